@@ -38,8 +38,8 @@ def stacked_design(X: Any, offsets: Any, n_threads: int) -> Any:
     return adelie.matrix.sparse(matrix, method="naive", n_threads=n_threads)
 
 
-def main(place: str) -> None:
-    folder = Path(place)
+def main(position: str) -> None:
+    folder = Path(position)
     job = json.loads((folder / "job.json").read_text())
     X = np.load(folder / "X.npy")
     y = np.load(folder / "y.npy")

@@ -34,7 +34,7 @@ def everyday_figure(raw: list[dict[str, Any]], file: Path, also: str | None = No
         return
     designs = sorted({key[0] for key in cells}, key=list({key[0]: 0 for key in cells}).index)
     tasks = sorted({key[3] for key in cells})
-    rows, features = (sorted({key[place] for key in cells}) for place in (1, 2))
+    rows, features = (sorted({key[position] for key in cells}) for position in (1, 2))
     width = 3.2 + 0.72 * len(features) * len(tasks)
     height = 0.9 + (0.62 * len(rows) + 0.45) * len(designs)
     figure, axes = plt.subplots(

@@ -88,8 +88,8 @@ class Columns:
     def __init__(self, X: Any) -> None:
         self.X, self.shape = X, X.shape
 
-    def __getitem__(self, place: Any) -> np.ndarray:
-        return np.asarray(self.X.take(np.arange(self.shape[1])[place[1]]))
+    def __getitem__(self, position: Any) -> np.ndarray:
+        return np.asarray(self.X.take(np.arange(self.shape[1])[position[1]]))
 
 
 def measure_bed(prefix: str, threads: int, values: int, eps: float, checked: bool) -> dict[str, Any]:

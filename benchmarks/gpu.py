@@ -134,8 +134,8 @@ def one_size(
     cold, found = seconds_of(args.device, path)
     warm = statistics.median(seconds_of(args.device, path)[0] for _ in range(args.repeats))
     claimed = float(np.max(found.dual_gaps / found.null_objective))
-    places = sorted({len(grid) // 3, 2 * len(grid) // 3, len(grid) - 1})
-    checked = max(recomputed_gap(X, y, task, found, k) for k in places)
+    positions = sorted({len(grid) // 3, 2 * len(grid) // 3, len(grid) - 1})
+    checked = max(recomputed_gap(X, y, task, found, k) for k in positions)
     say(f"  cold {cold:.2f} s, warm {warm:.3f} s, gaps {claimed:.1e} claimed, {checked:.1e} recomputed")
     report.raw(size=label, cold=cold, warm=warm, passes=found.passes, claimed=claimed, recomputed=checked)
     if most is not None:

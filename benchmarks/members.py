@@ -345,14 +345,14 @@ def main() -> None:
         judge = grouped(X, y, size)
         top = judge.alpha_max()
         labels = np.repeat(np.arange(d // size), size)
-        places, pointers = grp_converter(size, d)
+        positions, pointers = grp_converter(size, d)
         weights = np.full(d // size, np.sqrt(size))
         compare(report, rows, "group lasso", judge,
                 lambda a: ours(ts.MultiTaskGroupLasso(feature_groups=labels, **options), X, y, a),
                 {"celer": (lambda a, tol: celer_groups(X, y, a, size, tol), (5e-7, 1e-7, 1e-8)),
                  "skglm": (lambda a, tol: skglm_path(
-                     X, y, a, QuadraticGroup(pointers, places),
-                     lambda alpha: WeightedGroupL2(alpha, weights, pointers, places),
+                     X, y, a, QuadraticGroup(pointers, positions),
+                     lambda alpha: WeightedGroupL2(alpha, weights, pointers, positions),
                      GroupBCD(tol=tol * top, max_iter=1000, fit_intercept=False, warm_start=True)), tight)},
                 args)  # fmt: skip
     if "multinomial" in chosen:

@@ -254,14 +254,14 @@ MARKS = (0.9, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 
 
 def ratio_rows(name: str, d: int, draws: Draws) -> list[list[Any]]:
-    places = [int(np.argmin(np.abs(np.log(GRID / mark)))) for mark in MARKS]
+    positions = [int(np.argmin(np.abs(np.log(GRID / mark)))) for mark in MARKS]
     return [
         [
             name,
             f"{d:,}",
             rule,
             scaling,
-            *(spread([one.ratios[k] for one in runs]) for k in places),
+            *(spread([one.ratios[k] for one in runs]) for k in positions),
             spread([one.lowest for one in runs]),
             f"{sum(one.lowest > 0.9 for one in runs)} of {len(runs)}",
             sum(one.wrong for one in runs),

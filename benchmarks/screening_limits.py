@@ -103,8 +103,8 @@ class Look(NamedTuple):
 def looks(tasks: Tasks, fit_intercept: bool, args: Any) -> list[Look]:
     from tasksieve.path.solve import solve_path
 
-    places = [max(1, int(np.argmin(np.abs(np.log(GRID / mark))))) for mark in args.marks]
-    lams = lambda_max(tasks, fit_intercept) * GRID[: max(places) + 1]
+    positions = [max(1, int(np.argmin(np.abs(np.log(GRID / mark))))) for mark in args.marks]
+    lams = lambda_max(tasks, fit_intercept) * GRID[: max(positions) + 1]
     problem = engine_problem(tasks, fit_intercept=fit_intercept, threads=args.threads)
     solution = solve_path(
         problem, lams, tol=0.1 * TOL, progress=lambda k, n, value: say(f"  {k} of {n}: {len(value.features)} rows")
@@ -115,7 +115,7 @@ def looks(tasks: Tasks, fit_intercept: bool, args: Any) -> list[Look]:
     null = null_objective(tasks, fit_intercept)
     longest = norms.max(axis=1)
     out = []
-    for mark, k in zip(args.marks, places, strict=True):
+    for mark, k in zip(args.marks, positions, strict=True):
         residuals = tasks.y[:, None] - predictions(tasks, answers[k - 1 : k + 1])
         before, now = (centred(tasks, residuals[:, i], fit_intercept) / lams[k - 1 + i] for i in (0, 1))
         # theta(lam_0) + half of what of y/lam - theta(lam_0) is orthogonal to y/lam_0 - theta(lam_0)

@@ -32,9 +32,9 @@ def benchmark_figure() -> Figure:
     bars = [(problem, rival, ratio) for problem, rival, ratios in rows for ratio in ratios]
     figure, axes = plt.subplots(figsize=(8.2, 0.34 * len(bars) + 0.8), layout="constrained")
     labels, before = [], ""
-    for place, (problem, rival, ratio) in enumerate(bars):
-        axes.barh(place, ratio - 1.0, left=1.0, color=BLUE, height=0.66)
-        axes.annotate(f"{ratio:g}x {rival}", (ratio, place), (4, 0), textcoords="offset points", va="center",
+    for position, (problem, rival, ratio) in enumerate(bars):
+        axes.barh(position, ratio - 1.0, left=1.0, color=BLUE, height=0.66)
+        axes.annotate(f"{ratio:g}x {rival}", (ratio, position), (4, 0), textcoords="offset points", va="center",
                       color=INK, fontsize=8)  # fmt: skip
         labels.append("" if problem == before else problem)
         before = problem

@@ -37,7 +37,7 @@ def draw_tree(axis: plt.Axes, newick: str) -> None:
     _, nodes = tree_graph(newick, inner=True)
     lengths, _ = tree_graph(newick, inner=True)
     leaves = tree_graph(newick)[1]
-    place: dict[int, tuple[float, float]] = {}
+    position: dict[int, tuple[float, float]] = {}
 
     def walk(node: int, parent: int, x: float) -> float:
         children = [k for k in np.flatnonzero(lengths[node]) if k != parent]
@@ -46,17 +46,17 @@ def draw_tree(axis: plt.Axes, newick: str) -> None:
             y = float(np.mean(heights))
         else:
             y = float(leaves.index(nodes[node]))
-        place[node] = (x, y)
+        position[node] = (x, y)
         for k in children:
-            child_x, child_y = place[int(k)]
+            child_x, child_y = position[int(k)]
             axis.plot([x, x, child_x], [y, child_y, child_y], color=BLUE, lw=1.5)
         return y
 
     walk(0, -1, 0.0)
     for node, name in enumerate(nodes):
         if name in leaves:
-            axis.text(place[node][0] + 0.1, place[node][1], name, va="center")
+            axis.text(position[node][0] + 0.1, position[node][1], name, va="center")
     axis.set_ylim(len(leaves) - 0.5, -0.5)
-    axis.set_xlim(-0.2, max(x for x, _ in place.values()) + 0.6)
+    axis.set_xlim(-0.2, max(x for x, _ in position.values()) + 0.6)
     axis.axis("off")
     axis.set_title("the tasks", fontsize=10)

@@ -61,9 +61,9 @@ def by_library(number: int) -> Content:
         labels = [np.round(np.exp(np.clip(v, -2.0, 2.0))) for v in z]
     elif loss in CLASSES:
         count = 3 if loss == "multinomial" else 2
-        places = [np.argsort(np.argsort(v)) * count // len(v) for v in z]
+        positions = [np.argsort(np.argsort(v)) * count // len(v) for v in z]
         classes = ["a", "b", "c"][:count]
-        labels = [np.array(classes)[v] for v in places]
+        labels = [np.array(classes)[v] for v in positions]
     kind: Any = ts.MultiTaskRegressor if classes is None else ts.MultiTaskClassifier
     quadratic: dict[str, Any] = {"plain": {}, "ridge": {"ridge": 0.3}}.get(
         part, {"ridge": 0.1, "task_graph": np.ones((TASKS, TASKS)) - np.eye(TASKS), "graph_strength": 0.5}
@@ -140,22 +140,22 @@ def change_array(content: Content, rng: Any) -> str:
 def change_header(content: Content, rng: Any) -> str:
     header = content.header
     loss, penalty = header["loss"], header["penalty"]
-    places: list[tuple[dict[str, Any], str]] = [(header, "unit")]
-    places += [(loss, key) for key in ("mu", "epsilon", "low", "high") if loss.get(key)]
-    places += [(penalty, key) for key in ("group", "l1") if penalty.get(key)]
+    positions: list[tuple[dict[str, Any], str]] = [(header, "unit")]
+    positions += [(loss, key) for key in ("mu", "epsilon", "low", "high") if loss.get(key)]
+    positions += [(penalty, key) for key in ("group", "l1") if penalty.get(key)]
     if not isinstance(header["intercept"], bool):
-        places.append((header, "intercept"))
+        positions.append((header, "intercept"))
     switches = ["standardize"]
     if penalty["name"] != "none" and "feature_weights" not in content.arrays:
         switches.append("positive")
     if header["intercept"] is False:
         switches.append("intercept")
-    k = int(rng.integers(len(places) + len(switches) + 2))
-    if k < len(places):
-        node, key = places[k]
+    k = int(rng.integers(len(positions) + len(switches) + 2))
+    if k < len(positions):
+        node, key = positions[k]
         node[key] = float(node[key]) * float(rng.choice([0.5, 0.9, 0.999, 1.001, 1.1, 2.0]))
         return key
-    k -= len(places)
+    k -= len(positions)
     if k < len(switches):
         header[switches[k]] = not header[switches[k]]
         return switches[k]

@@ -414,15 +414,17 @@ class Truth:
             top = int(np.argmax([float(labels[q][i]) - float(p[q][i]) for q in classes]))
             pi[top][i] = 1 - sum((pi[q][i] for q in classes if q != top), ZERO)
         if columns and n:
-            places = [(q, k) for q in classes[:-1] for k in range(len(columns))]
+            positions = [(q, k) for q in classes[:-1] for k in range(len(columns))]
             matrix = [[sum((s[i] * pi[q][i] * ((q == r) - pi[r][i]) * columns[k][i] * columns[j][i]
-                            for i in range(n)), ZERO) for r, j in places] for q, k in places]  # fmt: skip
-            right = [sum((s[i] * (labels[q][i] - pi[q][i]) * columns[k][i] for i in range(n)), ZERO) for q, k in places]
+                            for i in range(n)), ZERO) for r, j in positions] for q, k in positions]  # fmt: skip
+            right = [
+                sum((s[i] * (labels[q][i] - pi[q][i]) * columns[k][i] for i in range(n)), ZERO) for q, k in positions
+            ]
             c = solved(matrix, right)
             if c is None:
                 return None
             for i in range(n):
-                moves = [sum((columns[k][i] * b for (r, k), b in zip(places, c, strict=True) if r == q), ZERO)
+                moves = [sum((columns[k][i] * b for (r, k), b in zip(positions, c, strict=True) if r == q), ZERO)
                          for q in classes]  # fmt: skip
                 mean = sum((pi[q][i] * moves[q] for q in classes), ZERO)
                 new = [pi[q][i] * (1 + moves[q] - mean) for q in classes]

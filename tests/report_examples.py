@@ -29,8 +29,8 @@ def example_content(
             coef[:, columns[present]] = values
             coefs.append(coef.tocsr())
         else:
-            place = (np.repeat(np.arange(n_tasks), len(present)), np.tile(columns[present], n_tasks))
-            coefs.append(scipy.sparse.csr_array((values.ravel(), place), shape=(n_tasks, n_features)))
+            position = (np.repeat(np.arange(n_tasks), len(present)), np.tile(columns[present], n_tasks))
+            coefs.append(scipy.sparse.csr_array((values.ravel(), position), shape=(n_tasks, n_features)))
     content = ReportContent(
         title="Example",
         asked="Which features matter?",

@@ -50,10 +50,10 @@ axes[0].legend(fontsize="small")
 
 shown = np.flatnonzero(model.get_support())
 effect = model.coef_[:, shown] * spread[shown]
-place = np.arange(len(shown))
+position = np.arange(len(shown))
 for k, label in enumerate(model.tasks_):
-    axes[1].barh(place + 0.2 - 0.4 * k, effect[k], height=0.38, label=label)
-axes[1].set_yticks(place, X.columns[shown])
+    axes[1].barh(position + 0.2 - 0.4 * k, effect[k], height=0.38, label=label)
+axes[1].set_yticks(position, X.columns[shown])
 axes[1].axvline(0, color="black", linewidth=0.8)
 axes[1].set_xlabel("change of the disease score per standard deviation")
 axes[1].legend()

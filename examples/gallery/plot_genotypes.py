@@ -56,10 +56,10 @@ print(variants[variants["effect"] > 0].sort_values("effect", ascending=False)[["
 
 acting = ["rs262", "rs280", "rs461", "rs889"]
 figure, axes = plt.subplots(2, 1, figsize=(9, 4.6), sharex=True, layout="constrained")
-place = np.arange(len(variants))
+position = np.arange(len(variants))
 true = variants["id"].isin(acting).to_numpy()
 for panel, column, label in zip(axes, ["effect", "share"], ["size of effect", "share of halves"], strict=True):
-    panel.vlines(place, 0, variants[column], colors=np.where(true, "tab:red", "0.6"))
+    panel.vlines(position, 0, variants[column], colors=np.where(true, "tab:red", "0.6"))
     panel.set_ylabel(label)
 axes[1].axhline(stable.threshold_, color="black", linestyle="--", linewidth=1)
 axes[1].set_xlabel("variant, in the order of the genome (red: those that act)")

@@ -79,8 +79,8 @@ coef = np.array(numbers["coef"])
 order = np.argsort(np.abs(coef).mean(axis=0))
 figure, axes = plt.subplots(figsize=(8.5, 0.9 + 0.36 * len(order)), layout="constrained")
 scatter = np.random.default_rng(0).uniform(-0.28, 0.28, size=len(coef))
-for place, j in enumerate(order):
-    axes.plot(coef[:, j], place + scatter, ".", markersize=4, alpha=0.6)
+for position, j in enumerate(order):
+    axes.plot(coef[:, j], position + scatter, ".", markersize=4, alpha=0.6)
 axes.axvline(0, color="black", linewidth=0.8)
 axes.set_yticks(range(len(order)), [numbers["columns"][j] for j in order])
 axes.set_xlabel("coefficient, points in the exam")

@@ -13,7 +13,11 @@ import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from . import renamed
+
 __version__ = "0.2.0"
+
+renamed.install()
 
 # Public names, one per line, and where they live.
 _HOME = {
@@ -21,11 +25,11 @@ _HOME = {
     "CalibratedMultiTaskLassoCV": "linear",
     "FoldStore": "fitted.checkpoint",
     "Genotypes": "genotypes",
-    "GraphPath": "graph",
-    "GraphSVC": "graph",
-    "GraphSVCCV": "graph",
-    "GraphSVR": "graph",
-    "GraphSVRCV": "graph",
+    "GraphPath": "svm",
+    "GraphSVC": "svm",
+    "GraphSVCCV": "svm",
+    "GraphSVR": "svm",
+    "GraphSVRCV": "svm",
     "HeldOutQuality": "fitted.quality",
     "KnockoffSelection": "findings.knockoffs",
     "MultiTaskClassifier": "linear",
@@ -64,7 +68,7 @@ _HOME = {
     "Storage": "design",
     "TaskKFold": "fitted.model_selection",
     "TaskMoments": "tasks",
-    "WeightedDegreeHasher": "graph",
+    "WeightedDegreeHasher": "svm",
     "checkpoint": "fitted.checkpoint",
     "compare": "findings.compare",
     "grade": "linear.grading",
@@ -102,6 +106,7 @@ _PARTS = (
     "screening",
     "solvers",
     "storages",
+    "svm",
     "tasks",
     "verify",
 )
@@ -122,6 +127,7 @@ if TYPE_CHECKING:
     from . import screening as screening
     from . import solvers as solvers
     from . import storages as storages
+    from . import svm as svm
     from . import tasks as tasks
     from . import verify as verify
     from .design import Storage as Storage
@@ -146,12 +152,6 @@ if TYPE_CHECKING:
     from .genotypes import read_pgen as read_pgen
     from .genotypes import read_plink as read_plink
     from .genotypes import read_vcf_zarr as read_vcf_zarr
-    from .graph import GraphPath as GraphPath
-    from .graph import GraphSVC as GraphSVC
-    from .graph import GraphSVCCV as GraphSVCCV
-    from .graph import GraphSVR as GraphSVR
-    from .graph import GraphSVRCV as GraphSVRCV
-    from .graph import WeightedDegreeHasher as WeightedDegreeHasher
     from .linear import CalibratedMultiTaskLasso as CalibratedMultiTaskLasso
     from .linear import CalibratedMultiTaskLassoCV as CalibratedMultiTaskLassoCV
     from .linear import MultinomialOWL as MultinomialOWL
@@ -186,6 +186,12 @@ if TYPE_CHECKING:
     from .problem_file import load_problem as load_problem
     from .problem_file import save_problem as save_problem
     from .report import write_report as write_report
+    from .svm import GraphPath as GraphPath
+    from .svm import GraphSVC as GraphSVC
+    from .svm import GraphSVCCV as GraphSVCCV
+    from .svm import GraphSVR as GraphSVR
+    from .svm import GraphSVRCV as GraphSVRCV
+    from .svm import WeightedDegreeHasher as WeightedDegreeHasher
     from .tasks import TaskMoments as TaskMoments
     from .tasks import on_device as on_device
     from .tasks.cluster import open_zarr as open_zarr

@@ -72,13 +72,13 @@ def listed(found: Iterable[Entry]) -> str:
 
 def merged(own: Mapping[str, Entry], shared: Mapping[str, Entry]) -> dict[str, Entry]:
     """Own entries in place of shared ones of the same name; others follow the own entry that they follow in ``own``."""
-    names, place = list(shared), 0
+    names, position = list(shared), 0
     for name in own:
         if name in shared:
-            place = names.index(name) + 1
+            position = names.index(name) + 1
         else:
-            names.insert(place, name)
-            place += 1
+            names.insert(position, name)
+            position += 1
     return {name: own.get(name) or shared[name] for name in names}
 
 

@@ -142,18 +142,18 @@ def dumbbells(
     shown = shown[np.argsort(gain[shown], kind="stable")]  # the largest gain on top
     if ax is None:
         ax = new_axes(owner, "plot", figsize=(7, 1.6 + 0.25 * max(3, len(shown))))
-    places = np.arange(len(shown))
-    for place, t in zip(places, shown.tolist(), strict=True):
+    positions = np.arange(len(shown))
+    for position, t in zip(positions, shown.tolist(), strict=True):
         width = 3.0 if sure[t] else 1.0
-        ax.plot([scores["own"][t], scores["shared"][t]], [place, place], color="0.7", linewidth=width, zorder=1)
+        ax.plot([scores["own"][t], scores["shared"][t]], [position, position], color="0.7", linewidth=width, zorder=1)
     for name, values in scores.items():
         marker, color = DUMBBELLS[name]
-        ax.scatter(values[shown], places, marker=marker, color=color, label=words[name], zorder=2)
+        ax.scatter(values[shown], positions, marker=marker, color=color, label=words[name], zorder=2)
     title = f"{np.count_nonzero(gain > 0)} of {len(tasks)} tasks gain by sharing"
     if len(shown) < len(tasks):
         title += f"; {len(shown)} shown"
     ax.set_title(title, loc="left", fontsize="medium")
-    ax.set_yticks(places, [_cut(tasks[t]) for t in shown], fontsize="small")
+    ax.set_yticks(positions, [_cut(tasks[t]) for t in shown], fontsize="small")
     ax.set_xlabel(measure)
     below = -0.6 / ax.figure.get_size_inches()[1]  # of the labels of the axis
     ax.legend(frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, below), ncols=4)

@@ -36,12 +36,12 @@ def _classes(parts: tuple[str, ...], base: str) -> dict[str, Any]:
 
 
 def estimators() -> dict[str, Any]:
-    return _classes(("linear", "graph", "online"), "predict")
+    return _classes(("linear", "svm", "online"), "predict")
 
 
 def _parameters() -> dict[str, Any]:
     """Estimators and what is a parameter of one."""
-    return _classes(("linear", "graph", "online"), "get_params")
+    return _classes(("linear", "svm", "online"), "get_params")
 
 
 def _members() -> dict[str, Any]:

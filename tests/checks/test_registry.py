@@ -103,7 +103,7 @@ def test_solvers(name, rng):
     at = problem.penalty.at(0.2 * problem.lambda_max())
     assert solver.needs.unmet(problem.loss, at) is None
     packed = PackedColumns(design)
-    work = WorkingProblem(packed, packed.places(np.arange(6)), at, problem.loss)
+    work = WorkingProblem(packed, packed.positions(np.arange(6)), at, problem.loss)
     made = solver(packed) if "packed" in inspect.signature(solver.__init__).parameters else solver()
     goal = 1e-7 * problem.loss.null.value
     found = made.solve(work, np.zeros((6, 2)), goal, 20_000)

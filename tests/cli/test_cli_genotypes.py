@@ -73,8 +73,8 @@ def test_the_score_file_gives_the_predictions(cli, toy, tmp_path):
     score = pd.read_csv(tmp_path / "run" / "score.tsv", sep="\t")
     assert score.columns.tolist() == ["ID", "A1", "east", "north", "south"]
     X = ts.read_plink(str(toy))
-    place = {(name, allele): j for j, (name, allele) in enumerate(X.variants[["id", "effect_allele"]].to_numpy())}
-    calls = X.calls([place[pair] for pair in zip(score["ID"], score["A1"], strict=True)])
+    position = {(name, allele): j for j, (name, allele) in enumerate(X.variants[["id", "effect_allele"]].to_numpy())}
+    calls = X.calls([position[pair] for pair in zip(score["ID"], score["A1"], strict=True)])
     saved = load_model(RunFolder(tmp_path / "run")).estimator
     whole = np.flatnonzero(~np.isnan(calls).any(axis=1))
     sums = calls[whole] @ score[["east", "north", "south"]].to_numpy() + saved.intercept_

@@ -127,12 +127,12 @@ def parts_of(message: Any) -> list[Any]:
 @pytest.mark.parametrize("part", LIBRARY)
 def test_no_message_speaks_python(part: str) -> None:
     left = []
-    for place, message in messages():
-        if place.startswith(f"{part}/") and place not in NOT_TYPED:
+    for position, message in messages():
+        if position.startswith(f"{part}/") and position not in NOT_TYPED:
             said = in_words(message)
             found = PYTHON.search(re.sub(r"'[^']*'", "", said))
             if (found or not said.strip(" .")) and not said.startswith(FOR_PYTHON):
-                left.append(f"{place}: {found and found[0]!r} in {said!r}")
+                left.append(f"{position}: {found and found[0]!r} in {said!r}")
     assert left == []
 
 

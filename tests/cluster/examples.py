@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 class Ranges(list[Any]):
     """Storages of successive ranges of features, where a single one is expected."""
 
-    sparse, dear, shard_class, wrapped_shard_class = False, False, None, None
+    sparse, costly_reads, shard_class, wrapped_shard_class = False, False, None, None
 
     def __init__(self, x: Array, starts: Array) -> None:
         super().__init__(

@@ -27,14 +27,14 @@ def store(folder: Path, X: np.ndarray[Any, Any]) -> Any:
     return ts.open_zarr(folder / "x.zarr")
 
 
-def holder(crew: Any, place: int) -> str:
+def holder(crew: Any, position: int) -> str:
     """A worker that holds columns."""
     holding = sorted({address for address in crew._where if address in crew.client.nthreads()})
-    return str(holding[place % len(holding)])
+    return str(holding[position % len(holding)])
 
 
-def kill(crew: Any, place: int) -> None:
-    address = holder(crew, place)
+def kill(crew: Any, position: int) -> None:
+    address = holder(crew, position)
     os.kill(crew.client.run(os.getpid, workers=[address])[address], signal.SIGKILL)
 
 
@@ -45,9 +45,9 @@ async def die_soon(seconds: float) -> None:
     os._exit(1)
 
 
-def doom(crew: Any, place: int, seconds: float) -> None:
+def doom(crew: Any, position: int, seconds: float) -> None:
     """A worker that dies while it answers, or a little later."""
-    crew.client.run(die_soon, seconds, workers=[holder(crew, place)], wait=False)
+    crew.client.run(die_soon, seconds, workers=[holder(crew, position)], wait=False)
 
 
 def all_there(client: Any, n_workers: int) -> None:
@@ -68,7 +68,7 @@ def interfere(monkeypatch: pytest.MonkeyPatch, moments: dict[int, Any], n_worker
         if due:
             all_there(self.client, n_workers)
             with self._lock:  # columns that were lost are held again first
-                self._place([k for k in range(self.n_shards) if self._where[k] is None])
+                self._position([k for k in range(self.n_shards) if self._where[k] is None])
             happened.append(due[0])
             moments.pop(due[0])(self)
         return send(self, log, shards, *said_to_them)
@@ -86,11 +86,11 @@ def killed_at(
     rng = np.random.default_rng(seed)
     events: dict[int, Any] = {}
     for moment in moments:
-        place, delay = int(rng.integers(2)), float(rng.choice([0.0, 0.002, 0.01, 0.03]))
+        position, delay = int(rng.integers(2)), float(rng.choice([0.0, 0.002, 0.01, 0.03]))
         events[moment] = (
-            (lambda crew, place=place: kill(crew, place))
+            (lambda crew, position=position: kill(crew, position))
             if rng.random() < 0.5
-            else (lambda crew, place=place, delay=delay: doom(crew, place, delay))
+            else (lambda crew, position=position, delay=delay: doom(crew, position, delay))
         )
     happened = interfere(monkeypatch, events)
     far, near, crew = paths(model, store(folder, X), X, y, task, grid)

@@ -340,7 +340,7 @@ def test_the_data_are_never_changed(rng, tmp_path):
     ):
         design = case.design(as_storage(given))
         packed = PackedColumns(design)
-        packed.places(np.arange(6))
+        packed.positions(np.arange(6))
         first = design.correlate(r)
         design.take(np.arange(4)).columns[...] = np.nan  # what is handed out is the caller's
         np.testing.assert_array_equal(design.correlate(r), first)
@@ -360,18 +360,18 @@ def test_packed_columns(rng, shared, options):
     packed = PackedColumns(design)
     free = np.setdiff1d(np.arange(case.n_features), case.unpenalised)
     for features in (free[[3, 1]], free[[1, 5, 3]], np.empty(0, dtype=np.int64), free):
-        places = packed.places(features)
+        positions = packed.positions(features)
         r = rng.standard_normal(design.n_samples)
         expected = design.correlate(r)[features]
         r = design.project(r)
-        np.testing.assert_allclose(packed.correlate(r, places), expected, atol=1e-9)
-        np.testing.assert_allclose(packed.squared_norms[places], design.norms()[features] ** 2, atol=1e-9)
+        np.testing.assert_allclose(packed.correlate(r, positions), expected, atol=1e-9)
+        np.testing.assert_allclose(packed.squared_norms[positions], design.norms()[features] ** 2, atol=1e-9)
         rows = rng.standard_normal((len(features), case.n_tasks))
         z = np.concatenate([x[:, features].astype(float) @ rows[:, t] for t, x in enumerate(case.tilde())])
-        np.testing.assert_allclose(packed.combine(places, rows), z, atol=1e-9)
+        np.testing.assert_allclose(packed.combine(positions, rows), z, atol=1e-9)
         if packed.shared and len(features):
             gram = case.tilde()[0][:, features].T @ case.tilde()[0][:, features]
-            np.testing.assert_allclose(packed.gram(places), gram.astype(float), atol=1e-9)
+            np.testing.assert_allclose(packed.gram(positions), gram.astype(float), atol=1e-9)
 
 
 def test_packed_loadings_take_back_what_centring_removed(rng):
@@ -380,16 +380,16 @@ def test_packed_loadings_take_back_what_centring_removed(rng):
     design = case.design()
     packed = PackedColumns(design)
     features = np.array([0, 3, 9])
-    places = packed.places(features)
-    loadings = packed.loadings(places)
+    positions = packed.positions(features)
+    loadings = packed.loadings(positions)
     assert loadings.shape == (3, 3, case.n_tasks)
     q = np.sqrt(case.s)
     for t, rows in enumerate(case.rows):
         raw = q[rows][:, None] * case.blocks[t][:, features]
         rebuilt = (
-            q[rows][:, None] * packed.shifts(places)[:, t]
+            q[rows][:, None] * packed.shifts(positions)[:, t]
             + design.nuisance_basis[:, rows].T @ loadings[:, :, t]
-            + packed.x[rows][:, places]
+            + packed.x[rows][:, positions]
         )
         np.testing.assert_allclose(rebuilt, raw, atol=1e-10)
 
@@ -398,17 +398,17 @@ def test_the_cache_of_packed_columns_forgets_what_is_not_used(rng):
     case = random_case(rng, tasks=2, rows=5, features=6000)
     design = case.design()
     packed = PackedColumns(design)
-    packed.places(np.arange(5000))
+    packed.positions(np.arange(5000))
     assert packed.x.shape[1] == 5000
     chosen = np.arange(4990, 5010)  # ten known, ten new
-    places = packed.places(chosen)
+    positions = packed.positions(chosen)
     assert packed.x.shape[1] == 20
-    np.testing.assert_allclose(packed.x[:, places], design.take(chosen).columns)
-    np.testing.assert_allclose(packed.squared_norms[places], design.norms()[chosen] ** 2)
+    np.testing.assert_allclose(packed.x[:, positions], design.take(chosen).columns)
+    np.testing.assert_allclose(packed.squared_norms[positions], design.norms()[chosen] ** 2)
     r = design.project(rng.standard_normal(design.n_samples))
-    np.testing.assert_allclose(packed.correlate(r, places), design.correlate(r, chosen), atol=1e-10)
-    places = packed.places(np.arange(30))
-    np.testing.assert_allclose(packed.x[:, places], design.take(np.arange(30)).columns)
+    np.testing.assert_allclose(packed.correlate(r, positions), design.correlate(r, chosen), atol=1e-10)
+    positions = packed.positions(np.arange(30))
+    np.testing.assert_allclose(packed.x[:, positions], design.take(np.arange(30)).columns)
 
 
 # --- counting and threads --------------------------------------------------------------------------------------------
@@ -427,8 +427,8 @@ def test_passes_are_counted(rng):
     design.correlate(r, np.arange(10))
     assert design.passes == first + 1.25
     packed = PackedColumns(design)
-    packed.places(np.arange(20))
-    packed.places(np.arange(10))
+    packed.positions(np.arange(20))
+    packed.positions(np.arange(10))
     assert design.passes == first + 1.75
 
 

@@ -58,11 +58,11 @@ def test_products_squares_read_and_take(rng, lengths):
 def test_a_seat_at_a_shared_reading_keeps_means(rng, missing):
     """Columns that were kept are not rounded to whole copies."""
     ours, dense, offsets = storages(rng, (9, 14), missing)
-    seat, vector = SharedReading(ours).seat(), rng.standard_normal(23)
+    reader, vector = SharedReading(ours).reader(), rng.standard_normal(23)
     some = np.array([7, 5, 1])
     for squares in (False, True):
         same(
-            seat.products(vector, offsets, False, some, squares, 1),
+            reader.products(vector, offsets, False, some, squares, 1),
             dense.products(vector, offsets, False, some, squares, 1),
         )
 
@@ -113,7 +113,7 @@ def test_a_mapped_file_and_chosen_variants(rng, tmp_path):
     chosen = np.array([4, 9, 10, 28])
     ours = PlinkStorage(mapped, 21, np.array([0, 8, 21]), chosen)
     x = filled(counts, np.repeat([0, 1], [8, 13]))[:, chosen]
-    assert ours.dear
+    assert ours.costly_reads
     assert ours.n_features == 4
     np.testing.assert_array_equal(ours.take(np.arange(4)), x)
     vector = rng.standard_normal(21)

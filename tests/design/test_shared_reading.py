@@ -57,7 +57,7 @@ def test_a_pass_of_several_designs_is_one_reading(rng, tmp_path, kind):
     shared.meet = lambda request: waiting.append(request) or shared.serve([request])[0]
     vectors = rng.standard_normal((3, 40))
     alone = [Design(storage, offsets, weights=w).correlate(r) for w, r in zip(weights, vectors, strict=True)]
-    designs = [Design(shared.seat(), offsets, weights=w) for w in weights]
+    designs = [Design(shared.reader(), offsets, weights=w) for w in weights]
     together_ = [design.correlate(r) for design, r in zip(designs, vectors, strict=True)]
     for mine, other in zip(together_, alone, strict=True):
         np.testing.assert_array_equal(mine, other)
@@ -74,7 +74,7 @@ def test_columns_that_were_read_are_kept(rng, tmp_path, kind, monkeypatch):
     x = rng.standard_normal((20, 50)).astype(np.float32)
     storage = storages(x, tmp_path)[kind]
     shared = SharedReading(storage)
-    first, second = shared.seat(), shared.seat()
+    first, second = shared.reader(), shared.reader()
     chosen = np.array([7, 3, 30])
     assert first.unread(chosen) == 3
     np.testing.assert_array_equal(first.take(chosen), x[:, chosen])
@@ -100,8 +100,8 @@ def test_columns_that_were_read_are_kept(rng, tmp_path, kind, monkeypatch):
 
 
 def test_a_seat_is_a_storage():
-    ts.checks.check_storage(lambda x: SharedReading(as_storage(x)).seat())
-    ts.checks.check_storage(lambda x: SharedReading(as_storage(sparse.csc_array(x))).seat())
+    ts.checks.check_storage(lambda x: SharedReading(as_storage(x)).reader())
+    ts.checks.check_storage(lambda x: SharedReading(as_storage(sparse.csc_array(x))).reader())
 
 
 def test_a_shared_matrix_is_measured_in_one_reading(rng):
@@ -113,5 +113,5 @@ def test_a_shared_matrix_is_measured_in_one_reading(rng):
 
 def test_what_is_dear_to_read(rng, tmp_path):
     x = rng.standard_normal((6, 5))
-    found = {kind: storage.dear for kind, storage in storages(x, tmp_path).items()}
+    found = {kind: storage.costly_reads for kind, storage in storages(x, tmp_path).items()}
     assert found == {"dense": False, "columns": True, "rows": True, "sparse": False, "scaled": False}

@@ -49,7 +49,7 @@ def test_tensors_of_every_type(name: str, device: str) -> None:
             found = fitted(model, X, rows)
             predicted = found.predict(X, **rows.arguments)
         agree(found, expected)
-        assert kind_of(predicted).place == "device"
+        assert kind_of(predicted).location == "device"
         assert np.allclose(predicted.cpu().numpy(), expected.predict(rows.X, **rows.arguments), atol=1e-2)
 
 
@@ -73,7 +73,7 @@ def agree(found: Any, expected: Any) -> None:
         assert np.allclose(found.cv_scores_, expected.cv_scores_, rtol=2e-2)
     assert abs(found.objective_ - expected.objective_) <= gaps + 1e-9 * abs(expected.objective_)
     for key, value in vars(found).items():
-        assert kind_of(value).place != "device", key
+        assert kind_of(value).location != "device", key
 
 
 # --- gaps, recomputed in forty digits from raw data ------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from device_helpers import DEVICES
 
 import tasksieve as ts
-from tasksieve.design.anchored import Anchored, AnchorShelf
+from tasksieve.design.anchored import Anchored, AnchorStore
 
 PENALTIES = {
     "L21": ts.penalties.L21(),
@@ -54,11 +54,11 @@ def test_bounds_are_those_of_the_shelf_here(name: str, width: int, stretched: bo
     """As the kernels have them, but that a ball's bound may be sharper where the kernels need not know."""
     import torch
 
-    from tasksieve.design.device.shelf import DeviceShelf
+    from tasksieve.design.device.anchor_store import DeviceAnchorStore
 
     rng = np.random.default_rng(3)
     norms = rng.uniform(0.1, 2.0, (60, width))
-    here, there = AnchorShelf(norms, 4, 1), DeviceShelf(torch.from_numpy(norms).to(device), 4)
+    here, there = AnchorStore(norms, 4, 1), DeviceAnchorStore(torch.from_numpy(norms).to(device), 4)
     for _ in range(3):
         products = rng.standard_normal((60, 4))
         here.store(products)
@@ -86,6 +86,7 @@ def test_bounds_are_those_of_the_shelf_here(name: str, width: int, stretched: bo
             assert np.all(penalty.row_gauges(centre + norms * step) <= found[1] * (1.0 + 1e-6))
 
 
-def _kept(rng: Any, shelf: AnchorShelf) -> list[np.ndarray]:
+def _kept(rng: Any, anchor_store: AnchorStore) -> list[np.ndarray]:
     """The anchors as the shelf has stored them."""
-    return [own.astype(float) * unit for own, unit in zip(shelf._products, shelf._units[:, 0], strict=True)]
+    units = anchor_store._units[:, 0]
+    return [own.astype(float) * unit for own, unit in zip(anchor_store._products, units, strict=True)]

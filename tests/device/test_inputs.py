@@ -30,7 +30,7 @@ def same(found: Any, expected: Any) -> None:
     assert np.allclose(found.coef_, expected.coef_, atol=1e-4)
     for name, value in vars(found).items():
         if name.endswith("_"):
-            assert kind_of(value).place != "device", name
+            assert kind_of(value).location != "device", name
 
 
 @pytest.mark.sampled(4)
@@ -211,8 +211,8 @@ def test_arrays_of_other_libraries_on_a_gpu(data: Data, monkeypatch: pytest.Monk
     real = torch.from_dlpack
     monkeypatch.setattr(torch, "from_dlpack", lambda x: real(x._x) if isinstance(x, OnTheirGpu) else real(x))
     theirs = OnTheirGpu(X)
-    assert kind_of(theirs).place == "device"
-    assert kind_of(X).place != "device"
+    assert kind_of(theirs).location == "device"
+    assert kind_of(X).location != "device"
     model = ts.MultiTaskLasso(0.1).fit(theirs, OnTheirGpu(y), OnTheirGpu(task))
     same(model, ts.MultiTaskLasso(0.1).fit(X, y, task))
     assert isinstance(model.predict(theirs), torch.Tensor)

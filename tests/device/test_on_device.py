@@ -38,12 +38,12 @@ def test_moved_once_and_fitted_often(data: Data, dtype: str, device: str) -> Non
     there = ts.on_device(own, device)
     assert (there.shape, there.dtype, there.device.type) == (X.shape, np.dtype(dtype), device)
     assert ts.on_device(there, device) is there
-    place, bits = there.tensor.data_ptr(), there.tensor.cpu().numpy().tobytes()
+    position, bits = there.tensor.data_ptr(), there.tensor.cpu().numpy().tobytes()
     for model in (ts.MultiTaskLasso(0.1), ts.MultiTaskElasticNet(0.1), ts.MultiTaskHuber(0.1, device=device)):
         found, expected = model.fit(there, y, task).coef_, type(model)(0.1).fit(own, y, task).coef_
         assert np.allclose(found, expected, atol=1e-4)
         assert np.allclose(to_numpy(model.predict(there, task)), model.predict(X, task))
-    assert (there.tensor.data_ptr(), there.tensor.cpu().numpy().tobytes()) == (place, bits)
+    assert (there.tensor.data_ptr(), there.tensor.cpu().numpy().tobytes()) == (position, bits)
     assert own.tobytes() == before
     assert "on" in repr(there)
 

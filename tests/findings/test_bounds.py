@@ -58,12 +58,12 @@ def test_bounds_grow_with_q_and_fall_with_the_threshold() -> None:
 def mean_to(target: float, convex: np.ndarray, r: float) -> np.ndarray:
     """The law (a + convex)^(1/r) with this mean; more a, more even."""
     low, high = -40.0, 40.0
-    places = np.arange(len(convex))
+    positions = np.arange(len(convex))
     for _ in range(70):
         middle = 0.5 * (low + high)
         law = np.power(np.exp(middle) + convex, 1.0 / r)
         law /= law.sum()
-        low, high = (low, middle) if law @ places > target else (middle, high)
+        low, high = (low, middle) if law @ positions > target else (middle, high)
     return law
 
 

@@ -36,8 +36,8 @@ def found(rows):
 def folds_of(X, y, task, **options):
     data = read_tasks(X, y, task)
     nest = NestedFolds(data, options.get("groups"), 0)
-    outer = nest.deal(np.ones(len(data.y), dtype=bool), 3, 0)
-    inner = [nest.deal(outer != f, 3, 1, f) for f in range(3)]
+    outer = nest.assign(np.ones(len(data.y), dtype=bool), 3, 0)
+    inner = [nest.assign(outer != f, 3, 1, f) for f in range(3)]
     back = np.arange(len(data.y)) if data.order is None else np.argsort(data.order)
     return outer[back], [part[back] for part in inner]
 
@@ -165,8 +165,8 @@ def test_folds_know_no_names_and_no_order(rng):
 
     def folds(X, Y, groups):
         nest = NestedFolds(read_tasks(X, Y), groups, 5)
-        outer = nest.deal(np.ones(80, dtype=bool), 4, 0).reshape(2, 40)
-        inner = nest.deal(outer.ravel() != 1, 3, 1, 1).reshape(2, 40)
+        outer = nest.assign(np.ones(80, dtype=bool), 4, 0).reshape(2, 40)
+        inner = nest.assign(outer.ravel() != 1, 3, 1, 1).reshape(2, 40)
         return outer.max(axis=0), inner.max(axis=0)
 
     for groups, other in ((None, None), (family, np.array(list("lkjihgfedcba"))[family][mixed])):

@@ -161,13 +161,13 @@ class TestSelection:
         model = ts.MultiTaskLasso()
         given = model._read_with(x, y, task, None, None)
         columns, copies = given.take(np.arange(30)), rng.standard_normal((240, 30))
-        places = rng.permutation(60)
+        positions = rng.permutation(60)
         swapped = rng.random(30) < 0.5
 
         def compare(first: Array, second: Array) -> Array:
             both = np.empty((240, 60), order="F")
-            both[:, places[:30]], both[:, places[30:]] = first, second
-            return own._compare(model, given, both, places)
+            both[:, positions[:30]], both[:, positions[30:]] = first, second
+            return own._compare(model, given, both, positions)
 
         before = compare(columns, copies)
         after = compare(np.where(swapped, copies, columns), np.where(swapped, columns, copies))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, StratifiedGroupKFold, TimeSeriesSplit
 
 import tasksieve as ts
-from tasksieve.fitted.deal import deal_groups, deal_rows, deal_task, read_seed
+from tasksieve.fitted.fold_assignment import assign_groups, assign_rows, assign_task_rows, read_seed
 from tasksieve.fitted.folds import ConsecutiveFolds, make_folds
 from tasksieve.tasks import read_labels
 
@@ -34,8 +34,8 @@ def fold_of(cv, rows, y, task=None, *, groups=None, targets="values", **options)
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=6), st.integers(2, 200), st.integers(0, 5))
 def test_tasks_are_dealt_alone_as_they_are_together(sizes, n_folds, seed):
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    together = deal_rows(offsets, np.zeros(offsets[-1], dtype=int), np.ones(offsets[-1], dtype=bool), n_folds, seed)
-    alone = [deal_task(size, t, n_folds, seed) for t, size in enumerate(sizes)]
+    together = assign_rows(offsets, np.zeros(offsets[-1], dtype=int), np.ones(offsets[-1], dtype=bool), n_folds, seed)
+    alone = [assign_task_rows(size, t, n_folds, seed) for t, size in enumerate(sizes)]
     assert np.concatenate(alone).tolist() == together.tolist()
 
 
@@ -48,7 +48,7 @@ def test_rows_are_dealt_evenly_within_classes_and_tasks(rows, n_folds, seed):
     rows = sorted(rows, key=lambda row: row[0])
     task, kind, seen = (np.array(column) for column in zip(*rows, strict=True))
     offsets = np.searchsorted(task, np.arange(5))
-    fold = deal_rows(offsets, kind, seen, n_folds, seed)
+    fold = assign_rows(offsets, kind, seen, n_folds, seed)
     assert np.all(fold[~seen] == -1)
     for t in range(4):
         own = seen & (task == t)
@@ -97,7 +97,7 @@ def test_the_fold_of_a_row_depends_on_its_task_alone():
 def test_folds_do_not_change_with_versions():
     """Frozen: a seed that is written down gives these folds for ever."""
     assert fold_of(3, 8, np.arange(8.0), random_state=7).tolist() == [1, 0, 0, 2, 1, 2, 0, 1]
-    groups = deal_groups(np.zeros(8, dtype=int), np.array([0, 0, 1, 1, 2, 3, 4, 5]), 3, 7)
+    groups = assign_groups(np.zeros(8, dtype=int), np.array([0, 0, 1, 1, 2, 3, 4, 5]), 3, 7)
     assert groups.tolist() == [0, 1, 2, 0, 1, 2]
 
 
@@ -108,7 +108,7 @@ def test_groups_stay_whole_and_folds_are_even(data, n_folds, seed):
     strata = np.array(data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)))
     groups = np.unique(groups, return_inverse=True)[1]
     strata = np.unique(strata, return_inverse=True)[1]
-    fold = deal_groups(strata, groups, n_folds, seed)
+    fold = assign_groups(strata, groups, n_folds, seed)
     assert len(fold) == groups.max() + 1
     needed = {int(groups[strata == s][0]) for s in range(strata.max() + 1) if len(set(groups[strata == s])) == 1}
     assert {g for g in range(len(fold)) if fold[g] == -1} == needed
@@ -122,13 +122,13 @@ def test_groups_stay_whole_and_folds_are_even(data, n_folds, seed):
 def test_groups_of_one_size_are_even_to_the_row():
     groups = np.repeat(np.arange(20), 3)
     strata = np.tile([0, 0, 1], 20)
-    fold = deal_groups(strata, groups, 5, 0)[groups]
+    fold = assign_groups(strata, groups, 5, 0)[groups]
     assert np.bincount(fold).tolist() == [12] * 5
     assert np.bincount(fold[strata == 1]).tolist() == [4] * 5
     rng = np.random.default_rng(1)
     task, sizes = rng.integers(0, 4, 400), rng.integers(1, 9, 200)
     groups = np.repeat(np.arange(200), sizes)[:400]
-    fold = deal_groups(task[: len(groups)], groups, 5, 0)[groups]
+    fold = assign_groups(task[: len(groups)], groups, 5, 0)[groups]
     for t in range(4):
         counts = np.bincount(fold[task[: len(groups)] == t], minlength=5)
         assert counts.max() - counts.min() <= 4

@@ -50,7 +50,7 @@ def test_tasks_without_a_score_are_left_out(rng):
     model = ts.MultiTaskLasso(0.1).fit(X, X[:, 0], task=task)
 
     def scorer(estimator, X, y):
-        return float("nan") if estimator.place == 0 else 0.5
+        return float("nan") if estimator.position == 0 else 0.5
 
     assert mean_score(scorer, model, parts(X, X[:, 0], task)) == 0.5
     assert np.isnan(mean_score(scorer, model, parts(X, X[:, 0], task)[:1]))

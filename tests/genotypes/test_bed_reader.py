@@ -85,8 +85,8 @@ def test_files_written_are_read_by_bed_reader(rng, tmp_path):
     again = ts.read_plink(prefix)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(task))])
     mapped, copied = again.in_task_order(None, offsets), X.in_task_order(order, offsets)
-    assert mapped.dear
-    assert not copied.dear
+    assert mapped.costly_reads
+    assert not copied.costly_reads
     np.testing.assert_array_equal(mapped.take(np.arange(5)), copied.take(np.arange(5)))
 
 
@@ -122,13 +122,13 @@ def mutated(rng, data, header):
     data = bytearray(data)
     kind = rng.integers(3)
     if kind == 0:
-        place = rng.integers(3 if header else len(data))
-        data[place] = (data[place] + rng.integers(1, 256)) % 256
+        index = rng.integers(3 if header else len(data))
+        data[index] = (data[index] + rng.integers(1, 256)) % 256
     elif kind == 1:
         del data[rng.integers(len(data)) :]
     else:
-        place = rng.integers(len(data))
-        data[place:place] = bytes(rng.integers(0, 256, rng.integers(1, 9)).tolist())
+        index = rng.integers(len(data))
+        data[index:index] = bytes(rng.integers(0, 256, rng.integers(1, 9)).tolist())
     return bytes(data)
 
 

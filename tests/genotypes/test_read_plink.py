@@ -129,7 +129,7 @@ def test_chromosomes_in_files_of_their_own(rng, tmp_path):
     np.testing.assert_array_equal(X.calls(np.arange(18)), np.hstack(counts))
     mapped = X.in_task_order(None, np.array([0, 9, 23]))
     copied = X.in_task_order(np.arange(23)[::-1], np.array([0, 14, 23]))
-    assert mapped.dear
+    assert mapped.costly_reads
     dense = filled(np.hstack(counts), np.repeat([0, 1], [9, 14]))
     np.testing.assert_array_equal(mapped.take(np.arange(18)), dense)
     np.testing.assert_array_equal(copied.take(np.arange(18)), dense[::-1])

@@ -155,19 +155,20 @@ def test_stored_rows(rng, count, n_basis, intercept):
 @pytest.mark.parametrize("matrices", [1, 3])
 def test_stored_values(rng, matrices, n_nuisance, intercept):
     tasks, features, counts = 3, 9, np.array([0, 2, 5, 0, 9])
-    places = np.concatenate([np.sort(rng.choice(features, count, replace=False)) for count in counts])
-    rows, raw = rng.standard_normal((2, len(places), tasks)) * 10.0 ** rng.integers(-3, 6, (2, len(places), tasks))
+    positions = np.concatenate([np.sort(rng.choice(features, count, replace=False)) for count in counts])
+    shape = (2, len(positions), tasks)
+    rows, raw = rng.standard_normal(shape) * 10.0 ** rng.integers(-3, 6, shape)
     sizes, shifts = rng.uniform(0.5, 2.0, (2, matrices, features)) * 1e3
     coefficients, fit = rng.standard_normal((matrices, n_nuisance, features)), rng.standard_normal((tasks, n_nuisance))
     nuisance_shifts, label_shifts = rng.standard_normal((n_nuisance, tasks)), rng.standard_normal(tasks)
-    given = (counts, places, rows, raw, sizes, shifts, coefficients, fit, nuisance_shifts, label_shifts, intercept)
+    given = (counts, positions, rows, raw, sizes, shifts, coefficients, fit, nuisance_shifts, label_shifts, intercept)
     found = []
     for module in (kernels, reference):
         left, facts = np.full((len(counts), n_nuisance, tasks), np.nan), np.full((4, len(counts), tasks), np.nan)
         module.stored_values(*given, left, facts)
         for v, t in np.ndindex(len(counts), tasks if intercept else 0):
             own = slice(counts[:v].sum(), counts[: v + 1].sum())
-            column = shifts[0 if matrices == 1 else t, places[own]]
+            column = shifts[0 if matrices == 1 else t, positions[own]]
             pairs = [*zip(column, raw[own, t], strict=True), *zip(nuisance_shifts[1:, t], left[v, 1:, t], strict=True)]
             exact = Fraction(left[v, 0, t]) + Fraction(label_shifts[t])
             exact -= sum((Fraction(a) * Fraction(b) for a, b in pairs), Fraction(0))
@@ -180,7 +181,7 @@ def test_stored_values(rng, matrices, n_nuisance, intercept):
     with pytest.raises(ValueError):
         kernels.stored_values(counts[:-1].copy(), *given[1:], left[:-1].copy(), facts[:, :-1].copy())
     with pytest.raises(ValueError):
-        kernels.stored_values(counts, places + 1, *given[2:], left, facts)
+        kernels.stored_values(counts, positions + 1, *given[2:], left, facts)
 
 
 def test_shifts_are_within_the_range(rng):

@@ -100,13 +100,13 @@ def test_coordinate_descent_of_other_kinds(rng, kind, group, l1, ridge, positive
     groups, l1s = np.full(count, group), np.full(count, l1)
     gram = np.array([b.T @ b for b in blocks]) if use_gram else None
     y_products = np.array([b.T @ p for b, p in zip(blocks, parts, strict=True)]) if use_gram else None
-    places = np.arange(count) if use_gram else columns
+    positions = np.arange(count) if use_gram else columns
     values = []
     for module in (kernels, reference):
         w = np.zeros((count, 3))
         state = np.empty(3 * count) if use_gram else y.copy()
         _, gap, objective = module.coordinate_descent(
-            x, offsets, False, places, h, groups, l1s, ridge, positive, w, state, 20_000, 1e-9,
+            x, offsets, False, positions, h, groups, l1s, ridge, positive, w, state, 20_000, 1e-9,
             gram, y_products, float(y @ y), kind,
         )  # fmt: skip
         residual = y - np.concatenate([b @ w[:, t] for t, b in enumerate(blocks)])
@@ -336,13 +336,13 @@ def test_coordinate_descent_of_blocks(rng, kind, l1, ridge, positive, use_gram):
     groups, l1s = np.full(4, 1.0), np.full(4, l1)
     gram = np.array([b.T @ b for b in blocks]) if use_gram else None
     y_products = np.array([b.T @ p for b, p in zip(blocks, parts, strict=True)]) if use_gram else None
-    places = np.arange(count) if use_gram else columns
+    positions = np.arange(count) if use_gram else columns
     values = []
     for module in (kernels, reference):
         w = np.zeros((count, 3))
         state = np.empty(3 * count) if use_gram else y.copy()
         _, gap, objective = module.coordinate_descent(
-            x, offsets, False, places, h, groups, l1s, ridge, positive, w, state, 20_000, 1e-11,
+            x, offsets, False, positions, h, groups, l1s, ridge, positive, w, state, 20_000, 1e-11,
             gram, y_products, float(y @ y), kind, starts,
         )  # fmt: skip
         residual = y - np.concatenate([b @ w[:, t] for t, b in enumerate(blocks)])

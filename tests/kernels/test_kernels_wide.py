@@ -147,9 +147,9 @@ def test_magnitudes_and_single_precision(rng, shape):
 
 @pytest.mark.parametrize("place", [0, 70_000, -1])
 @pytest.mark.parametrize("spoilt", [np.nan, np.inf, -np.inf])
-def test_largest_magnitude_of_what_is_no_number(rng, place, spoilt):
+def test_largest_magnitude_of_what_is_no_number(rng, position, spoilt):
     values = rng.standard_normal((3000, 50))
-    values.ravel()[place] = spoilt
+    values.ravel()[position] = spoilt
     found = kernels.largest_magnitude(values, 2)
     assert not np.isfinite(found)
     assert np.isnan(found) == np.isnan(spoilt)

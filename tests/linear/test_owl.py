@@ -561,7 +561,7 @@ def test_curvature_is_the_largest_singular_value(storage, options, rng):
     )  # fmt: skip
     problem = Problem(design, rng.standard_normal(120), penalty=Sorted(oscar_weights(12)))
     columns = SparseColumns(design) if storage == "sparse" else PackedColumns(design)
-    working = WorkingProblem(columns, columns.places(np.arange(12)), problem.penalty, problem.loss)
+    working = WorkingProblem(columns, columns.positions(np.arange(12)), problem.penalty, problem.loss)
     largest = np.linalg.norm(design.take(np.arange(12)).columns[:30], 2) ** 2
     assert estimate_curvature(working, iterations=200) == pytest.approx(1.1 * largest, rel=1e-3)
 

@@ -402,7 +402,7 @@ def test_compiled_equals_twin(rule, penalty, loss, rng):
     ]
     + [("round_index", 0, 7), ("round_index", 1, -1), ("round_start", 0, 10**6)],
 )
-def test_a_state_that_leads_outside_is_refused(name, place, value, rng):
+def test_a_state_that_leads_outside_is_refused(name, position, value, rng):
     X, y, task = data(rng, 30, density=0.6)
     learner = kernels.DualAveraging()
     learner.configure(0, 2, 0, 0.1, 15.0, 0.01, 0.0, True, False, 0.2)
@@ -410,7 +410,7 @@ def test_a_state_that_leads_outside_is_refused(name, place, value, rng):
     learner.learn_sparse(*_parts(scipy.sparse.csr_array(X)), y, task, None)
     state = learner.state()
     learner.restore(state)
-    state[name][place] = value
+    state[name][position] = value
     with pytest.raises(ValueError, match="broken state"):
         learner.restore(state)
 
@@ -423,8 +423,8 @@ def test_sparse_rows_that_lead_outside_are_refused(spoil, rng):
     learner.configure(0, 0, 0, 0.1, 15.0, 0.01, 0.0, True, False, 0.2)
     learner.resize(7, 3)
     parts = _parts(scipy.sparse.csr_array(X))
-    which, place, value = spoil
-    parts[which][place] = value
+    which, position, value = spoil
+    parts[which][position] = value
     with pytest.raises(ValueError, match="sparse"):
         learner.learn_sparse(*parts, y, task, None)
     assert learner.learn_plain_sparse(*parts, y, task, np.arange(3)) == -1

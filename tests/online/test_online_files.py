@@ -117,10 +117,10 @@ def test_numbers_that_are_none(saved, bad):
 
 def test_sizes_are_not_believed(saved):
     path, arrays = saved
-    for place in range(2):
+    for position in range(2):
         for value in (-1, 2, 2**31, 2**40, 2**62):
             shape = arrays["state_shape"].copy()
-            shape[place] = value
+            shape[position] = value
             write(path, arrays, state_shape=shape)
             tracemalloc.start()
             refused(path, "declared, which the arrays do not bear out")

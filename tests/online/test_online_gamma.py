@@ -254,9 +254,9 @@ def test_an_absurd_row_changes_nothing(rule, gamma, kind):
         model = ts.OnlineMultiTaskRegressor(0.01, gamma=gamma, missing=rule)
     model.partial_fit(X, y, task=task)
     before = memory(model)
-    for place in range(6):
+    for position in range(6):
         row = X[0].copy()
-        row[place] = 1e160
+        row[position] = 1e160
         for label in (0, 1, 2, 77):
             with pytest.raises(ValueError, match="was not learned"):
                 model.learn_one(row, y[0].item(), task=label)

@@ -137,8 +137,8 @@ def test_single_rows_with_growing_names_and_classes(rng):
             names = {f"x{(3 * i + j) % 600}": 1.0 for j in range(4)}
             assert model.predict_one(names, task=f"t{i % 9}") in ("yes", "no")
             assert np.isclose(sum(model.predict_proba_one(names, task="t0").values()), 1.0)
-            places = model.feature_index_
-            assert sorted(places.values()) == list(range(len(places)))
+            positions = model.feature_index_
+            assert sorted(positions.values()) == list(range(len(positions)))
             assert set(model.classes_.tolist()) <= {"yes", "no"}
             assert model.coef_.ndim == 2
 

@@ -258,11 +258,11 @@ def test_the_oldest_anchor_but_the_first_is_forgotten(rng, kind):
     anchored = Anchors(design, capacity=3)
     vectors = [design.project(rng.standard_normal(design.n_samples)) for _ in range(4)]
     for vector in vectors:
-        assert anchored.place_of(vector) is None
+        assert anchored.position_of(vector) is None
         anchored.remember(vector, PLAIN)
-        assert anchored.place_of(vector) == len(anchored) - 1
+        assert anchored.position_of(vector) == len(anchored) - 1
     np.testing.assert_array_equal(anchored.vectors, [vectors[0], vectors[2], vectors[3]])
-    assert [anchored.place_of(vector) for vector in vectors] == [0, None, 1, 2]
+    assert [anchored.position_of(vector) for vector in vectors] == [0, None, 1, 2]
     fresh = Anchors(case.design(), capacity=3)
     for vector in anchored.vectors:
         fresh.remember(vector, PLAIN)

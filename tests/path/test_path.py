@@ -485,16 +485,16 @@ def test_many_columns_come_and_go(rng, monkeypatch):
     case = build(rng, features=1200, tasks=3, rows=40)
     problem = case.problem()
     expected = solve_path(problem, grid(problem, 10, 0.02), tol=1e-9)
-    original = tasksieve.path.strategies.PackedColumns.places
+    original = tasksieve.path.strategies.PackedColumns.positions
     forgotten = []
 
-    def places(self, features):
+    def positions(self, features):
         if len(self.features) > len(features):
             forgotten.append(len(self.features) - len(features))
-            self._keep(features[self._place[features] >= 0])
+            self._keep(features[self._position[features] >= 0])
         return original(self, features)
 
-    monkeypatch.setattr(tasksieve.path.strategies.PackedColumns, "places", places)
+    monkeypatch.setattr(tasksieve.path.strategies.PackedColumns, "places", positions)
     solution = solve_path(case.problem(), grid(problem, 10, 0.02)[[0, 5, 9, 2, 4, 9]], tol=1e-9)
     assert forgotten
     assert all(point.converged for point in solution.points)

@@ -53,7 +53,7 @@ def test_small_data_that_sums_are_not_taken_of_at_once():
 
 
 def test_for_rows_in_blocks_what_is_moved_counts():
-    facts = Facts(100, 10_000_000, 50, n_bytes=4 * GB, dense=False, place="blocks", n_blocks=(100,))
+    facts = Facts(100, 10_000_000, 50, n_bytes=4 * GB, dense=False, location="blocks", n_blocks=(100,))
     assert choose_for_data(facts).kind == "sums-in-blocks"
     assert choose_for_data(replace(facts, n_blocks=(1,))).kind == "rows"
     assert choose_for_data(replace(facts, n_blocks=(100, 0))).kind == "rows"  # a matrix whose columns are cut
@@ -84,7 +84,7 @@ def test_for_a_problem_in_memory(rows, features, tasks, matrices, values, kind):
 
 
 def test_on_a_device():
-    facts = Facts(100, 800, 500_000, 20, 20, column_bytes=6_400, place="device", by_device=True)
+    facts = Facts(100, 800, 500_000, 20, 20, column_bytes=6_400, location="device", by_device=True)
     assert choose_for_problem(facts).kind == "device"
     assert choose_for_problem(replace(facts, column_bytes=policy.MOST_COLUMN_BYTES + 1)).kind == "rows"
     assert choose_for_problem(replace(facts, by_device=False)).kind == "rows"
@@ -124,7 +124,7 @@ def test_the_environment_decides_where_it_can(monkeypatch):
     assert policy.sums_pay_on_halves(wide)
     monkeypatch.setenv(policy.VARIABLE, "device")  # there is none: as without it
     assert [choose_for_problem(facts).kind for facts in (wide, narrow)] == ["rows", "sums"]
-    there = replace(wide, by_sums=False, by_device=True, place="device", column_bytes=10**6)
+    there = replace(wide, by_sums=False, by_device=True, location="device", column_bytes=10**6)
     assert choose_for_problem(there).kind == "device"
     monkeypatch.setenv(policy.VARIABLE, "fast")
     with pytest.raises(ValueError, match="TASKSIEVE_PATH_SOLVER must be rows, sums or device; got 'fast'"):

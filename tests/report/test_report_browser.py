@@ -402,11 +402,11 @@ def test_variants_along_the_genome(open_report: Opener) -> None:
     """A point for each variant in use; those selected move with the slider, and a feature without a place has none."""
     content = example_content(n_selected=12, n_tasks=4)
     names = [str(name) for name in content.features]
-    places = {name: (("1", "2", "X")[j % 3], 1000 * j) for j, name in enumerate(names) if j != 3}
-    content.genome = Genome([("1", 0, 90_000), ("2", 0, 70_000), ("X", 0, 40_000)], places)
+    positions = {name: (("1", "2", "X")[j % 3], 1000 * j) for j, name in enumerate(names) if j != 3}
+    content.genome = Genome([("1", 0, 90_000), ("2", 0, 70_000), ("X", 0, 40_000)], positions)
     page = open_report(content)
     used = [str(content.features[j]) for j in np.flatnonzero(abs(content.coef).sum(axis=0))]
-    expected = sum(name in places for name in used)
+    expected = sum(name in positions for name in used)
     assert page.locator("#plot-genome circle").count() == expected
     expect(page.locator("#plot-genome output")).to_have_text(f"{expected} variants")
     assert page.locator("#plot-genome .stripe").count() == 2

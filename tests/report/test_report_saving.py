@@ -75,8 +75,8 @@ def test_every_picture_can_be_saved_and_has_words(open_report: Opener) -> None:
         assert figure.get_by_role("button", name="as PNG").count() == 1
     for label in page.locator("canvas").evaluate_all("(all) => all.map((one) => one.getAttribute('aria-label'))"):
         assert label
-    for place in ("#plot-path", "#map", "#feature-table .save"):
-        name, text = saved(page, page.locator(place).get_by_role("button", name="as SVG"))
+    for position in ("#plot-path", "#map", "#feature-table .save"):
+        name, text = saved(page, page.locator(position).get_by_role("button", name="as SVG"))
         root = ElementTree.fromstring(text)
         assert name.endswith(".svg")
         assert root.tag.endswith("svg")
@@ -84,7 +84,7 @@ def test_every_picture_can_be_saved_and_has_words(open_report: Opener) -> None:
         assert b"class=" not in text
         assert root[1].get("fill") == "#ffffff"  # day, though the page is dark
         assert len(root.findall(".//{http://www.w3.org/2000/svg}path")) > 3
-        name, image_bytes = saved(page, page.locator(place).get_by_role("button", name="as PNG"))
+        name, image_bytes = saved(page, page.locator(position).get_by_role("button", name="as PNG"))
         assert name.endswith(".png")
         assert image_bytes.startswith(b"\x89PNG")
         assert len(image_bytes) > 2_000

@@ -68,9 +68,9 @@ def test_the_page_says_it_first_and_in_order() -> None:
     page = render(content)
     titles = ["Can this be trusted?", "Does anything matter?"]
     titles += ["Which features would be found again?", "Does sharing help?"]
-    places = [page.index(f">{title}</h") for title in titles]
-    assert places == sorted(places)
-    assert places[-1] < page.index('id="path"') < page.index('id="methods-text"')
+    positions = [page.index(f">{title}</h") for title in titles]
+    assert positions == sorted(positions)
+    assert positions[-1] < page.index('id="path"') < page.index('id="methods-text"')
     assert "We did this." in page
     assert "Somebody (2020)." in page
     assert "Stable in % of halves" in page

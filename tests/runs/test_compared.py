@@ -21,19 +21,19 @@ FIT = ("-y", "y", "-t", "region", "--no-report", "--quiet")
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two fits of one table, a stream of it, and findings alone."""
-    place = tmp_path_factory.mktemp("runs")
-    table = regression_csv(place / "t.csv", n=120)
+    position = tmp_path_factory.mktemp("runs")
+    table = regression_csv(position / "t.csv", n=120)
 
     def run(*words: object) -> None:
         with pytest.raises(SystemExit) as end:
             app([str(word) for word in words], prog_name="tasksieve")
         assert not end.value.code
 
-    run("fit", table, *FIT, "--alpha", 0.05, "--out", place / "weak")
-    run("fit", table, *FIT, "--alpha", 2.0, "--out", place / "strong")
-    run("stream", table, *FIT, "-x", "[a-f]", "--alpha", 0.1, "--out", place / "online")
-    run("stability", table, *FIT, "--pairs", 10, "--permutations", 9, "--out", place / "found")
-    return place
+    run("fit", table, *FIT, "--alpha", 0.05, "--out", position / "weak")
+    run("fit", table, *FIT, "--alpha", 2.0, "--out", position / "strong")
+    run("stream", table, *FIT, "-x", "[a-f]", "--alpha", 0.1, "--out", position / "online")
+    run("stability", table, *FIT, "--pairs", 10, "--permutations", 9, "--out", position / "found")
+    return position
 
 
 @pytest.fixture

@@ -73,6 +73,32 @@ def test_results_are_read() -> None:
     assert ts.MultiTaskLasso(0.1).fit_moments(found["moments"]).dual_gap_ < 1e-5
 
 
+def test_names_of_that_version_are_known() -> None:
+    import tasksieve.fitted.deal
+    import tasksieve.graph.classifier
+
+    from tasksieve.fitted.fold_assignment import read_seed
+
+    assert tasksieve.graph.classifier.GraphSVC is ts.GraphSVC
+    assert tasksieve.fitted.deal.read_seed is read_seed
+    with pytest.warns(DeprecationWarning, match=r"moved to tasksieve\.svm\.GraphSVC"):
+        assert tasksieve.graph.GraphSVC is ts.GraphSVC
+    with pytest.raises(AttributeError, match="no attribute 'GraphSVM'"):
+        tasksieve.graph.GraphSVM  # noqa: B018
+    with pytest.raises(ModuleNotFoundError):
+        import tasksieve.graph.nothing
+
+
+def test_methods_of_that_version_count() -> None:
+    with pytest.warns(DeprecationWarning, match="called diverging_intercepts now"):
+
+        class OldLoss(ts.losses.Logistic):
+            def runaway(self, y: Any, weights: Any, design: Any) -> Any:
+                return "as before"
+
+    assert OldLoss().diverging_intercepts(None, None, None) == "as before"
+
+
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
     shutil.copytree(OLD, tmp_path / "old")

@@ -11,14 +11,14 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tasksieve.fitted.deal import deal_rows
+from tasksieve.fitted.fold_assignment import assign_rows
 from tasksieve.tables import chunk_folds
-from tasksieve.tables.ahead import one_ahead
 from tasksieve.tables.arrow import from_arrow
 from tasksieve.tables.categories import Categories
 from tasksieve.tables.chunk_folds import ChunkFolds
 from tasksieve.tables.counted import counted_size
 from tasksieve.tables.encode import Encoding
+from tasksieve.tables.prefetch import prefetched
 from tasksieve.tables.read import from_chunk, from_frame
 from tasksieve.tables.table import CodedColumn, Column, Table
 from tasksieve.tables.task_codes import TaskCodes
@@ -130,7 +130,7 @@ def test_folds_are_those_of_the_table_in_memory() -> None:
     order = np.argsort(tasks, kind="stable")
     offsets = np.searchsorted(tasks[order], np.arange(6))
     expected = np.empty(120, dtype=np.int64)
-    expected[order] = deal_rows(offsets, np.zeros(120, dtype=np.int64), live[order], 3, 7)
+    expected[order] = assign_rows(offsets, np.zeros(120, dtype=np.int64), live[order], 3, 7)
     folds = ChunkFolds(np.bincount(tasks[live]), range(5), 3, 7)
     for rows in (7, 50, 120):
         np.testing.assert_array_equal(in_chunks(folds, tasks, live, rows), expected)
@@ -164,7 +164,7 @@ def test_reading_ahead_changes_nothing() -> None:
 
     taken = []
     with pytest.raises(OSError, match="disk"):
-        for item in one_ahead(items()):
+        for item in prefetched(items()):
             taken.append(item)
     assert taken == [1, 2, 3]
-    assert next(one_ahead(iter([4, 5]))) == 4
+    assert next(prefetched(iter([4, 5]))) == 4

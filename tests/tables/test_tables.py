@@ -307,8 +307,8 @@ def test_declared_sizes_are_not_believed(tmp_path: Path) -> None:
         tmp_path / "bomb.npz", {"X.npy": npy("{'descr': '<f8', 'fortran_order': False, 'shape': (9,), }")}
     )
     content = bytearray(file.read_bytes())
-    place = content.rindex(b"PK\x01\x02")
-    content[place + 24 : place + 28] = (0xFFFFFFF0).to_bytes(4, "little")
+    position = content.rindex(b"PK\x01\x02")
+    content[position + 24 : position + 28] = (0xFFFFFFF0).to_bytes(4, "little")
     file.write_bytes(bytes(content))
     with pytest.raises(TableError):
         read_arrays(file)

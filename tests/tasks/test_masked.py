@@ -113,9 +113,9 @@ def test_what_lies_under_a_mask_does_not_matter():
         ts.MultiTaskLasso(0.05).fit(X, masked(Y, TASK == 0), task=TASK)
 
 
-def hide(values, *place):
+def hide(values, *position):
     found = np.ma.array(values)
-    found[place] = np.ma.masked
+    found[position] = np.ma.masked
     return found
 
 

@@ -36,7 +36,7 @@ def mapped(x: np.ndarray, folder: Path) -> np.ndarray:
 def test_kinds_and_places(tmp_path: Path) -> None:
     x = np.eye(4)
     frame = pd.DataFrame(x)
-    for X, kind, place in (
+    for X, kind, position in (
         (x, ArraySource, "memory"),
         (x.tolist(), ArraySource, "memory"),
         (frame, ArraySource, "memory"),
@@ -48,21 +48,21 @@ def test_kinds_and_places(tmp_path: Path) -> None:
         assert kind_of(X) is kind
         found = read_source(X)
         assert type(found) is kind
-        assert (found.place, found.shape, found.dense) == (place, (4, 4), kind is ArraySource)
+        assert (found.location, found.shape, found.dense) == (position, (4, 4), kind is ArraySource)
         assert kind_of(found.matrix) is kind  # what was read is of the same kind
 
 
 def test_tensors_and_dask_arrays() -> None:
     torch = pytest.importorskip("torch")
     dask = pytest.importorskip("dask.array")
-    for X, kind, place in (
+    for X, kind, position in (
         (torch.eye(4), DeviceSource, "device"),
         (ts.on_device(np.eye(4), "cpu"), DeviceSource, "device"),
         (dask.eye(4, chunks=2), ClusterSource, "cluster"),
     ):
         assert kind_of(X) is kind
         found = read_source(X)
-        assert (found.place, found.shape, kind_of(found.matrix)) == (place, (4, 4), kind)
+        assert (found.location, found.shape, kind_of(found.matrix)) == (position, (4, 4), kind)
 
 
 def test_nan_is_found_in_every_kind() -> None:

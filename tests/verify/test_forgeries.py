@@ -37,9 +37,10 @@ def told(mutant: Mutant) -> str:
 
 def some_mutants() -> list[Mutant]:
     """Of triples in which every loss, penalty and quadratic part comes up."""
-    places = [k for k, (loss, penalty, _) in enumerate(TRIPLES) if loss in ("squared", "logistic") and penalty in ROWS]
-    honest = [by_library(k) for k in [*range(0, len(TRIPLES), 10), *places[::3]]]
-    honest += [by_hand(k) for k in [*range(4, len(TRIPLES), 13), *places[1::3]]]
+    losses = ("squared", "logistic")
+    positions = [k for k, (loss, penalty, _) in enumerate(TRIPLES) if loss in losses and penalty in ROWS]
+    honest = [by_library(k) for k in [*range(0, len(TRIPLES), 10), *positions[::3]]]
+    honest += [by_hand(k) for k in [*range(4, len(TRIPLES), 13), *positions[1::3]]]
     return list(false_mutants([*honest, *(machine(k) for k in range(4))], QUICK, 0))
 
 

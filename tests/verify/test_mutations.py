@@ -104,16 +104,16 @@ def lose_array(header: Any, arrays: dict[str, Array], rng: Any) -> str:
 
 def change_header(header: Any, arrays: dict[str, Array], rng: Any) -> str:
     """A number, a word or a switch of the header, at any depth."""
-    places = []
+    positions = []
 
     def walk(node: Any, path: tuple[Any, ...]) -> None:
         items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
         for key, value in items:
-            places.append((node, key, path))
+            positions.append((node, key, path))
             walk(value, (*path, key))
 
     walk(header, ())
-    node, key, path = places[int(rng.integers(len(places)))]
+    node, key, path = positions[int(rng.integers(len(positions)))]
     value = node[key]
     if isinstance(value, bool):
         node[key] = not value
@@ -161,9 +161,9 @@ def test_flipped_bits(number: int) -> None:
     found: Counter[str] = Counter()
     for _ in range(COUNT // 2):
         spoilt = bytearray(raw)
-        place = int(rng.integers(len(raw)))
-        spoilt[place] ^= 1 << int(rng.integers(8))
-        found[outcome(bytes(spoilt), case, header, arrays, f"byte {place}")] += 1
+        position = int(rng.integers(len(raw)))
+        spoilt[position] ^= 1 << int(rng.integers(8))
+        found[outcome(bytes(spoilt), case, header, arrays, f"byte {position}")] += 1
     assert found["unreadable"] > COUNT // 4  # the archive has checksums of what it holds
     assert not found["still true"]
 

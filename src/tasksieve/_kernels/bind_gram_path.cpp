@@ -34,7 +34,7 @@ class PyGramPath {
             for (const GramValue &v : path_.values) facts.push_back(static_cast<double>(of(v)));
         };
         column([](const GramValue &v) { return v.objective; });
-        column([](const GramValue &v) { return v.wobble; });
+        column([](const GramValue &v) { return v.objective_error; });
         column([](const GramValue &v) { return v.gap; });
         column([](const GramValue &v) { return v.seconds; });
         column([](const GramValue &v) { return v.epochs; });

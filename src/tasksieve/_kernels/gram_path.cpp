@@ -543,10 +543,10 @@ double GramPath::certify(double lam, double ridge, const double *w, const double
     double scale = residual > 0.0 ? (total + ridge * weight2 + inner) / residual : 1.0;
     scale = std::max(std::min(scale, ridge > 0.0 ? std::min(limit, 1.0) : limit), 0.0);
     value.objective = 0.5 * total + norm + 0.5 * ridge * weight2;
-    value.wobble = 0.5 * off + sums * (norm + ridge * weight2) + tasks * value.objective;
+    value.objective_error = 0.5 * off + sums * (norm + ridge * weight2) + tasks * value.objective;
     double gap = 0.5 * (1.0 - scale) * (1.0 - scale) * residual;
     gap += std::max(norm * (1.0 + sums) - scale * (inner - error), 0.0);
-    value.gap = gap * (1.0 + tasks) + value.wobble;
+    value.gap = gap * (1.0 + tasks) + value.objective_error;
     scale_ = scale;
     // What of this is rounding: the gauge that decides without its errors, and the errors of the sums.
     for (index_t t = 0; t < p_.tasks; ++t) {
@@ -554,7 +554,7 @@ double GramPath::certify(double lam, double ridge, const double *w, const double
         if (ridge > 0.0 && place_[worst] >= 0) m[t] -= ridge * w[place_[worst] * p_.tasks + t];
     }
     const double plain = row_gauge_inline(m.data(), p_.tasks, lam * p_.group[worst], lam * p_.l1[worst], p_.positive);
-    lost_ = value.wobble + error + std::max(polar - plain, 0.0) * norm;
+    lost_ = value.objective_error + error + std::max(polar - plain, 0.0) * norm;
     return value.gap;
 }
 

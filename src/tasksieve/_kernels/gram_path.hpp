@@ -48,8 +48,8 @@ enum class GramStop : int {
 };
 
 struct GramValue {
-    double objective = 0.0;  // in exact arithmetic with the best intercepts it would differ by at most `wobble`
-    double wobble = 0.0;
+    double objective = 0.0;  // in exact arithmetic with the best intercepts it would differ by at most `objective_error`
+    double objective_error = 0.0;
     double gap = 0.0;  // bound of the duality gap, all rounding included
     double seconds = 0.0;
     index_t epochs = 0;

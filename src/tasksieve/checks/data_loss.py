@@ -69,9 +69,9 @@ def l0_shapes(case: DataCase, z: Array) -> None:
         evaluated=null.value,
     )
     claim(
-        loss.smoothness > 0.0 and loss.size >= 0.0 and loss.floored(0.0) >= 0.0,
+        loss.smoothness > 0.0 and loss.size >= 0.0 and loss.floored_gap(0.0) >= 0.0,
         "L0",
-        "`smoothness` must be positive; `size` and `floored` must not be negative.",
+        "`smoothness` must be positive; `size` and `floored_gap` must not be negative.",
         data=case.words,
     )
 

@@ -270,9 +270,9 @@ def several_tasks(trial: Trial) -> None:
         without=every.shape,
         within=own.shape,
     )
-    places = np.array([model.tasks_.tolist().index(t) for t in rows.task])
+    positions = np.array([model.tasks_.tolist().index(t) for t in rows.task])
     claim(
-        np.allclose(every[np.arange(len(own)), places], own, atol=1e-9),
+        np.allclose(every[np.arange(len(own)), positions], own, atol=1e-9),
         "tasks",
         f"{trial.name}: a row's prediction with task must be that of its task's column without.",
     )

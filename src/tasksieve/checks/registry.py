@@ -23,7 +23,7 @@ from ..design import (
     Storage,
 )
 from ..design.storage import Beside, Interactions, OwnStorage, Scaled, ScaledStorage, SharedReading
-from ..graph import GraphSVC, GraphSVCCV, GraphSVR, GraphSVRCV, complete_graph
+from ..graph import complete_graph
 from ..linear import (
     CalibratedMultiTaskLasso,
     CalibratedMultiTaskLassoCV,
@@ -64,6 +64,7 @@ from ..solvers import (
     StochasticGradient,
     VariationalNewton,
 )
+from ..svm import GraphSVC, GraphSVCCV, GraphSVR, GraphSVRCV
 
 Array = np.ndarray[Any, Any]
 
@@ -118,8 +119,8 @@ STORAGES: dict[str, tuple[Callable[[Array], Any], str]] = {
     "in other units": (lambda x: ScaledStorage(DenseStorage(np.asfortranarray(np.ldexp(x, 900))), 900), "numbers"),
     "sparse": (lambda x: SparseStorage(sparse.csc_array(x)), "numbers"),
     "sparse, int8": (lambda x: SparseStorage(sparse.csc_array(x.astype(np.int8))), "counts"),
-    "shared": (lambda x: SharedReading(DenseStorage(np.asfortranarray(x))).seat(), "numbers"),
-    "shared, sparse": (lambda x: SharedReading(SparseStorage(sparse.csc_array(x))).seat(), "numbers"),
+    "shared": (lambda x: SharedReading(DenseStorage(np.asfortranarray(x))).reader(), "numbers"),
+    "shared, sparse": (lambda x: SharedReading(SparseStorage(sparse.csc_array(x))).reader(), "numbers"),
     "rows": (lambda x: MappedRowStorage([x], None), "numbers"),
     "rows in two blocks": (lambda x: MappedRowStorage([x[: len(x) // 2], x[len(x) // 2 :]], None), "numbers"),
     "rows out of order": (lambda x: MappedRowStorage([x[::-1]], np.arange(len(x))[::-1].copy()), "numbers"),

@@ -224,5 +224,5 @@ class _StorageCase:
         wrong = ~(np.abs(found - expected) <= TOLERANCE * (1.0 + np.abs(expected).max(initial=0.0)))
         if wrong.any():
             at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-            place = tuple(int(i) for i in at)
-            claim(False, name, words, place=place, found=found[at], expected=expected[at], **where)
+            position = tuple(int(i) for i in at)
+            claim(False, name, words, position=position, found=found[at], expected=expected[at], **where)

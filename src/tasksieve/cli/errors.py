@@ -99,8 +99,8 @@ def exit_code(error: BaseException) -> int:
                 f"tasksieve: cannot write: {error.strerror}; what is finished is kept; make room, then --resume"
             )
             return CANNOT_WRITE
-        place = f": {error.filename}" if error.filename else ""
-        say(f"tasksieve: {error.strerror or error}{place}")
+        position = f": {error.filename}" if error.filename else ""
+        say(f"tasksieve: {error.strerror or error}{position}")
         return USER_ERROR
     if isinstance(error, MemoryError):
         say(f"tasksieve: not enough memory: {error or 'no more is given'}; fit and path take --chunk-rows 100000")

@@ -38,9 +38,9 @@ def read_feature_groups(named: str, encoding: Encoding) -> list[str]:
             )
     names = encoding.feature_names
     references = [f"{column}={coding.reference}" for column, coding in encoding.categories.items() if coding.reference]
-    strangers = [feature for feature in group_of if feature not in {*names, *columns, *references}]
-    if strangers:
-        raise TableError(f"--feature-groups: {named} names {_few(strangers)}: the table has no such feature")
+    unknown = [feature for feature in group_of if feature not in {*names, *columns, *references}]
+    if unknown:
+        raise TableError(f"--feature-groups: {named} names {_few(unknown)}: the table has no such feature")
     return [
         group_of.get(name, group_of.get(column, f"{name} (alone)"))
         for name, column in zip(names, columns, strict=True)

@@ -206,7 +206,7 @@ def read_new_rows(
     if by_file:
         pattern = saved.facts.get("task_name")
         tasks = name_tasks(files, names or ([pattern] if isinstance(pattern, str) else None))
-        _refuse_strangers(files, tasks, saved)
+        _refuse_unknown_tasks(files, tasks, saved)
     tables = [read_table(path, format, separator) for path in files]
     columns = [name for name in (None if by_file else task or saved.task, id or saved.facts.get("id")) if name]
     beside = [("--id", name) for name in columns if all(name in table.columns for table in tables)]
@@ -216,7 +216,7 @@ def read_new_rows(
     return stack(tables, tasks, wanted).table
 
 
-def _refuse_strangers(files: Sequence[str], tasks: Sequence[str], saved: SavedModel) -> None:
+def _refuse_unknown_tasks(files: Sequence[str], tasks: Sequence[str], saved: SavedModel) -> None:
     known = [str(label) for label in saved.estimator.tasks_.tolist()]
     for path, name in zip(files, tasks, strict=True):
         if name not in known:

@@ -28,7 +28,7 @@ def choose_folder(out: str, resume: bool, overwrite: bool) -> RunFolder:
     folder = RunFolder(out)
     if resume and overwrite:
         raise UsageError("--resume and --overwrite: one or the other")
-    folder.refuse_strangers()
+    folder.refuse_other_files()
     if folder.path.exists() and any(folder.path.iterdir()) and not (resume or overwrite):
         raise RunError(f"{folder.path} exists: --resume goes on with it, --overwrite starts anew")
     return folder

@@ -72,7 +72,7 @@ def read_coefficients(table: Table, labels: list[str], names: list[str]) -> tupl
     """Coefficients (tasks, features) and intercepts of a table; what it does not list is 0."""
     coef, constants = np.zeros((len(labels), len(names))), np.zeros(len(labels))
     features = _words(table, "feature")
-    place, task_place = {name: j for j, name in enumerate(names)}, {name: t for t, name in enumerate(labels)}
+    position, task_place = {name: j for j, name in enumerate(names)}, {name: t for t, name in enumerate(labels)}
     entries: Iterable[tuple[str, str, float]]
     if "coefficient" in table.columns:
         tasks = _words(table, "task") if "task" in table.columns else [labels[0]] * len(features)
@@ -97,8 +97,8 @@ def read_coefficients(table: Table, labels: list[str], names: list[str]) -> tupl
         if (task, feature) in seen:
             raise TableError(f"{table.source}: feature {feature!r} of task {task!r} is there twice")
         seen.add((task, feature))
-        if feature in place:
-            coef[task_place[task], place[feature]] = value
+        if feature in position:
+            coef[task_place[task], position[feature]] = value
         elif feature in INTERCEPTS:
             constants[task_place[task]] = value
         else:

@@ -26,14 +26,14 @@ def read_task_graph(graph: str, labels: np.ndarray) -> Any:
     found = read_graph_file(graph, labels, "--task-graph")
     if "graph_tasks" not in found:
         return found.get("graph")
-    place = {task: k for k, task in enumerate(found["graph_tasks"])}
-    strangers = [task for task in place if task not in set(labels.tolist())]
-    if strangers:
-        raise TableError(f"--task-graph: {graph} names {strangers[0]!r}, which is no task of the table")
-    missing = [label for label in labels.tolist() if label not in place]
+    position = {task: k for k, task in enumerate(found["graph_tasks"])}
+    unknown = [task for task in position if task not in set(labels.tolist())]
+    if unknown:
+        raise TableError(f"--task-graph: {graph} names {unknown[0]!r}, which is no task of the table")
+    missing = [label for label in labels.tolist() if label not in position]
     if missing:
         raise TableError(f"--task-graph: {graph} says nothing of task {missing[0]!r}")
-    order = [place[label] for label in labels.tolist()]
+    order = [position[label] for label in labels.tolist()]
     return found["graph"][np.ix_(order, order)]
 
 
@@ -60,14 +60,14 @@ def read_graph_file(graph: str, labels: np.ndarray, flag: str = "--graph") -> di
         if np.asarray(weights).dtype.kind not in "iuf":
             raise TableError(f"{flag}: column 'weight' of {graph} must hold numbers")
         words = list(dict.fromkeys([*by_word, *(word for side in ends for word in side if word is not None)]))
-        place = {word: k for k, word in enumerate(words)}
+        position = {word: k for k, word in enumerate(words)}
         matrix = np.zeros((len(words), len(words)))
         for row, (one, other, weight) in enumerate(zip(*ends, weights.tolist(), strict=True)):
             if one is None or other is None or weight != weight:
                 raise TableError(f"{flag}: row {row + 1} of {graph} is incomplete")
             if one == other:
                 raise TableError(f"{flag}: row {row + 1} of {graph} joins {one!r} to itself")
-            matrix[place[one], place[other]] = matrix[place[other], place[one]] = weight
+            matrix[position[one], position[other]] = matrix[position[other], position[one]] = weight
     else:
         if table.n_rows != len(names):
             raise TableError(

@@ -184,8 +184,8 @@ def _is_number(value: Any) -> bool:
 def _compare_tables(folder: RunFolder, saved: SavedModel, coef: np.ndarray, intercept: np.ndarray) -> None:
     """coefficients.csv, coefficients.parquet and intercepts.csv, which people read."""
     labels, names = row_labels(saved.estimator, saved.targets), saved.feature_names
-    rows, places = np.nonzero(coef)
-    wanted = {(labels[t], names[j]): coef[t, j] for t, j in zip(rows.tolist(), places.tolist(), strict=True)}
+    rows, positions = np.nonzero(coef)
+    wanted = {(labels[t], names[j]): coef[t, j] for t, j in zip(rows.tolist(), positions.tolist(), strict=True)}
     constants = {(label,): value for label, value in zip(labels, intercept.tolist(), strict=True)}
     for name, key, number, expected in (
         ("coefficients.csv", ("task", "feature"), "coefficient", wanted),

@@ -188,11 +188,11 @@ def checksum(arrays: Arrays) -> str:
 def _fetch(name: str, folder: Any, download: bool) -> Arrays:
     """The arrays of a data set from the first place that has it."""
     source = SOURCES[name]
-    for place in _places(folder):
-        for file in (place / f"{name}.npz", place / source.file):
+    for folder_ in _folders(folder):
+        for file in (folder_ / f"{name}.npz", folder_ / source.file):
             if file.is_file():
                 return _checked(source, file)
-    searched = ", ".join(str(place) for place in _places(folder)) or "no folder"
+    searched = ", ".join(str(folder_) for folder_ in _folders(folder)) or "no folder"
     missing = f"{source.name}: neither {name}.npz nor {source.file} is in {searched}"
     remedy = f"{source.by_hand}, put it into a folder, and give that folder as folder= or in TASKSIEVE_DATA"
     if source.url is None or not download:
@@ -220,20 +220,20 @@ def _fetch(name: str, folder: Any, download: bool) -> Arrays:
         raise
 
 
-def _places(folder: Any) -> list[Path]:
+def _folders(folder: Any) -> list[Path]:
     """Folders to search, in order; a folder that was named must exist."""
     if folder is not None:
         given = Path(folder).expanduser()
         if not given.is_dir():
             raise FileNotFoundError(f"folder={str(folder)!r} is not a folder.")
         return [given]
-    places = []
+    folders = []
     try:
-        places.append(data_folder())
+        folders.append(data_folder())
     except FileNotFoundError:
         if os.environ.get("TASKSIEVE_DATA") is not None:
             raise
-    return [*places, download_folder()]
+    return [*folders, download_folder()]
 
 
 def download_folder() -> Path:

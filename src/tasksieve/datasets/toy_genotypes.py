@@ -41,9 +41,9 @@ def write_toy_genotypes(folder: Any, *, n_tasks: int = 3, n_rows: int = 100, n_v
     quarters = codes.reshape(n_variants, -1, 4) << np.array([0, 2, 4, 6], dtype=np.uint8)
     (folder / "toy.bed").write_bytes(b"\x6c\x1b\x01" + np.bitwise_or.reduce(quarters, axis=2).tobytes())
     chromosome = 1 + 22 * np.arange(n_variants) // n_variants
-    place = 100_000 + 250_000 * (np.arange(n_variants) - np.searchsorted(chromosome, chromosome))
+    position = 100_000 + 250_000 * (np.arange(n_variants) - np.searchsorted(chromosome, chromosome))
     alleles = [_ALLELES[k] for k in rng.integers(len(_ALLELES), size=n_variants)]
-    variants = enumerate(zip(chromosome, place, alleles, strict=True))
+    variants = enumerate(zip(chromosome, position, alleles, strict=True))
     _write(folder / "toy.bim", [f"{c}\trs{j + 1}\t0\t{p}\t{a}\t{b}" for j, (c, p, (a, b)) in variants])
     people = [f"F{i:03d}\tI{i:03d}" for i in range(n_people)]
     age, sex = rng.integers(30, 80, n_people), rng.integers(1, 3, n_people)

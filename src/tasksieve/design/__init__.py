@@ -11,7 +11,7 @@ who holds what, and what replaces the lost).
 """
 
 from .design import Design
-from .ledger import Ahead, Gauges, Ledger, Reach
+from .ledger import Gauges, Ledger, Lookahead, Reach
 from .lost import ClusterError, DataLost
 from .packed import ColumnBlock, PackedColumns
 from .samples import Samples
@@ -35,7 +35,6 @@ from .threads import one_blas_thread, thread_count
 
 __all__ = [
     "NOISE",
-    "Ahead",
     "BesideStorage",
     "ClusterError",
     "ColumnBlock",
@@ -45,6 +44,7 @@ __all__ = [
     "Gauges",
     "Ledger",
     "LocalShard",
+    "Lookahead",
     "MappedRowStorage",
     "PackedColumns",
     "PlinkStorage",

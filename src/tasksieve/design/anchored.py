@@ -68,7 +68,7 @@ class Anchored:
         return Anchored(self.coef, self.remainder + slack, self.spectral + math.sqrt(slack @ slack))
 
 
-class AnchorShelf:
+class AnchorStore:
     """Products of the anchors with the features of a shard.
 
     - `norms`: array, (features, tasks), or (features, 1) where all tasks agree

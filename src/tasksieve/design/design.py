@@ -204,7 +204,7 @@ class Design:
             shard.forget(m)
 
     def bound(self, vector: Anchored, penalty: Any, **ball: Any) -> tuple[Array, Array]:
-        """Estimates and upper bounds of all gauges, from the anchors alone: see `AnchorShelf.bound`."""
+        """Estimates and upper bounds of all gauges, from the anchors alone: see `AnchorStore.bound`."""
         if len(self.shards) == 1:
             return self.shards[0].bound(vector, penalty, **ball)
         both = self._everywhere(
@@ -215,7 +215,7 @@ class Design:
     def ball_bound(
         self, first: Anchored, centre: Anchored, coefs: tuple[float, float], penalty: Any, radius: float
     ) -> Array:
-        """The same for a ball on the line from the vector noted last to the first anchor: `AnchorShelf.ball_bound`."""
+        """The same for a ball on the line from the vector noted last to the first anchor: `AnchorStore.ball_bound`."""
         return self._everywhere(
             lambda shard, own: shard.ball_bound(first, centre, coefs, self._of(penalty, own), radius)
         )

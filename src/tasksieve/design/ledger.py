@@ -40,7 +40,7 @@ class Gauges(NamedTuple):
     rest: float = 1.0
 
 
-class Ahead(NamedTuple):
+class Lookahead(NamedTuple):
     """Rejections at the next strength, as they will be asked for if nothing is found that stands in the way."""
 
     reaches: list[Reach]
@@ -193,7 +193,7 @@ class Ledger:
         hidden: bool,
         vector: Array,
         errors: Array,
-        ahead: Ahead | None = None,
+        lookahead: Lookahead | None = None,
     ) -> int:
         """Bounds of all gauges at a vector that the anchors know; returns how many features they leave open.
 
@@ -202,7 +202,7 @@ class Ledger:
         - `working`, `upper`: Features whose gauges are known, and these.
         - `hidden`: Rejected features do not count.
         - `vector`, `errors`: The vector itself and what its products may be off, for whoever goes on to `measure`.
-        - `ahead`: What will be asked next; nothing to those who answer at once.
+        - `lookahead`: What will be asked next; nothing to those who answer at once.
         """
         if followed is not None:
             estimate, self._bounds = self._shard.bound(followed, penalty, note=note)  # ours until the next bounds
@@ -238,7 +238,7 @@ class Ledger:
         self._known[features] = True
         self.levels[features] = self._bounds[features] * lam
 
-    def measure_all(self, vector: Array, penalty: Any, errors: Array, ahead: Ahead | None = None) -> None:
+    def measure_all(self, vector: Array, penalty: Any, errors: Array, lookahead: Lookahead | None = None) -> None:
         """Gauges of all features, in a full pass that is remembered."""
         exact = np.asarray(self._shard.remember(vector, penalty, errors))
         self._bounds[~self._known] = exact[~self._known]

@@ -34,22 +34,22 @@ class ColumnBlock:
     def x(self) -> Array:
         return self._buffer
 
-    def correlate(self, r: Array, places: Array) -> Array:
+    def correlate(self, r: Array, positions: Array) -> Array:
         """``X' r`` on some columns: (len(places), n_tasks)."""
-        out = np.empty((len(places), self.n_tasks))
+        out = np.empty((len(positions), self.n_tasks))
         threads = self.n_threads if out.size * 50 > 200_000 else 1
         if self.shared:
             block = r.reshape(self.n_tasks, -1).T
-            kernels.shared_products(self.x, places, block, False, threads, out)
+            kernels.shared_products(self.x, positions, block, False, threads, out)
         else:
-            kernels.segment_products(self.x, places, r, self.offsets, False, threads, out)
+            kernels.segment_products(self.x, positions, r, self.offsets, False, threads, out)
         return out
 
-    def combine(self, places: Array, rows: Array) -> Array:
+    def combine(self, positions: Array, rows: Array) -> Array:
         """``X W`` as a flat vector, for the given rows of W."""
         out = np.empty(int(self.offsets[-1]))
         threads = self.n_threads if rows.size * 50 > 200_000 else 1
-        kernels.combine(self.x, self.offsets, self.shared, places, np.ascontiguousarray(rows), threads, out)
+        kernels.combine(self.x, self.offsets, self.shared, positions, np.ascontiguousarray(rows), threads, out)
         return out
 
 
@@ -62,7 +62,7 @@ class PackedColumns(ColumnBlock):
         buffer = np.empty((rows, 64), order="F")
         super().__init__(buffer, design.offsets, design.uniform and design.n_tasks > 1, design.n_threads)
         self.features = np.empty(0, dtype=np.int64)
-        self._place = np.full(design.n_features, -1, dtype=np.int64)
+        self._position = np.full(design.n_features, -1, dtype=np.int64)
         self._squares = np.empty((64, self.n_tasks))
         self._shifts, self._sizes = np.empty((64, self.n_tasks)), np.empty((64, self.n_tasks))
         self._loadings = np.empty((len(design.nuisance_basis), 64, self.n_tasks))
@@ -79,44 +79,44 @@ class PackedColumns(ColumnBlock):
     def squared_norms(self) -> Array:
         return self._squares[: len(self.features)]
 
-    def shifts(self, places: Array) -> Array:
+    def shifts(self, positions: Array) -> Array:
         """What was subtracted from the raw columns: (len(places), n_tasks)."""
-        return np.asarray(self._shifts[places])
+        return np.asarray(self._shifts[positions])
 
-    def loadings(self, places: Array) -> Array:
+    def loadings(self, positions: Array) -> Array:
         """Coefficients of the shifted columns on the nuisance basis: (n_basis, len(places), n_tasks)."""
-        return self._loadings.take(places, axis=1)
+        return self._loadings.take(positions, axis=1)
 
-    def sizes(self, places: Array) -> Array:
+    def sizes(self, positions: Array) -> Array:
         """Norms of the shifted columns, before anything was projected out of them: (len(places), n_tasks)."""
-        return np.asarray(self._sizes[places])
+        return np.asarray(self._sizes[positions])
 
     def unread(self, features: Array) -> Array:
         """Those of some features that would have to be read."""
-        return features[self._place[features] < 0]
+        return features[self._position[features] < 0]
 
-    def places(self, features: Array) -> Array:
+    def positions(self, features: Array) -> Array:
         """Where these features lie in `x`, reading those that are missing; the last answer is kept."""
         if features is self._asked and self.layout == self._answered[0]:
             return self._answered[1]
-        found = self._place[features]
+        found = self._position[features]
         if len(found) and np.minimum.reduce(found) < 0:
             if len(self.features) > max(4096, 4 * len(features)):
                 self._keep(features[found >= 0])
             self._append(features[found < 0])
-            found = self._place[features]
+            found = self._position[features]
         self._asked, self._answered = features, (self.layout, found)
         return found
 
     def _keep(self, features: Array) -> None:
-        kept = self._place[features]
+        kept = self._position[features]
         self._buffer[:, : len(kept)] = self._buffer[:, kept]
         self._squares[: len(kept)] = self._squares[kept]
         self._shifts[: len(kept)], self._sizes[: len(kept)] = self._shifts[kept], self._sizes[kept]
         self._loadings[:, : len(kept)] = self._loadings[:, kept]
-        self._place[self.features] = -1
+        self._position[self.features] = -1
         self.features = features.copy()
-        self._place[features] = np.arange(len(features))
+        self._position[features] = np.arange(len(features))
         self._known = 0
         self.layout += 1
 
@@ -135,7 +135,7 @@ class PackedColumns(ColumnBlock):
         found = self.design.take(features)
         self._buffer[:, old:new], self._loadings[:, old:new] = found.columns, found.loadings
         self._squares[old:new], self._shifts[old:new], self._sizes[old:new] = found.squares, found.shifts, found.sizes
-        self._place[features] = np.arange(old, new)
+        self._position[features] = np.arange(old, new)
         self.features = np.concatenate([self.features, features])
 
     def grams(self) -> Array:
@@ -154,6 +154,6 @@ class PackedColumns(ColumnBlock):
             self._known = total
         return self._gram
 
-    def gram(self, places: Array) -> Array:
+    def gram(self, positions: Array) -> Array:
         """That of some columns, a copy."""
-        return self.grams()[0][np.ix_(places, places)]
+        return self.grams()[0][np.ix_(positions, positions)]

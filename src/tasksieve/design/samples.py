@@ -219,11 +219,11 @@ class Samples:
                 upper[:, len(kept)] = size * parts
                 self.nuisance_sizes[z, t] = size
                 kept.append(z)
-            places = np.arange(len(kept))
-            inverse = np.linalg.inv(upper[np.ix_(places, places)]) if kept else np.empty((0, 0))
-            backwards[t][np.ix_(np.array(kept, dtype=np.int64), places)] = inverse
+            positions = np.arange(len(kept))
+            inverse = np.linalg.inv(upper[np.ix_(positions, positions)]) if kept else np.empty((0, 0))
+            backwards[t][np.ix_(np.array(kept, dtype=np.int64), positions)] = inverse
             if len(kept) > 1:  # the triangular factor of columns of length 1 has their singular values
-                factor = upper[np.ix_(places, places)] / self.nuisance_sizes[kept, t]
+                factor = upper[np.ix_(positions, positions)] / self.nuisance_sizes[kept, t]
                 least = float(np.linalg.svd(factor, compute_uv=False)[-1])
                 slack = 8.0 * (len(kept) + 1) * (int(self.lengths[t]) + 8) * np.finfo(np.float64).eps
                 self.independence[t] = max(least - slack, 0.0)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels import kernels
-from .anchored import Anchored, AnchorShelf
+from .anchored import Anchored, AnchorStore
 from .samples import Samples
 from .storage import Asked, ColumnStorage
 
@@ -62,8 +62,8 @@ class LocalShard:
     - `unpenalised`: Columns of this shard that are nuisance: their products are never asked for.
     """
 
-    #: whether a pass is so cheap that one may be made at every value (`path.lean`)
-    lean = False
+    #: whether a pass is so cheap that one may be made at every value (`path.cheap_passes`)
+    cheap_passes = False
 
     def __init__(
         self, storage: ColumnStorage, samples: Samples, *, standardize: bool, unpenalised: Array, n_threads: int
@@ -80,7 +80,7 @@ class LocalShard:
         self._norms: Array | None = None
         self._largest: Array | None = None
         self._fragile = np.empty(0, dtype=np.int64)
-        self._shelf: AnchorShelf | None = None
+        self._anchor_store: AnchorStore | None = None
         self._unshelved: list[Array] = []
         #: relative rounding error of a correlation: |error| <= rounding * norm * ||r_t||
         self.rounding = 0.0
@@ -184,7 +184,7 @@ class LocalShard:
         products[self.unpenalised] = 0.0
         gauges = self._gauges(products, penalty, errors)
         self._unshelved.append(products)
-        if self._shelf is not None or self.n_features > _FEW_FEATURES:
+        if self._anchor_store is not None or self.n_features > _FEW_FEATURES:
             self._anchors()
         return gauges
 
@@ -208,24 +208,24 @@ class LocalShard:
                 out[piece] = own.upper_gauges(products[piece], norms[piece] * errors)
         return out
 
-    def _anchors(self) -> AnchorShelf:
+    def _anchors(self) -> AnchorStore:
         """What is remembered; where there are few features nobody may ever ask for it."""
-        if self._shelf is None:
-            self._shelf = AnchorShelf(self._distinct_norms, self.samples.n_tasks, self.n_threads)
+        if self._anchor_store is None:
+            self._anchor_store = AnchorStore(self._distinct_norms, self.samples.n_tasks, self.n_threads)
         while self._unshelved:
-            self._shelf.store(self._unshelved.pop(0))
-        return self._shelf
+            self._anchor_store.store(self._unshelved.pop(0))
+        return self._anchor_store
 
     def forget(self, m: int) -> None:
         """Anchor m is not needed any more."""
         self._anchors().drop(m)
 
     def bound(self, vector: Anchored, penalty: Any, **ball: Any) -> tuple[Array, Array]:
-        """See `AnchorShelf.bound`."""
+        """See `AnchorStore.bound`."""
         return self._anchors().bound(vector, penalty, **ball)
 
     def ball_bound(self, *arguments: Any) -> Array:
-        """See `AnchorShelf.ball_bound`."""
+        """See `AnchorStore.ball_bound`."""
         return self._anchors().ball_bound(*arguments)
 
     # -- how they are done ----------------------------------------------------------------------------------------

@@ -15,14 +15,14 @@ def compressed(matrix: Any, name: str) -> Any:
     if matrix.format == "lil":  # lists, which SciPy puts one after the other without looking at the numbers
         matrix = matrix.tocsr()
     if matrix.format == "coo" and len(matrix.shape) == 2:
-        for places, length, axis in zip(
+        for positions, length, axis in zip(
             (matrix.row, matrix.col), matrix.shape, ("rows", "columns"), strict=True
         ):
-            if places.shape != matrix.data.shape:
+            if positions.shape != matrix.data.shape:
                 raise ValueError(
-                    f"{name}: the sparse matrix has {len(matrix.data)} entries, but {len(places)} {axis}."
+                    f"{name}: the sparse matrix has {len(matrix.data)} entries, but {len(positions)} {axis}."
                 )
-            _refuse_outside(places, length, axis, name)
+            _refuse_outside(positions, length, axis, name)
     elif matrix.format in ("csr", "csc", "bsr"):
         _refuse_malformed(matrix, name)
     return matrix if matrix.format in ("csr", "csc") else matrix.tocsc()

@@ -131,13 +131,13 @@ class RowSums:
         if not len(cells):
             return
         order = self._order(cells)
-        places = chosen if order is None else order if chosen is None else chosen[order]
+        positions = chosen if order is None else order if chosen is None else chosen[order]
         counts, offsets = self._cut(cells)
         block = np.empty((self.n_features + 2, len(cells)))
         block[-1] = 1.0
         known = np.column_stack([self.shifts, self.label_shifts]) if self.shift else None
         by_task = np.ascontiguousarray(offsets[:: self.n_folds])
-        kernels.sorted_columns(columns, places, by_task, known, self.n_threads, block[:-1])
+        kernels.sorted_columns(columns, positions, by_task, known, self.n_threads, block[:-1])
         if self.shift:
             for t in self._begin(block, by_task):
                 own = block[:-1, by_task[t] : by_task[t + 1]]

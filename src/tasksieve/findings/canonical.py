@@ -47,14 +47,14 @@ def canonical(data: TaskData) -> Canonical:
         labels, home = np.stack(flat, axis=1), data.task_of_sample
         observed = np.asarray(data.weights > 0.0)
     labels = labels + 0.0  # no negative zeros
-    place = refined(np.zeros(len(home), dtype=np.int64), [*labels.T[::-1], home])
+    position = refined(np.zeros(len(home), dtype=np.int64), [*labels.T[::-1], home])
     blocks = column_blocks(data)
-    while len(tied := np.flatnonzero(observed & (np.bincount(place)[place] > 1))):
+    while len(tied := np.flatnonzero(observed & (np.bincount(position)[position] > 1))):
         block = next(blocks, None)
         if block is None:
             break
-        place[tied] = refined(place[tied], list(block[tied].T[::-1]))
-    order = np.argsort(place, kind="stable")
+        position[tied] = refined(position[tied], list(block[tied].T[::-1]))
+    order = np.argsort(position, kind="stable")
     order = order[observed[order]]
     rows = [order[home[order] == k] for k in range(int(home.max()) + 1)]
     names = content_names(data, [np.ascontiguousarray(labels[own]).tobytes() for own in rows], rows)

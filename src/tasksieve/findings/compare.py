@@ -18,11 +18,11 @@ from ..design import thread_count
 from ..fitted.arguments import check_number
 from ..fitted.assess import Cells, HeldOutRows, assess, widening
 from ..fitted.checkpoint import keeping, kept, unkept
-from ..fitted.deal import read_seed
+from ..fitted.fold_assignment import read_seed
 from ..fitted.progress import carried, reporter, unwatched
-from ..graph.hashing import read_strings
 from ..linear.row_folds import IDLE, sketch
 from ..messages import ParameterError, value_error
+from ..svm.hashing import read_strings
 from ..tasks import TaskData, placed, read_tasks, some_of
 from ..tasks.named import takes_named_tasks
 from .comparison import Comparison, Differences
@@ -143,7 +143,7 @@ def compare(
 
     def work(f: int, name: str) -> Judged:
         held = outer == f
-        weights, inner = np.where(held, 0.0, data.weights), nest.deal(~held, n_inner, 1, f)
+        weights, inner = np.where(held, 0.0, data.weights), nest.assign(~held, n_inner, 1, f)
         spent: float | None = None
 
         def tell_task(count: int) -> None:
@@ -235,7 +235,7 @@ class _Plan:
             )
         seed = read_seed(random_state)
         nest = NestedFolds(data, groups, seed)
-        outer = nest.deal(np.ones(len(data.y), dtype=bool), cv, 0)
+        outer = nest.assign(np.ones(len(data.y), dtype=bool), cv, 0)
         _refuse_small(data, nest, outer, cv, "rows" if groups is None else "groups")
         return cls(shared, data, nest, outer, n_inner, seed)
 

@@ -247,10 +247,10 @@ class Comparison(Columns):
         versus, rows = self.differences["own"], self.quality["shared"].n_rows
         low, high = versus.intervals(self.level)
         columns = {"task": [*self.tasks.tolist(), ALL], "rows": [*rows.tolist(), int(rows.sum())]}
-        for place, word in ((-1, "loss"), (0, "score")):
+        for position, word in ((-1, "loss"), (0, "score")):
             for name in self.models:
                 own = self.quality[name]
-                columns[f"{word}_{name}"] = [*own.values[:, place].tolist(), float(own.overall[place])]
+                columns[f"{word}_{name}"] = [*own.values[:, position].tolist(), float(own.overall[position])]
         columns |= {
             "difference": [*versus.values.tolist(), versus.overall],
             "low": low.tolist(),

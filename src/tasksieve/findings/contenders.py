@@ -14,12 +14,12 @@ from sklearn.base import clone
 
 from ..fitted.covariates import covariates_of
 from ..fitted.measures import Measure, measure_of
-from ..graph.reading import in_form_of_y
-from ..graph.solver import LOSSES
 from ..linear.cross_validation import PathEstimatorCV
 from ..linear.null_model import fit_null
 from ..losses import Loss
 from ..messages import either, value_error
+from ..svm.reading import in_form_of_y
+from ..svm.solver import LOSSES
 from ..tasks import TaskLabels, kind_of, stack_rows, to_numpy
 from .cv_sibling import for_one_task, with_classes
 
@@ -105,8 +105,8 @@ class Contenders:
             if name == MEAN:
                 found.loss[part], found.judged[part] = self._ruler.constant(t, weights[part])
             else:
-                place = self._place(model, t) if name == SHARED else None
-                found.loss[part], found.judged[part] = self._ruler.judge(model, place, t, self._parts[t][0])
+                position = self._position(model, t) if name == SHARED else None
+                found.loss[part], found.judged[part] = self._ruler.judge(model, position, t, self._parts[t][0])
         return replace(found, null=self._null(weights)) if name == SHARED else found
 
     def _nothing(self) -> Judged:
@@ -123,11 +123,11 @@ class Contenders:
             if null is None:
                 found.loss[part], found.judged[part] = self._ruler.constant(t, weights[part])
             else:
-                place = self._place(null, t)
-                found.loss[part], found.judged[part] = self._ruler.judge(null, place, t, self._parts[t][0])
+                position = self._position(null, t)
+                found.loss[part], found.judged[part] = self._ruler.judge(null, position, t, self._parts[t][0])
         return found
 
-    def _place(self, model: Any, t: int) -> int:
+    def _position(self, model: Any, t: int) -> int:
         """A graph may have tasks in an order of its own."""
         return model.tasks_.tolist().index(self._labels.tasks.tolist()[t])
 
@@ -197,13 +197,13 @@ class Ruler:
         elif self._loss.rooted:
             self.name = "squared error"
 
-    def judge(self, model: Any, place: int | None, t: int, X: Any) -> tuple[Array, Array]:
-        """Loss and what the measure sums, of a task's rows; `place`: of the task in the model, None: it has one."""
+    def judge(self, model: Any, position: int | None, t: int, X: Any) -> tuple[Array, Array]:
+        """Loss and what the measure sums, of a task's rows; `position`: of the task in the model, None: it has one."""
         labels = self._labels
         y = labels.y[labels.offsets[t] : labels.offsets[t + 1]]
         told: dict[str, Any] = {}
-        if place is not None:
-            told = {"task": np.repeat(model.tasks_[place : place + 1], len(y))}
+        if position is not None:
+            told = {"task": np.repeat(model.tasks_[position : position + 1], len(y))}
         if not self._classes:
             z = np.asarray(model._scores(X, told.get("task")))
             loss = self._loss.deviance(y, z)
@@ -217,9 +217,9 @@ class Ruler:
             p = to_numpy(model.predict_proba(X, **told))
             classes = model.classes_
             if isinstance(p, list):
-                p = p[place or 0]
+                p = p[position or 0]
             if isinstance(classes, list):
-                classes = classes[place or 0]
+                classes = classes[position or 0]
             return -np.log(np.maximum(_of_true(p, classes, names), LEAST)), met
         z = np.asarray(model._scores(X, told.get("task")))
         return self._loss.deviance(y, z), met
@@ -252,8 +252,8 @@ class Ruler:
 
 def _of_true(p: Array, classes: Array, names: Array) -> Array:
     """Probabilities of the true classes; 0 for a class that a model has never seen."""
-    place = {label: k for k, label in enumerate(np.asarray(classes).tolist())}
-    column = np.array([place.get(name, -1) for name in names.tolist()])
+    position = {label: k for k, label in enumerate(np.asarray(classes).tolist())}
+    column = np.array([position.get(name, -1) for name in names.tolist()])
     found = p[np.arange(len(column)), np.maximum(column, 0)]
     return np.where(column >= 0, found, 0.0)
 

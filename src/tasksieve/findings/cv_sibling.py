@@ -9,8 +9,8 @@ from typing import Any
 from sklearn.base import clone
 
 from ..fitted.folds import DEFAULT, ShuffledFolds
-from ..graph.cross_validation import GraphModelCV
 from ..linear.cross_validation import PathEstimatorCV
+from ..svm.cross_validation import GraphModelCV
 
 # Parameters that say how tasks are related, or how much each counts: none of them has a meaning for one task.
 BETWEEN_TASKS = ("task_weights", "task_graph", "graph", "graph_tasks", "graph_strengths")

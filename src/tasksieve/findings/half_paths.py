@@ -96,8 +96,8 @@ class Selectable:
         live = (self.code[point.features] >= 0) & point.rows.any(axis=1)
         features, rows = point.features[live], np.ascontiguousarray(point.rows[live])
         squares = np.sum(np.square(problem.design.scaled_units(features, rows)), axis=1)
-        numbers, place = np.unique(self.code[features], return_inverse=True)
-        return numbers, np.sqrt(np.bincount(place, weights=squares, minlength=len(numbers)))
+        numbers, position = np.unique(self.code[features], return_inverse=True)
+        return numbers, np.sqrt(np.bincount(position, weights=squares, minlength=len(numbers)))
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class HalfPaths:
         data = self._data
         columns = data.n_tasks if data.class_counts is None else int(np.sum(data.class_counts))
         stored = data.n_rows * data.n_features * data.make_storage().dtype.itemsize
-        wanted = n_halves if data.make_storage().dear and not keeping() else _COMPANY
+        wanted = n_halves if data.make_storage().costly_reads and not keeping() else _COMPANY
         return max(2, min(walks_that_fit(data.n_features, columns, stored), wanted))
 
     def _known_by(self, n_jobs: int) -> str | None:
@@ -209,7 +209,7 @@ class HalfPaths:
         weights = halves.weights(h, self._data.weights)
 
         def compute() -> dict[str, Array]:
-            training = replace(self._data, X=shared.seat()).with_weights(weights)
+            training = replace(self._data, X=shared.reader()).with_weights(weights)
             entries = self._walk(training, threads)
             return {"numbers": entries.numbers, "alphas": entries.alphas, "open": np.array(entries.n_open)}
 

@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from ..fitted.arguments import check_choice
-from ..fitted.deal import read_seed
+from ..fitted.fold_assignment import read_seed
 from ..tasks import TaskData, read_groups, some_of
 from .ranks import column_blocks, content_names, refined
 
@@ -141,15 +141,15 @@ class _Crowd:
         ranks = _ranks(data, samples, task)
         self._digests = _task_digests(data, samples, task, ranks)
         present = sorted(self._digests, key=self._digests.__getitem__)
-        place = np.full(data.n_tasks, -1)  # of a task in an order of its own
-        place[present] = np.arange(len(present))
+        position = np.full(data.n_tasks, -1)  # of a task in an order of its own
+        position[present] = np.arange(len(present))
         self.units_of_tasks = csr_array(
             (np.ones(len(unit), dtype=np.int64), (task, unit)), shape=(data.n_tasks, n_units)
         )
         self.units_of_tasks.data[:] = 1  # a unit may have several rows in a task
         self.units_a_task = np.diff(self.units_of_tasks.indptr)
         classes = np.zeros(len(samples)) if data.classes is None else data.y[samples]
-        kinds = np.stack([place[task], classes - classes.min()], axis=1).astype(np.int64)
+        kinds = np.stack([position[task], classes - classes.min()], axis=1).astype(np.int64)
         alone = n_units == len(samples)
         self._strata = _strata_of_rows(unit, ranks, kinds) if alone else _strata_of_units(unit, ranks, kinds)
         self._task_of_unit = np.empty(n_units, dtype=np.int64)

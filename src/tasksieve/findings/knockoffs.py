@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..design import DenseStorage, one_blas_thread
 from ..fitted.arguments import check_number, default_grid
 from ..fitted.choosing import fold_tolerance
-from ..fitted.deal import read_seed
+from ..fitted.fold_assignment import read_seed
 from ..fitted.model import FeatureSelector
 from ..fitted.parameters import check_common
 from ..fitted.progress import reporter
@@ -152,10 +152,10 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
         tell = reporter(type(self).__name__, "draw")
         draws = np.empty((int(self.n_draws), count))
         for m in range(len(draws)):
-            places = order.stream(seed, *tasks, more=(m, 1)).permutation(2 * count)
+            positions = order.stream(seed, *tasks, more=(m, 1)).permutation(2 * count)
             both = np.empty((len(columns), 2 * count), order="F")
-            both[:, places[:count]], both[:, places[count:]] = columns, copies.draw(seed, m)
-            draws[m] = self._compare(model, data, both, places)
+            both[:, positions[:count]], both[:, positions[count:]] = columns, copies.draw(seed, m)
+            draws[m] = self._compare(model, data, both, positions)
             if tell is not None:
                 tell(m + 1, len(draws))
         self._remember_features(X, count)
@@ -181,13 +181,13 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
                 "feature_weights: features that are never penalised cannot be compared with copies. Give them a weight."
             )
 
-    def _compare(self, model: Any, data: TaskData, both: Array, places: Array) -> Array:
+    def _compare(self, model: Any, data: TaskData, both: Array, positions: Array) -> Array:
         """W of every feature, from the first value of the path at which so many of both kinds are used."""
-        count = len(places) // 2
+        count = len(positions) // 2
         weights = read_feature_weights(model.feature_weights, count)
         if weights is not None:
             doubled = np.empty(2 * count)
-            doubled[places] = np.tile(weights, 2)
+            doubled[positions] = np.tile(weights, 2)
             model = clone(model).set_params(feature_weights=doubled)
         data = replace(data, X=DenseStorage(both), n_features=2 * count, unsearched=())
         with one_blas_thread():
@@ -203,7 +203,7 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
         # each by its own column, so that a feature and its copy are measured alike
         norms = np.zeros(2 * count)
         norms[point.features] = np.linalg.norm(point.rows * sizes, axis=1) / math.sqrt(data.n_bar)
-        return norms[places[:count]] - norms[places[count:]]
+        return norms[positions[:count]] - norms[positions[count:]]
 
     def _select(self, draws: Array) -> None:
         self.W_ = draws.mean(axis=0)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..fitted.assess import units_of
-from ..fitted.deal import NEVER, deal_groups
+from ..fitted.fold_assignment import NEVER, assign_groups
 from ..tasks import TaskData
 from .canonical import canonical
 
@@ -40,9 +40,9 @@ class NestedFolds:
         names, code = np.unique(raw, return_inverse=True)
         first = np.full(len(names), np.iinfo(np.int64).max)
         np.minimum.at(first, code, rank)
-        place = np.empty(len(names), dtype=np.int64)
-        place[np.argsort(first, kind="stable")] = np.arange(len(names))
-        self.unit, self.n_units = place[code], len(names)
+        position = np.empty(len(names), dtype=np.int64)
+        position[np.argsort(first, kind="stable")] = np.arange(len(names))
+        self.unit, self.n_units = position[code], len(names)
         classes = np.zeros(len(data.y), dtype=np.int64)
         if data.classes is not None:
             classes = (data.y > 0 if data.class_counts is None else data.y).astype(np.int64)
@@ -56,7 +56,7 @@ class NestedFolds:
         counts = np.bincount(self.unit[self._observed], minlength=self.n_units)
         self._single = bool(counts.max(initial=0) <= 1)
 
-    def deal(self, chosen: Array, n_folds: int, *key: int) -> Array:
+    def assign(self, chosen: Array, n_folds: int, *key: int) -> Array:
         """The fold of each sample, -1 for those never held out: without them a task could not be learned.
 
         - `chosen` (bool array of shape (N,)): Samples that are dealt.
@@ -79,6 +79,6 @@ class NestedFolds:
         own, code = np.unique(self.unit[inside], return_inverse=True)
         of_unit = np.full(self.n_units, NEVER)
         _, strata = np.unique(self._strata[inside], return_inverse=True)
-        of_unit[own] = deal_groups(strata, code, n_folds, int(stream.integers(2**31)))
+        of_unit[own] = assign_groups(strata, code, n_folds, int(stream.integers(2**31)))
         fold[chosen] = of_unit[self.unit[chosen]]
         return fold

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..fitted.arguments import check_number
-from ..fitted.deal import read_seed
+from ..fitted.fold_assignment import read_seed
 from ..fitted.progress import reporter
 from ..linear.path_solver import alpha_of
 from ..messages import value_error

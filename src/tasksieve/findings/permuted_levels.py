@@ -93,7 +93,7 @@ class PermutedLevels:
 
     def _width(self) -> int:
         """Columns to read at a time: more of them where reading is what costs, as a row of a file has many."""
-        fitting = BLOCK_BYTES // (8 * max(self._data.n_rows, 1)) if self._data.make_storage().dear else 0
+        fitting = BLOCK_BYTES // (8 * max(self._data.n_rows, 1)) if self._data.make_storage().costly_reads else 0
         return max(_FEATURES, fitting)
 
     def _moved(self, vector: Array, segment: _Segment, sources: Array) -> Array:
@@ -237,7 +237,7 @@ def _segments(data: TaskData, problem: Problem) -> list[_Segment]:
     tasks = list(data.per_task())
     counts = np.ones(data.n_tasks, dtype=np.int64) if data.class_counts is None else data.class_counts
     rows = [own for own, times in zip(tasks, counts, strict=True) for _ in range(int(times))]
-    return [_Segment(slice(int(own.start), int(own.stop)), place) for own, place in zip(rows, flat, strict=True)]
+    return [_Segment(slice(int(own.start), int(own.stop)), position) for own, position in zip(rows, flat, strict=True)]
 
 
 def _weights_move(segments: list[_Segment], root: Array | None, shared: bool) -> bool:

@@ -34,9 +34,9 @@ def refined(ranks: Array, keys: list[Array]) -> Array:
     opens[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in sorted_keys])
     new_tie = np.ones(len(order), dtype=bool)
     new_tie[1:] = sorted_keys[-1][1:] != sorted_keys[-1][:-1]
-    places = np.arange(len(order))
-    start = np.maximum.accumulate(np.where(opens, places, 0))
-    base = np.maximum.accumulate(np.where(new_tie, places, 0))
+    positions = np.arange(len(order))
+    start = np.maximum.accumulate(np.where(opens, positions, 0))
+    base = np.maximum.accumulate(np.where(new_tie, positions, 0))
     found = np.empty_like(ranks)
     found[order] = sorted_keys[-1] + start - base
     return found

@@ -150,11 +150,11 @@ def fit_support(
         flat, own = parts[t], supports[t]
         live = np.flatnonzero(data.weights[flat] > 0.0)
         rows = live if data.shared else live + flat.start
-        places = np.searchsorted(union, own)
+        positions = np.searchsorted(union, own)
         try:
             found[t] = fit_task(
                 model._loss_of(data),
-                columns[np.ix_(rows, places)],
+                columns[np.ix_(rows, positions)],
                 data.y[flat][live],
                 data.weights[flat][live],
                 None if data.known is None else data.known[flat][live],

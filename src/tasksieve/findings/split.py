@@ -288,8 +288,8 @@ def _estimates(
         flat = flat[weights[flat] > 0.0]
         rows = flat - data.offsets[t] if data.shared else flat
         own = columns[np.ix_(rows, np.searchsorted(union, features))]
-        units, place = np.unique(unit[flat], return_inverse=True)
-        sandwich = _sandwich(loss, own, data.y[flat], weights[flat], fit.scores, place, model.fit_intercept)
+        units, position = np.unique(unit[flat], return_inverse=True)
+        sandwich = _sandwich(loss, own, data.y[flat], weights[flat], fit.scores, position, model.fit_intercept)
         df = np.minimum(sandwich.df, max(len(units) - 1, 1))
         influence = np.where(sandwich.settled[:, None], sandwich.influence, np.nan)
         coef = np.where(sandwich.settled, fit.coef, np.nan)
@@ -317,18 +317,18 @@ def _sandwich(
     a unit g become ``(I - U_g U_g')^(-1/2) e_g``. The degrees of freedom (Bell and McCaffrey 2002) are those of a
     multiple of chi-squared with the first two moments of the estimated variance; they need no more than U.
     """
-    slope, bend, variance = y - scores, np.ones(len(y)), np.ones(len(y))
+    slope, curvature, variance = y - scores, np.ones(len(y)), np.ones(len(y))
     if isinstance(loss, RowLoss):
         slope, second = loss.slope(y, scores), loss.second(y, scores)
-        bend = loss.curvature(y, scores) if second is None else second
-        variance = bend if loss.labels != "values" else variance  # the loss has a formula for it
+        curvature = loss.curvature(y, scores) if second is None else second
+        variance = curvature if loss.labels != "values" else variance  # the loss has a formula for it
     count, n_units = columns.shape[1], int(unit.max()) + 1
     centred = columns - columns.mean(axis=0) if fit_intercept else columns
     full = np.column_stack([centred, np.ones(len(y))]) if fit_intercept else centred
     sizes = np.linalg.norm(full, axis=0)
     sizes = np.where(sizes > 0.0, sizes, 1.0)
     full = full / sizes
-    left, values, right = np.linalg.svd(np.sqrt(weights * bend)[:, None] * full, full_matrices=False)
+    left, values, right = np.linalg.svd(np.sqrt(weights * curvature)[:, None] * full, full_matrices=False)
     used = values > _RANK * values.max(initial=0.0)
     left = left[:, used]
     inverse = right[used].T / np.square(values[used]) @ right[used]
@@ -408,11 +408,11 @@ def _row_test(feature: int, found: list[_Estimates]) -> float:
     if not scores:
         return float("nan")
     total, spread = float(np.sum(np.square(scores))), 1.0
-    units, place = np.unique(np.concatenate([units for units, _ in influences]), return_inverse=True)
-    if len(units) < len(place):  # tasks have rows or groups in common: their scores are related
+    units, position = np.unique(np.concatenate([units for units, _ in influences]), return_inverse=True)
+    if len(units) < len(position):  # tasks have rows or groups in common: their scores are related
         rows = np.zeros((len(scores), len(units)))
         cuts = np.cumsum([len(own) for own, _ in influences])[:-1]
-        for own_row, part, (_, influence) in zip(rows, np.split(place, cuts), influences, strict=True):
+        for own_row, part, (_, influence) in zip(rows, np.split(position, cuts), influences, strict=True):
             own_row[part] = influence
         # scores of correlations R: a sum of mean m and variance 2 tr(R^2), as that of a multiple of chi-squared
         spread = float(np.sum(np.square(rows @ rows.T))) / len(scores)

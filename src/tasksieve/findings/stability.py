@@ -351,9 +351,9 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         shares = np.cumsum(counts, axis=0) / len(self._entries)
         features = np.flatnonzero(np.isin(self._code, used))
         columns = shares[:, np.searchsorted(used, self._code[features])]
-        rows, places = np.nonzero(columns)
+        rows, positions = np.nonzero(columns)
         shape = (len(alphas), len(self._code))
-        return alphas, scipy.sparse.csr_array((columns[rows, places], (rows, features[places])), shape=shape)
+        return alphas, scipy.sparse.csr_array((columns[rows, positions], (rows, features[positions])), shape=shape)
 
     def _warn_open(self, model: PathEstimator) -> None:
         n_open = sum(entries.n_open for entries in self._entries)

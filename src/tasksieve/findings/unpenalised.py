@@ -77,7 +77,7 @@ def fit_task(
             "leave it out."
         )
     if loss.labels != "values":
-        _refuse_runaway(on, basis)
+        _refuse_divergence(on, basis)
     coef = on.null.nuisance[first:, 0].copy()
     rest = float(on.null.nuisance[0, 0]) if fit_intercept else 0.0
     rest += float(on.shift[0])
@@ -123,11 +123,11 @@ def _least_squares(columns: Array, target: Array, ridge: float, positive: bool) 
     return coef
 
 
-def _refuse_runaway(on: Any, basis: Array) -> None:
+def _refuse_divergence(on: Any, basis: Array) -> None:
     """Refuse a fit that gets better and better without an end, as where classes are separated."""
     null = on.null
-    bend = null.second if null.second is not None else null.curvature
-    steep = np.linalg.eigvalsh((basis * bend) @ basis.T) if len(basis) else np.ones(1)
+    curvature = null.second if null.second is not None else null.curvature
+    steep = np.linalg.eigvalsh((basis * curvature) @ basis.T) if len(basis) else np.ones(1)
     if on.explained(null)[0] or not steep[0] > _FLAT * steep[-1]:
         raise NoFit(
             "its rows are explained ever better by ever larger coefficients (classes that the features separate, "

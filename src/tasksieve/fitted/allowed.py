@@ -14,7 +14,7 @@ import numpy as np
 from ..complex_numbers import refuse_complex
 from ..messages import ParameterError
 from .arguments import check_choice, check_device, check_number
-from .deal import read_seed
+from .fold_assignment import read_seed
 from .held_out import read_scorer
 
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from ..design import thread_count
 from ..design.device.machine import read_device
 from ..messages import ParameterError, value_error
-from ..places import row_name
+from ..row_names import row_name
 from ..tasks import TaskData, first_matrix, refuse_masked_or_complex, some_of
 from ..user_warnings import warn
 

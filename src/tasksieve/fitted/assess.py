@@ -62,9 +62,9 @@ class HeldOutRows:
         if not self._ranks:
             return None
         width = max(ranks.shape[1] for _, ranks in self._ranks)
-        place = np.full(len(self.times), -1)
-        place[rows] = np.arange(len(rows))
-        row = np.concatenate([place[flat] for flat, _ in self._ranks])
+        position = np.full(len(self.times), -1)
+        position[rows] = np.arange(len(rows))
+        row = np.concatenate([position[flat] for flat, _ in self._ranks])
         fold = np.repeat(np.arange(len(self._ranks)), [len(flat) for flat, _ in self._ranks])
         ranks = np.concatenate([np.pad(part, ((0, 0), (0, width - part.shape[1]))) for _, part in self._ranks])
         kept = row >= 0
@@ -326,11 +326,11 @@ def _area(
     class of its fold: with one fold that is DeLong's (1988).
     """
     levels, level = np.unique(ranks, return_inverse=True)
-    place = np.unique(fold * len(levels) + level, return_inverse=True)[1]  # in the order of folds, then of ranks
-    up, down = (np.bincount(place, weights=weights * own) for own in (positive, ~positive))
+    position = np.unique(fold * len(levels) + level, return_inverse=True)[1]  # in the order of folds, then of ranks
+    up, down = (np.bincount(position, weights=weights * own) for own in (positive, ~positive))
     ups, downs = (np.bincount(fold, weights=weights * own) for own in (positive, ~positive))
-    below = (np.cumsum(down) - 0.5 * down)[place] - (np.cumsum(downs) - downs)[fold]
-    above = np.cumsum(ups)[fold] - (np.cumsum(up) - 0.5 * up)[place]
+    below = (np.cumsum(down) - 0.5 * down)[position] - (np.cumsum(downs) - downs)[fold]
+    above = np.cumsum(ups)[fold] - (np.cumsum(up) - 0.5 * up)[position]
     pairs = float(ups @ downs)
     if not pairs > 0.0:
         return float("nan"), np.full(len(ranks), np.nan)

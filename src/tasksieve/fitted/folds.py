@@ -14,7 +14,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from ..messages import Message, ParameterError, either, value_error
 from ..tasks import TaskLabels, read_groups, some_of, to_numpy
 from ..user_warnings import warn
-from .deal import NEVER, deal_groups, deal_rows, read_seed
+from .fold_assignment import NEVER, assign_groups, assign_rows, read_seed
 from .model_selection import TaskKFold
 from .order import warn_of_order
 
@@ -99,7 +99,7 @@ def make_folds(
         cv = TaskKFold(cv) if unshuffled else ShuffledFolds(cv)
     if isinstance(cv, ShuffledFolds):
         seed = read_seed(random_state)
-        fold, words = _dealt(cv.n_splits, labels, sample, named, seed)
+        fold, words = _assigned(cv.n_splits, labels, sample, named, seed)
         held_out = [fold == f for f in range(cv.n_splits)]
         weights = [(labels.weights * ~held, labels.weights * held) for held in held_out]
     else:
@@ -141,7 +141,7 @@ def _read_cv(cv: Any) -> Any:
 # --- shuffled folds --------------------------------------------------------------------------------------------------
 
 
-def _dealt(
+def _assigned(
     n_folds: int,
     labels: TaskLabels,
     sample: Sample,
@@ -152,7 +152,7 @@ def _dealt(
     stratified = "" if sample.classes is None else ", stratified by class"
     if named is None:
         classes = np.zeros(len(sample.observed), dtype=np.int64) if sample.classes is None else sample.classes
-        fold = deal_rows(sample.offsets, classes, sample.observed, n_folds, seed)
+        fold = assign_rows(sample.offsets, classes, sample.observed, n_folds, seed)
         missing = np.setdiff1d(np.arange(n_folds), fold)
         if len(missing):
             rows = int(sample.observed.sum())
@@ -173,7 +173,7 @@ def _dealt(
             n_groups=len(seen),
             cv=n_folds,
         )
-    of_group = deal_groups(sample.strata[sample.observed], own, n_folds, seed)
+    of_group = assign_groups(sample.strata[sample.observed], own, n_folds, seed)
     n_free = int(np.count_nonzero(of_group != NEVER))
     if n_free < n_folds:
         kind = "task" if sample.classes is None else "class of a task"

@@ -21,12 +21,12 @@ from ..messages import ParameterError
 class HeldOutTask:
     """Rows of one task that a model has not learned from.
 
-    - `place`: Of the task in ``tasks_``.
+    - `position`: Of the task in ``tasks_``.
     - `X`, `y`: As a model of this task alone would be given them.
     - `weights`: None where all are 1.
     """
 
-    place: int
+    position: int
     X: Any
     y: np.ndarray
     weights: np.ndarray | None
@@ -75,15 +75,15 @@ def mean_score(scorer: Callable[..., float], model: Any, tasks: list[HeldOutTask
     - `scorer`: It gets ``sample_weight`` where rows have weights and it takes them.
     - `model`: fitted estimator of this library
     """
-    scores = [score_or_nan(scorer, one_task(model, held.place), held.X, held.y, held.weights) for held in tasks]
+    scores = [score_or_nan(scorer, one_task(model, held.position), held.X, held.y, held.weights) for held in tasks]
     known = [score for score in scores if not np.isnan(score)]
     return float(np.mean(known)) if known else float("nan")
 
 
-def one_task(model: Any, place: int) -> Any:
+def one_task(model: Any, position: int) -> Any:
     """A fitted model of several tasks as the model of one of them, as scikit-learn knows models."""
     kind = OneTaskRegressor if getattr(model, "classes_", None) is None else OneTaskClassifier
-    return kind(model, place)
+    return kind(model, position)
 
 
 def _has(name: str) -> Any:
@@ -94,19 +94,19 @@ class OneTask(BaseEstimator):
     """Answers of one task of a fitted model.
 
     - `model`: fitted estimator of this library
-    - `place`: Of the task in ``tasks_``.
+    - `position`: Of the task in ``tasks_``.
     """
 
-    def __init__(self, model: Any = None, place: int = 0) -> None:
+    def __init__(self, model: Any = None, position: int = 0) -> None:
         self.model = model
-        self.place = place
+        self.position = position
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
     def _tasks(self, X: Any) -> np.ndarray:
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        return np.repeat(self.model.tasks_[self.place : self.place + 1], n_rows)
+        return np.repeat(self.model.tasks_[self.position : self.position + 1], n_rows)
 
     def predict(self, X: Any) -> Any:
         return self.model.predict(X, task=self._tasks(X))
@@ -122,7 +122,7 @@ class OneTaskClassifier(ClassifierMixin, OneTask):
     @property
     def classes_(self) -> np.ndarray:
         classes = self.model.classes_
-        return classes[self.place] if isinstance(classes, list) else classes
+        return classes[self.position] if isinstance(classes, list) else classes
 
     @_has("decision_function")
     def decision_function(self, X: Any) -> Any:

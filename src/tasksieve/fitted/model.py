@@ -30,10 +30,10 @@ from ..tasks import (
     with_class_weight,
     without_common_factor,
 )
-from .answers import Answer
 from .arguments import feature_names, refuse_other_names
 from .covariates import covariates_of
 from .measures import measure_of
+from .predictions import Predictions
 from .progress import reporter
 from .scoring import mean_over_tasks
 from .shown import Shown
@@ -167,7 +167,7 @@ class FeatureSelector(SelectorMixin, FittedModel):
         """
         return np.asarray(super().get_support(indices))
 
-    def transform(self, X: Any) -> Answer:
+    def transform(self, X: Any) -> Predictions:
         """Keep the columns of the selected features.
 
         Parameters
@@ -180,7 +180,7 @@ class FeatureSelector(SelectorMixin, FittedModel):
         """
         if is_task_list(X):
             return [self.transform(item) for item in X]
-        if kind_of(X).place == "device":
+        if kind_of(X).location == "device":
             rows = self._read_matrix(X)
             if rows.shape[1] != self.n_features_in_:
                 raise ValueError(
@@ -190,7 +190,7 @@ class FeatureSelector(SelectorMixin, FittedModel):
             return like(X, rows.take(self.get_support(indices=True)).astype(rows.dtype))
         return super().transform(X)
 
-    def inverse_transform(self, X: Any) -> Answer:
+    def inverse_transform(self, X: Any) -> Predictions:
         """Put columns of zeros where `transform` has removed features.
 
         Parameters
@@ -201,7 +201,7 @@ class FeatureSelector(SelectorMixin, FittedModel):
         -------
         matrix of shape (n, d)
         """
-        if kind_of(X).place == "device":
+        if kind_of(X).location == "device":
             return like(X, self.inverse_transform(to_host(X)))
         if X.shape[1] == 0 and not self.get_support().any():
             return np.zeros((X.shape[0], self.n_features_in_), dtype=X.dtype)

@@ -11,7 +11,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from ..tasks import count_rows, observed_offset, read_labels, task_array
 from .arguments import check_number
-from .deal import random_numbers
+from .fold_assignment import random_numbers
 from .parameters import check_common
 from .scoring import mean_over_tasks
 

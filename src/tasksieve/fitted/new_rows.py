@@ -42,11 +42,11 @@ def quality_on(
         raise ValueError(f"The model has {np.shape(predicted)[1]} tasks: pass task, the task of each row.")
     # one task needs no name, and the classes of a multinomial model are none
     tasks = labels.tasks if labels.form == "single" else np.asarray(model.tasks_)
-    place = np.arange(labels.n_tasks)
+    position = np.arange(labels.n_tasks)
     if labels.form == "stacked":  # they may hold fewer tasks than the model
         known = {label: t for t, label in enumerate(tasks.tolist())}
-        place = np.array([known[label] for label in labels.tasks.tolist()])
-    code = place[labels.task_of_sample]
+        position = np.array([known[label] for label in labels.tasks.tolist()])
+    code = position[labels.task_of_sample]
     rows = np.flatnonzero(labels.weights > 0.0)
     rows = rows[np.argsort(code[rows], kind="stable")]
     cells = Cells(code[rows], labels.weights[rows], units_of(labels, groups)[rows], len(tasks))
@@ -111,10 +111,11 @@ def _codes(classes: Any, y: np.ndarray, task: np.ndarray) -> np.ndarray:
     codes = np.zeros(len(y), dtype=np.int64)
     for t in np.unique(task).tolist():
         own = classes if of_task is None else of_task[t]
-        place = {label: k for k, label in enumerate(own.tolist())}
+        position = {label: k for k, label in enumerate(own.tolist())}
         here = np.flatnonzero(task == t)
-        unknown = [label for label in y[here].tolist() if label not in place]
+        unknown = [label for label in y[here].tolist() if label not in position]
         if unknown:
-            raise ValueError(f"y holds the class {unknown[0]!r}, which the model was not fitted with ({list(place)}).")
-        codes[here] = [place[label] for label in y[here].tolist()]
+            known = list(position)
+            raise ValueError(f"y holds the class {unknown[0]!r}, which the model was not fitted with ({known}).")
+        codes[here] = [position[label] for label in y[here].tolist()]
     return codes

@@ -70,7 +70,7 @@ def warn_of_order(
         )
 
 
-def _consecutive(places: list[np.ndarray]) -> bool:
+def _consecutive(positions: list[np.ndarray]) -> bool:
     """Whether each fold of two rows or more is one stretch; False where none has so many."""
-    several = [place for place in places if len(place) > 1]
-    return bool(several) and all(place[-1] - place[0] == len(place) - 1 for place in several)
+    several = [position for position in positions if len(position) > 1]
+    return bool(several) and all(position[-1] - position[0] == len(position) - 1 for position in several)

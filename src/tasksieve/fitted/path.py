@@ -12,9 +12,9 @@ import scipy.sparse
 from ..path.policy import Choice
 from ..path.status import statuses_of
 from ..tasks import label_array, like
-from .answers import Answer
 from .covariates import covariates_of
 from .parameters import unfitted
+from .predictions import Predictions
 from .restore import DataFacts, set_state
 from .state import LinearState
 
@@ -289,7 +289,7 @@ class RegularizationPath:
             raise ValueError("a certificate needs a path of an estimator with at least one value.")
         return self._estimator._certificate_of_path(self, self._points, X, y, task, sample_weight, offset)
 
-    def predict(self, X: Any, k: int, task: Any = None, *, offset: Any = None) -> Answer:
+    def predict(self, X: Any, k: int, task: Any = None, *, offset: Any = None) -> Predictions:
         """Linear predictions x . w_t + b_t + offset of the solution at value k.
 
         Parameters

@@ -10,9 +10,9 @@ from ..docstrings import described_by
 from ..losses import Loss
 from ..tasks import TaskData, like
 from ..tasks.named import takes_named_tasks
-from .answers import Answer, available_if
 from .arguments import warn_column, warn_one_class
 from .documented import DATA, PREDICTIONS, ROWS
+from .predictions import Predictions, available_if
 
 
 def gives_probabilities(model: Any) -> bool:
@@ -31,7 +31,7 @@ class TaskRegression(RegressorMixin):
 
     @takes_named_tasks
     @described_by(ROWS, returns=PREDICTIONS)
-    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
+    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
         """Predict with x . w_t + b_t + offset."""
         return like(X, self._predict(X, task, offset=offset))
 
@@ -72,7 +72,7 @@ class TaskClassification(ClassifierMixin):
 
     @takes_named_tasks
     @described_by(ROWS)
-    def decision_function(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
+    def decision_function(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
         """Score of the larger class, x . w_t + b_t + offset (with the logistic loss its log-odds).
 
         Returns
@@ -86,7 +86,7 @@ class TaskClassification(ClassifierMixin):
     @available_if(gives_probabilities)
     @takes_named_tasks
     @described_by(ROWS)
-    def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
+    def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
         """Probabilities of the classes (logistic loss).
 
         Returns
@@ -101,7 +101,7 @@ class TaskClassification(ClassifierMixin):
 
     @takes_named_tasks
     @described_by(ROWS, returns=PREDICTIONS)
-    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
+    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
         """Predict the class whose score is larger: with the logistic loss, the more probable one."""
         return like(X, self._predict(X, task, offset=offset))
 

@@ -183,20 +183,20 @@ class LinearState:
             return [self._labels(part, t) for t, part in enumerate(scores)]
         return self._labels(scores, None if task is None else task_codes(task, self.tasks, len(scores)))
 
-    def _labels(self, scores: np.ndarray, place: Any) -> np.ndarray:
-        """Labels of an array of scores; ``place``: the task, or the tasks of the rows, None: a column per task."""
-        found: np.ndarray = map_rows(self._row_labels, scores, place)
+    def _labels(self, scores: np.ndarray, position: Any) -> np.ndarray:
+        """Labels of an array of scores; ``position``: the task, or the tasks of the rows, None: a column per task."""
+        found: np.ndarray = map_rows(self._row_labels, scores, position)
         return found
 
-    def _row_labels(self, scores: np.ndarray, place: Any) -> np.ndarray:
+    def _row_labels(self, scores: np.ndarray, position: Any) -> np.ndarray:
         if isinstance(self.coef, list):
-            return np.asarray(self.classes[place][np.argmax(scores, axis=-1)])
+            return np.asarray(self.classes[position][np.argmax(scores, axis=-1)])
         if self.coef.ndim == 3:
             return np.asarray(self.classes[np.argmax(scores, axis=-1)])
         upper = (scores > 0).astype(np.intp)
         if not isinstance(self.classes, list):
             return np.asarray(self.classes[upper if len(self.classes) > 1 else np.zeros_like(upper)])
-        used = range(len(self.classes)) if place is None else np.unique(place).tolist()
+        used = range(len(self.classes)) if position is None else np.unique(position).tolist()
         unknown = [t for t in used if self.classes[t] is None]
         if unknown:
             name = self.tasks.tolist()[unknown[0]]
@@ -206,7 +206,7 @@ class LinearState:
             )
         known = next(pair for pair in self.classes if pair is not None)
         pairs = stack_pairs([known if pair is None else pair for pair in self.classes])
-        return pairs[np.arange(len(pairs)) if place is None else place, upper]
+        return pairs[np.arange(len(pairs)) if position is None else position, upper]
 
     def _gathered(self, parts: list[np.ndarray], task: Any) -> np.ndarray:
         """Labels of all tasks: those of the rows where their tasks are known, else a column per task."""

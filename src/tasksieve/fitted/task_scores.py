@@ -25,10 +25,10 @@ def scores_by_task(
     predicted = labels.flatten(model._scores(X, task, offset=offset) if measure.of_scores else model.predict(X, **told))
     known = getattr(model, "tasks_", labels.tasks)
     # stacked rows may hold fewer tasks than the model; lists and shared matrices have all, in order
-    place = {label: t for t, label in enumerate(known.tolist())} if labels.form == "stacked" else None
+    position = {label: t for t, label in enumerate(known.tolist())} if labels.form == "stacked" else None
     values, counts = np.full(len(known), np.nan), np.zeros(len(known), dtype=np.int64)
     for t, part in enumerate(labels.per_task()):
-        at = t if place is None else place[labels.tasks[t].item()]
+        at = t if position is None else position[labels.tasks[t].item()]
         seen = labels.weights[part] > 0
         counts[at] = np.count_nonzero(seen)
         if counts[at] >= measure.least:

@@ -35,14 +35,14 @@ def ambiguous(first: str, second: str) -> bool:
 class Matched:
     """Where each variant of a reference is in a file.
 
-    - `place`: Its row in the .bim file, -1 where it is not there.
+    - `index`: Its row in the .bim file, -1 where it is not there.
     - `flip`: The file counts the other allele.
     - `clashing`: Variants at the same place with other alleles.
     - `repeated`: Variants that the file has more than once.
     - `turned`: Variants told on the other strand.
     """
 
-    place: Array
+    index: Array
     flip: Array
     clashing: int = 0
     repeated: int = 0
@@ -52,9 +52,9 @@ class Matched:
 def match_variants(reference: Table, other: Table) -> Matched:
     """Variants on the same chromosome and position with the same alleles, either way round, on either strand."""
     at: dict[tuple[str, int], list[int]] = {}
-    for j, key in enumerate(_places(other)):
+    for j, key in enumerate(_loci(other)):
         at.setdefault(key, []).append(j)
-    wanted = _places(reference)
+    wanted = _loci(reference)
     names: list[list[str]] = [reference["effect_allele"].tolist(), reference["other_allele"].tolist()]
     found: list[list[str]] = [other["effect_allele"].tolist(), other["other_allele"].tolist()]
     matched = Matched(np.full(len(wanted), -1, dtype=np.int64), np.zeros(len(wanted), dtype=bool))
@@ -70,7 +70,7 @@ def match_variants(reference: Table, other: Table) -> Matched:
             if (alleles := (found[0][j].upper(), found[1][j].upper())) in ways
         ]
         if len(fitting) == 1:
-            matched.place[k], (matched.flip[k], turned_over) = fitting[0]
+            matched.index[k], (matched.flip[k], turned_over) = fitting[0]
             matched.turned += turned_over
         elif fitting:
             matched.repeated += 1
@@ -82,7 +82,7 @@ def match_variants(reference: Table, other: Table) -> Matched:
 def repeated_variants(variants: Table) -> Array:
     """Flags of variants whose place and alleles, either way round, come more than once."""
     pairs = zip(variants["effect_allele"].tolist(), variants["other_allele"].tolist(), strict=True)
-    keys = [(place, *sorted(pair)) for place, pair in zip(_places(variants), pairs, strict=True)]
+    keys = [(index, *sorted(pair)) for index, pair in zip(_loci(variants), pairs, strict=True)]
     seen = Counter(keys)
     return np.array([seen[key] > 1 for key in keys], dtype=bool)
 
@@ -92,7 +92,7 @@ def ambiguous_variants(variants: Table) -> Array:
     return np.array([ambiguous(first, second) for first, second in pairs], dtype=bool)
 
 
-def _places(variants: Table) -> list[tuple[str, int]]:
+def _loci(variants: Table) -> list[tuple[str, int]]:
     chromosomes = variants["chr"].tolist()
     canonical = {name: canonical_chromosome(name) for name in set(chromosomes)}
     return [(canonical[name], pos) for name, pos in zip(chromosomes, variants["pos"].tolist(), strict=True)]

@@ -21,7 +21,7 @@ class Cohort:
     """People, and where their calls of each variant lie.
 
     - `rows` (list of int arrays): For each file the lines of its .fam, in the cohort's order of people.
-    - `home`, `place` (int arrays of shape (d,)): The file of each variant, and its line in the .bim there; -1: it is in
+    - `home`, `index` (int arrays of shape (d,)): The file of each variant, and its line in the .bim there; -1: it is in
       none.
     - `flip` (uint8 array of shape (d,)): 1 where the file counts the other allele.
     """
@@ -30,7 +30,7 @@ class Cohort:
     files: Sequence[CallFile]
     rows: Sequence[Array]
     home: Array
-    place: Array
+    index: Array
     flip: Array
 
     @property
@@ -42,7 +42,7 @@ class Cohort:
         return self.files[0].people.take(self.rows[0])
 
     def with_variants(self, chosen: Array) -> Cohort:
-        return replace(self, home=self.home[chosen], place=self.place[chosen], flip=self.flip[chosen])
+        return replace(self, home=self.home[chosen], index=self.index[chosen], flip=self.flip[chosen])
 
     def lies_as(self, people: Array) -> bool:
         """Whether these are all people of the files, in their order, and all variants as they are counted there."""
@@ -55,12 +55,12 @@ class Cohort:
 
     def copy(self, variants: Array, people: Array, first: int, threads: int, out: Array) -> None:
         """Calls of some variants, each in a row of `out`, of people (-1: of another cohort) from place `first` on."""
-        home, place, flip = self.home[variants], self.place[variants], self.flip[variants]
+        home, index, flip = self.home[variants], self.index[variants], self.flip[variants]
         for k, (file, rows) in enumerate(zip(self.files, self.rows, strict=True)):
             own = np.flatnonzero((home == k) | (home < 0) if k == 0 else home == k)  # the first tells what none has
             if len(own):
                 kernels.copy_genotypes(
-                    file.calls.view(np.ndarray), file.n_people, np.where(home[own] < 0, -1, place[own]),
+                    file.calls.view(np.ndarray), file.n_people, np.where(home[own] < 0, -1, index[own]),
                     np.ascontiguousarray(flip[own]), own, np.where(people < 0, -1, rows[people]), first, threads, out,
                 )  # fmt: skip
 
@@ -69,17 +69,17 @@ class Cohort:
 
         Also flags of variants that a file turns out not to give, which are then missing for everybody.
         """
-        files, rows, home, place = list(self.files), list(self.rows), self.home.copy(), self.place.copy()
+        files, rows, home, index = list(self.files), list(self.rows), self.home.copy(), self.index.copy()
         for k, file in enumerate(self.files):
             if not isinstance(file, CallSource):
                 raise TypeError(f"{file.prefix} is read where it lies")
             own, lines = np.flatnonzero(self.home == k), np.sort(self.rows[k][people])
-            used, at = np.unique(self.place[own], return_inverse=True)
+            used, at = np.unique(self.index[own], return_inverse=True)
             files[k], given = file.held(used, lines)
             rows[k] = np.searchsorted(lines, self.rows[k][people])
-            place[own] = np.where(given[at], at, -1)
+            index[own] = np.where(given[at], at, -1)
             home[own[~given[at]]] = -1
-        left = replace(self, files=files, rows=rows, home=home, place=place)
+        left = replace(self, files=files, rows=rows, home=home, index=index)
         return left, (home < 0) & (self.home >= 0)
 
     def holes_by_person(self, threads: int) -> Array:
@@ -87,8 +87,8 @@ class Cohort:
         found = np.full(self.n_rows, np.count_nonzero(self.home < 0), dtype=np.int64)
         for k, (file, rows) in enumerate(zip(self.files, self.rows, strict=True)):
             counts = np.empty(file.n_people, dtype=np.int64)
-            places = np.ascontiguousarray(self.place[self.home == k])
-            kernels.genotype_row_holes(file.calls.view(np.ndarray), file.n_people, places, threads, counts)
+            indices = np.ascontiguousarray(self.index[self.home == k])
+            kernels.genotype_row_holes(file.calls.view(np.ndarray), file.n_people, indices, threads, counts)
             found += counts[rows]
         return found
 
@@ -108,6 +108,6 @@ def open_cohort(prefix: str, name: str, kind: Any) -> tuple[Cohort, Table]:
         rows.append(np.array([lines[person] for person in people]))
     sizes = [len(file.variants) for file in files]
     home = np.repeat(np.arange(len(files)), sizes)
-    place = np.concatenate([np.arange(size) for size in sizes])
+    index = np.concatenate([np.arange(size) for size in sizes])
     variants = stacked([file.variants for file in files])
-    return Cohort(name, files, rows, home, place, np.zeros(len(home), dtype=np.uint8)), variants
+    return Cohort(name, files, rows, home, index, np.zeros(len(home), dtype=np.uint8)), variants

@@ -62,8 +62,8 @@ class CallSource(ABC):
         return len(self.people)
 
     @abstractmethod
-    def read(self, places: Array) -> Iterator[tuple[Array, Array]]:
-        """(which of `places`, copies of the effect allele: int8 of shape (variants, people), negative: missing).
+    def read(self, indices: Array) -> Iterator[tuple[Array, Array]]:
+        """(which of `indices`, copies of the effect allele: int8 of shape (variants, people), negative: missing).
 
         Places are rows of `variants` in ascending order; one that does not come is of no use, see `unusable`.
         """
@@ -71,15 +71,15 @@ class CallSource(ABC):
     #: why variants that `read` leaves out are of no use
     unusable = ""
 
-    def held(self, places: Array, people: Array) -> tuple[HeldCalls, Array]:
+    def held(self, indices: Array, people: Array) -> tuple[HeldCalls, Array]:
         """Some variants of some people, packed, and flags of those that `read` gave; others are missing for all."""
-        packed = np.empty((len(places), (len(people) + 3) // 4), dtype=np.uint8)
-        given = np.zeros(len(places), dtype=bool)
-        for own, copies in self.read(places):
+        packed = np.empty((len(indices), (len(people) + 3) // 4), dtype=np.uint8)
+        given = np.zeros(len(indices), dtype=bool)
+        for own, copies in self.read(indices):
             packed[own] = pack_calls(copies if len(people) == self.n_people else copies[:, people])
             given[own] = True
         packed[~given] = pack_calls(np.full((1, len(people)), -1, dtype=np.int8))
-        return HeldCalls(self.prefix, self.people.take(people), self.variants.take(places), packed), given
+        return HeldCalls(self.prefix, self.people.take(people), self.variants.take(indices), packed), given
 
     @cached_property
     def calls(self) -> Array:

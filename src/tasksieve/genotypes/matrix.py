@@ -228,10 +228,10 @@ class Genotypes(Storage):
         first = self._cohorts[0]
         if len(self._cohorts) == 1 and first.lies_as(self._person[order]):
             for k, file in enumerate(first.files):
-                place = first.place[first.home == k]
-                if len(place):
-                    whole = np.array_equal(place, np.arange(len(file.calls)))
-                    parts.append(PlinkStorage(file.calls, self.n_rows, offsets, None if whole else place, threads))
+                index = first.index[first.home == k]
+                if len(index):
+                    whole = np.array_equal(index, np.arange(len(file.calls)))
+                    parts.append(PlinkStorage(file.calls, self.n_rows, offsets, None if whole else index, threads))
         else:
             packed = self._packed(np.arange(self.n_variants), order, threads)
             parts.append(PlinkStorage(packed, self.n_rows, offsets, None, threads))
@@ -262,11 +262,11 @@ class Genotypes(Storage):
         chosen = np.arange(self.n_variants) if variants is None else np.asarray(variants, dtype=np.int64)
         step = max(1, 4 * BLOCK_BYTES // max(len(order), 4))
         lies = len(self._cohorts) == 1 and len(first.files) == 1 and first.lies_as(self._person[order])
-        lies = lies and len(chosen) > 0 and bool((np.diff(first.place[chosen]) == 1).all())
+        lies = lies and len(chosen) > 0 and bool((np.diff(first.index[chosen]) == 1).all())
         for low in range(0, len(chosen), step):
             own = chosen[low : low + step]
             if lies:  # so much of the file, in one stretch
-                yield own, first.files[0].calls[first.place[own[0]] : first.place[own[-1]] + 1]
+                yield own, first.files[0].calls[first.index[own[0]] : first.index[own[-1]] + 1]
             else:
                 yield own, self._packed(own, order, thread_count())
 
@@ -308,8 +308,8 @@ class Genotypes(Storage):
         out = np.empty((self.n_rows, len(variants)), order="F")
         packed, threads = self._packed(variants, np.arange(self.n_rows), thread_count()), thread_count()
         missing, one_task = np.full((len(variants), 1), np.nan), np.array([0, self.n_rows])
-        places = np.arange(len(variants))
-        kernels.genotype_columns(packed, self.n_rows, places, missing, None, one_task, threads, out)
+        indices = np.arange(len(variants))
+        kernels.genotype_columns(packed, self.n_rows, indices, missing, None, one_task, threads, out)
         return out
 
     def take(self, features: Array) -> Array:

@@ -107,7 +107,7 @@ def _match(cohorts: list[Cohort], variants: list[Table], dropped: dict[str, int]
     found = [match_variants(reference.take(chosen), other) for other in variants[1:]]
     everywhere = np.ones(len(chosen), dtype=bool)
     for one in found:
-        everywhere &= one.place >= 0
+        everywhere &= one.index >= 0
     dropped["variants with other alleles (cohorts)"] = sum(one.clashing for one in found)
     dropped["variants there twice (cohorts)"] += sum(one.repeated for one in found)
     dropped["variants not in every cohort"] = int(np.count_nonzero(~everywhere)) - sum(
@@ -117,15 +117,15 @@ def _match(cohorts: list[Cohort], variants: list[Table], dropped: dict[str, int]
         raise ValueError("prefix: the cohorts have no variant in common (chromosome, position and alleles).")
     kept = [cohorts[0].with_variants(chosen[everywhere])]
     for cohort, one in zip(cohorts[1:], found, strict=True):
-        kept.append(_turned(cohort, one.place[everywhere], one.flip[everywhere]))
+        kept.append(_turned(cohort, one.index[everywhere], one.flip[everywhere]))
     return kept, reference.take(chosen[everywhere])
 
 
-def _turned(cohort: Cohort, place: Array, flip: Array) -> Cohort:
+def _turned(cohort: Cohort, index: Array, flip: Array) -> Cohort:
     """Variants of a cohort by their lines in all its .bim files together, -1: none; flipped where told."""
-    chosen = cohort.with_variants(np.maximum(place, 0))
-    absent = place < 0
-    home, own = np.where(absent, -1, chosen.home), np.where(absent, -1, chosen.place)
+    chosen = cohort.with_variants(np.maximum(index, 0))
+    absent = index < 0
+    home, own = np.where(absent, -1, chosen.home), np.where(absent, -1, chosen.index)
     return Cohort(cohort.name, cohort.files, cohort.rows, home, own, (flip & ~absent).astype(np.uint8))
 
 
@@ -137,9 +137,9 @@ def _like(cohorts: list[Cohort], variants: list[Table], like: Any) -> tuple[list
         names = ("chr", "pos", "id", "effect_allele", "other_allele")
         wanted = Table({name: np.asarray(like[name]) for name in names})
     found = [match_variants(wanted, own) for own in variants]
-    if not any((one.place >= 0).any() for one in found):
+    if not any((one.index >= 0).any() for one in found):
         raise ValueError("like: the files have none of these variants (chromosome, position and alleles).")
-    return [_turned(cohort, one.place, one.flip) for cohort, one in zip(cohorts, found, strict=True)], wanted
+    return [_turned(cohort, one.index, one.flip) for cohort, one in zip(cohorts, found, strict=True)], wanted
 
 
 def _with_people(X: Genotypes, keep: Any, remove: Any, dropped: dict[str, int]) -> Genotypes:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..places import row_name
+from ..row_names import row_name
 from .table import Table
 
 Array = np.ndarray[Any, Any]
@@ -103,10 +103,10 @@ def align_people(samples: Table, source: Any, name: str, columns: Sequence[str] 
             f"{name} and the genotypes have nobody in common: their first person is {first}, that of "
             f"{name} is {' '.join(rows[0][:width]) if rows else 'nobody'}."
         )
-    place = {column: names.index(column) for column in wanted}
+    index = {column: names.index(column) for column in wanted}
     return {
         column: np.array([found[key][k] if key in found else None for key in keys], dtype=object)
-        for column, k in place.items()
+        for column, k in index.items()
     }
 
 

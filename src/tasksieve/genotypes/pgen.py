@@ -82,14 +82,14 @@ class PgenFile(CallSource):
             )
         return reader
 
-    def read(self, places: Array) -> Iterator[tuple[Array, Array]]:
+    def read(self, indices: Array) -> Iterator[tuple[Array, Array]]:
         step = max(1, BLOCK_CALLS // self.n_people)
         with self._open() as reader:
-            for low in range(0, len(places), step):
-                own = np.arange(low, min(low + step, len(places)))
+            for low in range(0, len(indices), step):
+                own = np.arange(low, min(low + step, len(indices)))
                 copies = np.empty((len(own), self.n_people), dtype=np.int8)
                 try:
-                    reader.read_list(self._lines[places[own]].astype(np.uint32), copies)
+                    reader.read_list(self._lines[indices[own]].astype(np.uint32), copies)
                 except RuntimeError as error:
                     raise ValueError(f"{self.prefix}.pgen is broken: {error}") from None
                 yield own, copies

@@ -99,8 +99,8 @@ class VcfZarr(CallSource):
         }
         return Table(table), np.count_nonzero(there, axis=1)
 
-    def read(self, places: Array) -> Iterator[tuple[Array, Array]]:
-        calls, lines = self._open()["call_genotype"], self._lines[places]
+    def read(self, indices: Array) -> Iterator[tuple[Array, Array]]:
+        calls, lines = self._open()["call_genotype"], self._lines[indices]
         chunk = int(calls.chunks[0])
         step = chunk * max(1, BLOCK_CALLS // (2 * self.n_people * chunk))
         for low in np.unique(lines // step) * step:
@@ -109,7 +109,7 @@ class VcfZarr(CallSource):
             if block.max() > 1 or block.min() < ABSENT:
                 worst = own[int(np.argmax((block > 1).any(axis=(1, 2)) | (block < ABSENT).any(axis=(1, 2))))]
                 raise ValueError(
-                    f"{self.prefix}: call_genotype of variant {self.variants['id'][places[worst]]} has alleles that "
+                    f"{self.prefix}: call_genotype of variant {self.variants['id'][indices[worst]]} has alleles that "
                     "variant_allele does not list."
                 )
             diploid = ~(block == ABSENT).any(axis=(1, 2))

@@ -1,22 +1,13 @@
-"""Tasks on a graph: support vector machines whose tasks borrow from their neighbours, graphs, hashed strings."""
+"""Graphs of tasks: how to make one, for ``graph`` of `GraphSVC` and ``task_graph`` of the linear models."""
 
-from .classifier import GraphSVC, GraphSVCCV
+from typing import Any
+
 from .graphs import complete_graph, distance_graph, nearest_neighbor_graph, task_similarity, tree_graph
-from .hashing import WeightedDegreeHasher, read_fasta
-from .path import GraphPath
-from .regressor import GraphSVR, GraphSVRCV
 
 __all__ = [
-    "GraphPath",
-    "GraphSVC",
-    "GraphSVCCV",
-    "GraphSVR",
-    "GraphSVRCV",
-    "WeightedDegreeHasher",
     "complete_graph",
     "distance_graph",
     "nearest_neighbor_graph",
-    "read_fasta",
     "task_similarity",
     "tree_graph",
 ]
@@ -24,3 +15,10 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return list(__all__)
+
+
+def __getattr__(name: str) -> Any:
+    """Until version 0.2 the machines on a graph were here."""
+    from ..renamed import moved
+
+    return moved(name, __name__, "tasksieve.svm")

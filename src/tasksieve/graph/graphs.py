@@ -135,8 +135,8 @@ def _read_parents(tree: Any) -> tuple[list[Any], list[int]]:
         names += [
             parent for parent in dict.fromkeys(tree.values()) if parent is not None and parent not in tree
         ]
-        place = {name: k for k, name in enumerate(names)}
-        parents = [-1 if tree.get(name) is None else place[tree[name]] for name in names]
+        position = {name: k for k, name in enumerate(names)}
+        parents = [-1 if tree.get(name) is None else position[tree[name]] for name in names]
     else:
         parents = [int(parent) for parent in np.asarray(tree).ravel()]
         names = list(range(len(parents)))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..proof.certificate import Certificate
-from ..proof.claims import Answer, certify, tidy
+from ..proof.claims import ClaimedSolution, certify, tidy
 from ..proof.dual import DualPoints
 from ..proof.forms import form_of, plain_labels
 from ..proof.matrices import by_task
@@ -187,12 +187,14 @@ class Statement:
         answers = [self.answer(*point) for point in points]
         return certify(self.header(), self.arrays, self.tasks, answers, lambda k: self._better(*points[k]))
 
-    def answer(self, alpha: float, features: Array, rows: Array, intercept: Array, gap: float = np.inf) -> Answer:
+    def answer(
+        self, alpha: float, features: Array, rows: Array, intercept: Array, gap: float = np.inf
+    ) -> ClaimedSolution:
         """Coefficients at a strength, with the dual point that is theirs."""
         if rows.shape[1] != self.problem.design.n_tasks or (len(features) and features[-1] >= self.data.n_features):
             raise ValueError("X, y and task must have the features, tasks and classes of the fitted model.")
         dual = self.dual_of(alpha, features, rows, intercept)
-        return Answer(*self.strengths(alpha), features, rows, intercept, dual, gap)
+        return ClaimedSolution(*self.strengths(alpha), features, rows, intercept, dual, gap)
 
     def strengths(self, alpha: float) -> tuple[float, float]:
         """alpha and ridge of the format."""

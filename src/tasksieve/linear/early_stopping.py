@@ -55,6 +55,6 @@ class MeanCurve:
         """Whether value k lies beyond the stop."""
         return k >= self.n_scored
 
-    def near(self, k: int, ahead: int) -> bool:
+    def near(self, k: int, lookahead: int) -> bool:
         """Whether value k is not so far ahead of the slowest fold, or beyond the stop anyway."""
-        return self.ended(k) or k < int(self._known.min()) + ahead
+        return self.ended(k) or k < int(self._known.min()) + lookahead

@@ -27,7 +27,7 @@ from .path_solver import PathSolver, solve_along
 # With early stopping: values that are scored together, which reads the columns they use once. Values that a fold may be
 # ahead of the slowest one, and which may turn out useless: at least those, more where company saves readings.
 SCORED_TOGETHER = 4
-AHEAD, AHEAD_READING = SCORED_TOGETHER, PATIENCE
+LOOKAHEAD, LOOKAHEAD_READING = SCORED_TOGETHER, PATIENCE
 
 
 @dataclass
@@ -116,15 +116,15 @@ class _InStep(Pace):
         self,
         steps: Lockstep,
         curve: MeanCurve,
-        ahead: int,
+        lookahead: int,
         score: Callable[[list[Value]], np.ndarray] | None = None,
         fold: int = -1,
     ) -> None:
-        self._steps, self._curve, self._ahead, self._score, self._fold = steps, curve, ahead, score, fold
+        self._steps, self._curve, self._lookahead, self._score, self._fold = steps, curve, lookahead, score, fold
         self._first, self._unscored = 0, list[Value]()
 
     def goes_on(self, k: int) -> bool:
-        self._steps.wait_until(lambda: self._curve.near(k, self._ahead))
+        self._steps.wait_until(lambda: self._curve.near(k, self._lookahead))
         return not self._curve.ended(k)
 
     def reached(self, first: int, values: Sequence[Value]) -> None:
@@ -181,16 +181,16 @@ class FoldPaths:
         shared, n_folds = source.shared, source.n_folds
         steps = Lockstep(source.slots, None if shared is None else shared.serve)
         curve = MeanCurve(len(alphas), n_folds) if early else None
-        ahead = AHEAD if shared is None else AHEAD_READING
+        lookahead = LOOKAHEAD if shared is None else LOOKAHEAD_READING
 
         def all_rows() -> PathSolution:
-            pace = None if curve is None else _InStep(steps, curve, ahead)
+            pace = None if curve is None else _InStep(steps, curve, lookahead)
             tell = source.models[m]._progress(f"{self._name}, all rows")
             found = solve_along(source.whole(m, len(alphas)), alphas, tell, pace)
             found.raise_interrupt()
             return found
 
-        works: list[Callable[[], Any]] = [partial(self._solve, m, f, steps, curve, ahead) for f in range(n_folds)]
+        works: list[Callable[[], Any]] = [partial(self._solve, m, f, steps, curve, lookahead) for f in range(n_folds)]
         if shared is not None:
             shared.meet = steps.ask
         try:
@@ -209,13 +209,13 @@ class FoldPaths:
         return Compared(results[:-1], [n_scored], results[-1])
 
     def _solve(
-        self, m: int, f: int, steps: Lockstep | None = None, curve: MeanCurve | None = None, ahead: int = 0
+        self, m: int, f: int, steps: Lockstep | None = None, curve: MeanCurve | None = None, lookahead: int = 0
     ) -> FoldResult:
         """A fold, or what the `checkpoint` block around the fit remembers of it."""
         spent: list[float] = []
 
         def compute() -> dict[str, np.ndarray]:
-            found = self._follow(m, f, steps, curve, ahead)
+            found = self._follow(m, f, steps, curve, lookahead)
             spent.append(found.passes)
             return {"scores": found.scores, "open": found.open, **found.points}
 
@@ -225,7 +225,7 @@ class FoldPaths:
         return FoldResult(found["scores"], found["open"], sum(spent), found)
 
     def _follow(
-        self, m: int, f: int, steps: Lockstep | None, curve: MeanCurve | None, ahead: int
+        self, m: int, f: int, steps: Lockstep | None, curve: MeanCurve | None, lookahead: int
     ) -> FoldResult:
         alphas = self._grids[m]
         with one_blas_thread():
@@ -233,7 +233,7 @@ class FoldPaths:
             pace = None
             if curve is not None:
                 assert steps is not None
-                pace = _InStep(steps, curve, ahead, fold.score, f)
+                pace = _InStep(steps, curve, lookahead, fold.score, f)
             tell = self._models[m]._progress(f"{self._name}, fold {f + 1}")
             found = solve_along(fold.solver, alphas, tell, pace)
         found.raise_interrupt()

@@ -102,7 +102,7 @@ class ComparesMoments(PathEstimatorCV):
         self, models: list[PathEstimator], data: TaskData, folds: Folds, names: np.ndarray | None
     ) -> SumFolds | None:
         source = data.source
-        if source is None or source.place == "device" or data.known is not None:
+        if source is None or source.location == "device" or data.known is not None:
             return None
         if self.device is not None or keeping() or self.scoring is not None:
             return None

@@ -86,11 +86,11 @@ class Grade:
         return "\n".join(lines)
 
     def _named(self, which: Array) -> str:
-        places = np.flatnonzero(which)
-        if not len(places):
+        positions = np.flatnonzero(which)
+        if not len(positions):
             return ""
-        names = [str(j) if self.feature_names is None else str(self.feature_names[j]) for j in places[:5]]
-        return f" ({', '.join(names)}{', ...' if len(places) > 5 else ''})"
+        names = [str(j) if self.feature_names is None else str(self.feature_names[j]) for j in positions[:5]]
+        return f" ({', '.join(names)}{', ...' if len(positions) > 5 else ''})"
 
 
 def grade(

@@ -186,9 +186,9 @@ def path_scores(data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> S
         columns = data.take(features)
         coef = np.zeros((len(features), len(points), width))
         for k, point in enumerate(points):
-            places = np.minimum(np.searchsorted(features, point.features), len(features) - 1)
-            inside = features[places] == point.features
-            coef[places[inside], k] = point.rows[inside]
+            positions = np.minimum(np.searchsorted(features, point.features), len(features) - 1)
+            inside = features[positions] == point.features
+            coef[positions[inside], k] = point.rows[inside]
         if together:
             found = columns[chosen[kept[0]]] @ coef.reshape(len(features), -1)
             found = found.reshape(len(found), len(points), width)

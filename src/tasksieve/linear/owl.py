@@ -11,7 +11,6 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..docstrings import described_by
-from ..fitted.answers import Answer
 from ..fitted.arguments import check_choice
 from ..fitted.documented import FITTED, documented
 from ..fitted.parameters import (
@@ -24,10 +23,11 @@ from ..fitted.parameters import (
     keep_parameters,
     table,
 )
+from ..fitted.predictions import Predictions
 from ..losses import Loss
 from ..messages import estimator_name, value_error
 from ..penalties import Sorted
-from ..places import row_name
+from ..row_names import row_name
 from ..tasks import (
     TaskData,
     is_task_list,
@@ -337,7 +337,7 @@ class ManyClasses(ClassifierMixin):
         self.tasks_, self._single = data.classes, False
 
     @described_by(ROWS_OF_CLASSES)
-    def decision_function(self, X: Any, *, offset: Any = None) -> Answer:
+    def decision_function(self, X: Any, *, offset: Any = None) -> Predictions:
         """Scores x . w_k + b_k of the classes, and the offset.
 
         Returns
@@ -349,7 +349,7 @@ class ManyClasses(ClassifierMixin):
         return like(X, scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
 
     @described_by(ROWS_OF_CLASSES)
-    def predict_proba(self, X: Any, *, offset: Any = None) -> Answer:
+    def predict_proba(self, X: Any, *, offset: Any = None) -> Predictions:
         """Probabilities of the classes.
 
         Returns
@@ -361,7 +361,7 @@ class ManyClasses(ClassifierMixin):
         return like(X, map_rows(lambda rows, _: softmax(rows, axis=1), scores))
 
     @described_by(ROWS_OF_CLASSES)
-    def predict(self, X: Any, *, offset: Any = None) -> Answer:
+    def predict(self, X: Any, *, offset: Any = None) -> Predictions:
         """Predict the most probable class.
 
         Returns

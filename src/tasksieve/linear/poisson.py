@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 from ..docstrings import described_by
-from ..fitted.answers import Answer
 from ..fitted.documented import DATA, PREDICTIONS, ROWS, documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
+from ..fitted.predictions import Predictions
 from ..losses import Loss, Poisson
 from ..tasks import like
 from ..tasks.named import takes_named_tasks
@@ -23,7 +23,7 @@ class _PoissonLoss(LinkedRegression):
 
     @takes_named_tasks
     @described_by(ROWS, returns=PREDICTIONS)
-    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
+    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
         """Predict rates, exp(x . w_t + b_t + offset).
 
         Parameters

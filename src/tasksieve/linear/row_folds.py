@@ -42,7 +42,7 @@ def sketch(data: TaskData, threads: int) -> np.ndarray:
 def share_readings(data: TaskData, n_paths: int) -> bool:
     """Whether one reading of X is to serve all folds."""
     stored = data.n_rows * data.n_features * data.make_storage().dtype.itemsize
-    return walks_share_readings(bool(data.make_storage().dear), n_paths, data.n_features, data.n_tasks, stored)
+    return walks_share_readings(bool(data.make_storage().costly_reads), n_paths, data.n_features, data.n_tasks, stored)
 
 
 class RowFolds(FoldSource):
@@ -75,7 +75,7 @@ class RowFolds(FoldSource):
         if share_readings(data, self.n_folds + 1) and (early or not keeping()):
             self.shared = SharedReading(data.make_storage(), kernel_threads())
         #: the data, as all rows are read
-        self.data = data if self.shared is None else replace(data, X=self.shared.seat())
+        self.data = data if self.shared is None else replace(data, X=self.shared.reader())
         self._problems = [model._problem(self.data, self._threads) for model in models]
         self._known_by = sketch(self.data, self._threads) if keeping() else None
 
@@ -96,7 +96,7 @@ class RowFolds(FoldSource):
     def fold(self, m: int, f: int, alone: bool) -> Fold:
         data, model, (train, test) = self.facts, self._fold_models[m], self._folds[f]
         if self.shared is not None:
-            data = replace(data, X=self.shared.seat())
+            data = replace(data, X=self.shared.reader())
         judge = Judge(model._loss_of(data), self._scoring)
         of_sums = 1 if alone and self.side_by_side else self._threads
         solver = self._sums.solver(m, f, data.with_weights(train), self._threads, of_sums)

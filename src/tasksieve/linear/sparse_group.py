@@ -7,10 +7,10 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from ..docstrings import described_by
-from ..fitted.answers import Answer, available_if
 from ..fitted.arguments import check_choice, check_l1
 from ..fitted.documented import DATA, PREDICTIONS, ROWS, documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
+from ..fitted.predictions import Predictions, available_if
 from ..messages import Message, ParameterError
 from ..penalties import SparseGroup
 from ..proof.prove import Proof
@@ -76,7 +76,7 @@ class _EitherLoss(TaskLinearModel):
 
     @takes_named_tasks
     @described_by(ROWS, returns=PREDICTIONS)
-    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
+    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
         """Predict numbers (squared loss) or the more probable class (logistic loss)."""
         kind: Any = TaskClassification if self.loss == "logistic" else TaskRegression
         return kind.predict(self, X, task, offset=offset)
@@ -96,7 +96,7 @@ class _EitherLoss(TaskLinearModel):
     @available_if(_is_classifier)
     @takes_named_tasks
     @described_by(ROWS)
-    def decision_function(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
+    def decision_function(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
         """Log-odds of the larger class, x . w_t + b_t (logistic loss).
 
         Returns
@@ -109,7 +109,7 @@ class _EitherLoss(TaskLinearModel):
     @available_if(_is_classifier)
     @takes_named_tasks
     @described_by(ROWS)
-    def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
+    def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
         """Probabilities of the classes (logistic loss).
 
         Returns

@@ -122,7 +122,7 @@ def sums_of_rows(model: Any, data: TaskData, n_values: int) -> SumSolver | None:
 def say_where(model: Any, data: TaskData) -> None:
     """Tell those who watch that the rows of a cluster stay where they are."""
     tell = reporter(type(model).__name__, "pass", model.verbose)
-    if tell is None or data.source is None or data.source.place != "cluster":
+    if tell is None or data.source is None or data.source.location != "cluster":
         return
     blocks = sum(data.source.n_row_blocks)
     size = 8e-6 * (data.n_features + 2.0) ** 2 * data.n_tasks
@@ -154,7 +154,7 @@ def facts_of_data(model: Any, data: TaskData, n_values: int) -> Facts:
         n_bytes=source.nbytes,
         dense=source.dense,
         unlike=data.shared and not one,
-        place="blocks" if source.place == "cluster" else "memory",
+        location="blocks" if source.location == "cluster" else "memory",
         n_blocks=source.n_row_blocks,
         by_sums=suits(model),
         n_covariates=0 if weights is None else int(np.count_nonzero(weights == 0.0)),

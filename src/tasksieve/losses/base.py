@@ -226,9 +226,9 @@ class DataLoss:
         if sphere is None or not math.isfinite(self.smoothness):
             return sphere
         apart = at.slope - scale * at.residual
-        square = self.smoothness * self.floored(gap)
+        square = self.smoothness * self.floored_gap(gap)
         square -= 0.25 * (1.0 - gamma(len(apart) + 32)) * float(apart @ apart)
-        radius = math.sqrt(max(square, gamma(64) * self.smoothness * self.floored(gap)))
+        radius = math.sqrt(max(square, gamma(64) * self.smoothness * self.floored_gap(gap)))
         if at.slope is not at.residual:
             radius += 0.5 * float(np.linalg.norm(at.slope - at.residual))
         if radius >= sphere.radius:
@@ -240,19 +240,19 @@ class DataLoss:
         Fercoq, Gramfort and Salmon 2017). Losses that are not smooth have their own `ball` in its place."""
         if not math.isfinite(self.smoothness):
             return None if type(self).ball is DataLoss.ball else self.ball(at, scale, gap)
-        radius = np.sqrt(2.0 * self.smoothness * self.floored(gap))
+        radius = np.sqrt(2.0 * self.smoothness * self.floored_gap(gap))
         return Ball(float(radius), residual_coef=scale)
 
-    def floored(self, gap: float) -> float:
+    def floored_gap(self, gap: float) -> float:
         """A gap that may serve as a radius: with what rounding may have taken from it."""
         return gap + gamma(4 * self.design.n_samples + 256) * self.null.value
 
-    def wobble(self, at: Evaluation, error: Array) -> float:
+    def objective_error(self, at: Evaluation, error: Array) -> float:
         """How far the loss at given scores may be from its value there; `error` as in `young`."""
         steep = np.sqrt(self.design.task_sums(np.square(at.residual))) if at.lengths is None else at.lengths
-        return float(steep @ error) + self.bend(at, error)
+        return float(steep @ error) + self.second_order_error(at, error)
 
-    def bend(self, at: Evaluation, error: Array) -> float:
+    def second_order_error(self, at: Evaluation, error: Array) -> float:
         """How far the loss may lie above its tangent, where scores are off by an `error` as in `young`."""
         return 0.5 * self.smoothness * float(error @ error) if math.isfinite(self.smoothness) else float(error.sum())
 

@@ -57,7 +57,7 @@ class Logistic(RowLoss):
         """Probability of the larger label."""
         return np.asarray(expit(z))
 
-    def runaway(self, y: Array, weights: Array, design: Design) -> Array:
+    def diverging_intercepts(self, y: Array, weights: Array, design: Design) -> Array:
         """Tasks with one class only."""
         positive, negative = design.task_sums(weights * (y > 0)), design.task_sums(weights * (y < 0))
         return np.where((positive == 0) | (negative == 0), np.sign(design.task_sums(weights * y)), 0.0)

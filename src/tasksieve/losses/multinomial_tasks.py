@@ -50,13 +50,13 @@ class MultinomialTasks:
         within = np.arange(n_rows) - self._starts[self._task]
         self._size, self._blocks, self._intercept = int(offsets[-1]), blocks, fit_intercept
         k = np.arange(most)[:, None]
-        place = offsets[blocks[:-1]][self._task] + k * lengths[self._task] + within
+        position = offsets[blocks[:-1]][self._task] + k * lengths[self._task] + within
         own = k < counts[self._task]
         self._codes = np.zeros(n_rows, dtype=np.intp)
         for c in range(most):
-            here = own[c] & (y[np.where(own[c], place[c], 0)] > 0.0)
+            here = own[c] & (y[np.where(own[c], position[c], 0)] > 0.0)
             self._codes[here] = c
-        first = place[0]
+        first = position[0]
         self._s, self._root = weights[first], root[first]
         self._inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0.0)
         labels = np.zeros((most, n_rows))
@@ -66,7 +66,7 @@ class MultinomialTasks:
         self._live = live
         shown = live[:, self._task]
         #: where the scores of classes x rows lie in a flat vector; the last place is for those that are not there
-        self._place = np.where(shown, place, self._size)
+        self._position = np.where(shown, position, self._size)
         self._shown = shown
         self._totals = np.add.reduceat(self._s, self._starts)
         self._precision = 1e-15 * np.sqrt(lengths) * self._totals
@@ -83,7 +83,7 @@ class MultinomialTasks:
         """The loss at z, as `DataLoss.evaluate`; None where Newton's method is in trouble."""
         scores = z * self._inverse if self._known is None else z * self._inverse + self._known
         flat = np.append(scores, -np.inf)
-        raw = flat[self._place]
+        raw = flat[self._position]
         b = None
         if self._intercept:
             b = self._best_intercepts(raw, start, accuracy)
@@ -104,7 +104,7 @@ class MultinomialTasks:
         away[self._codes, rows] += 1.0
         away *= self._root
         residual = np.zeros(self._size)
-        residual[self._place[self._shown]] = away[self._shown]
+        residual[self._position[self._shown]] = away[self._shown]
         nuisance = np.empty((0, int(self._blocks[-1])))
         if b is not None:
             nuisance = self._as_stored(b, np.maximum.reduceat(np.abs(flat[:-1]), self._first))

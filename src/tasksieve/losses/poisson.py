@@ -102,7 +102,7 @@ class Poisson(RowLoss):
         with np.errstate(divide="ignore"):
             return float(np.log(np.average(y, weights=weights)))
 
-    def runaway(self, y: Array, weights: Array, design: Design) -> Array:
+    def diverging_intercepts(self, y: Array, weights: Array, design: Design) -> Array:
         """Tasks that count nothing."""
         return np.where(design.task_sums(weights * y) == 0.0, -1.0, 0.0)
 
@@ -138,17 +138,17 @@ class PoissonOnData(RowLossOnData):
             return 0.0
         return 8.0 * gamma(64) * self._sizes + 2e-13 * float(self._weights.sum())
 
-    def wobble(self, at: Evaluation, error: Array) -> float:
-        return super().wobble(at, error) + gamma(16) * self._sizes
+    def objective_error(self, at: Evaluation, error: Array) -> float:
+        return super().objective_error(at, error) + gamma(16) * self._sizes
 
     @property
     def size(self) -> float:
         return float(np.sqrt(self._weights.sum()))
 
-    def floored(self, gap: float) -> float:
+    def floored_gap(self, gap: float) -> float:
         return gap + gamma(64) * self._sizes
 
-    def bend(self, at: Evaluation, error: Array) -> float:
+    def second_order_error(self, at: Evaluation, error: Array) -> float:
         """Along the way from z to a score that is off by d the second derivative is at most ``exp(z + |d|)``."""
         z = at.margin
         assert z is not None
@@ -163,7 +163,7 @@ class PoissonOnData(RowLossOnData):
         """The ellipsoid of the module's docstring."""
         design, live, z = self.design, self._weights > 0.0, at.margin
         assert z is not None
-        gap = self.floored(gap)
+        gap = self.floored_gap(gap)
         mean, rate = np.maximum(self._y - scale * at.residual * self._inverse_root, 0.0), _exp(z)
         share = np.divide(gap, self._weights, out=np.zeros_like(z), where=live)
         with np.errstate(over="ignore"):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..design import Design
+from ..renamed import accept_old_methods
 from .base import UNIT, DataLoss, Evaluation, Loss, gamma, without_offset
 
 Array = np.ndarray[Any, Any]
@@ -43,6 +44,10 @@ class RowLoss(Loss):
     translates = False
     #: whether the loss has a slope everywhere though no finite smoothness: then it has a `ball` of its own on data
     differentiable = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        accept_old_methods(cls, {"runaway": "diverging_intercepts"})
 
     def value(self, y: Array, z: Array) -> Array:
         """f(y, z), convex in z."""
@@ -100,7 +105,7 @@ class RowLoss(Loss):
         far = self.smoothness if np.isfinite(self.smoothness) else 1.0 + np.abs(p)
         return np.minimum(p - low, far), np.minimum(high - p, far)
 
-    def runaway(self, y: Array, weights: Array, design: Design) -> Array:
+    def diverging_intercepts(self, y: Array, weights: Array, design: Design) -> Array:
         """Tasks whose best intercept is infinite: its sign, 0 for the others."""
         return np.zeros(design.n_tasks)
 
@@ -149,7 +154,7 @@ class RowLossOnData(DataLoss):
         self._one_way = design.fit_intercept and design.n_nuisance == 1
         self._signs = np.zeros(design.n_tasks)
         if design.fit_intercept:
-            self._signs = loss.runaway(self._y, self._weights, design)
+            self._signs = loss.diverging_intercepts(self._y, self._weights, design)
         self._negligible = (_NEGLIGIBLE if loss.vanishing else -1.0) * design.task_sums(self._weights)
         self.constant = float(design.exact_products(self._weights, loss.constant(self._y)).sum())
         self.null = self.settled(self.evaluate(np.zeros(design.n_samples)))
@@ -317,7 +322,7 @@ class RowLossOnData(DataLoss):
         rounding = np.maximum(down, up) + 8.0 * UNIT * (np.abs(slope) + np.abs(p))
         away = self._root * (np.abs(slope - scale * p) + rounding)
         moved = float(np.linalg.norm(error))
-        total = float(s @ worst) + float(np.linalg.norm(away)) * moved + self.bend(primal, error)
+        total = float(s @ worst) + float(np.linalg.norm(away)) * moved + self.second_order_error(primal, error)
         return total * (1.0 + gamma(len(z) + 32))
 
     def terms(self, at: Evaluation, scale: float) -> float:
@@ -328,10 +333,10 @@ class RowLossOnData(DataLoss):
         excess, _ = self.of.excess(self._y, z, p)
         return float(self._weights @ np.maximum(excess, 0.0))
 
-    def bend(self, at: Evaluation, error: Array) -> float:
+    def second_order_error(self, at: Evaluation, error: Array) -> float:
         """Without a finite smoothness, by slopes at both ends of where a score may be: they fall with it."""
         if np.isfinite(self.smoothness):
-            return super().bend(at, error)
+            return super().second_order_error(at, error)
         z, live = at.margin, self._weights > 0.0
         assert z is not None
         away = np.where(live, self.design.per_sample(error) * self._inverse_root, 0.0)

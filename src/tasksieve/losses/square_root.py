@@ -136,7 +136,7 @@ class TaskNorms(TargetLoss):
     def ball(self, at: Evaluation, scale: float, gap: float) -> Ball | None:
         """The ellipsoid of (*); None where no task is bounded by it."""
         sizes = self.residual_norms(at)
-        gap = self.floored(gap)
+        gap = self.floored_gap(gap)
         bounded = 2.0 * gap < sizes
         if not bounded.any():
             return None

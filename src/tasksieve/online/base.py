@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._kernels import kernels
 from ..fitted.arguments import check_choice, check_l1, check_number
-from ..fitted.deal import random_numbers
+from ..fitted.fold_assignment import random_numbers
 from ..fitted.model import SelectingModel
 from ..fitted.parameters import check_common
 from ..fitted.progress import reporter
@@ -712,6 +712,6 @@ def by_rounds(order: np.ndarray, codes: np.ndarray) -> np.ndarray:
     by_task = np.argsort(own, kind="stable")
     counts = np.bincount(own)
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    place = np.empty(len(order), dtype=np.int64)
-    place[by_task] = np.arange(len(order)) - np.repeat(starts, counts)
-    return order[np.lexsort((own, place))]
+    position = np.empty(len(order), dtype=np.int64)
+    position[by_task] = np.arange(len(order)) - np.repeat(starts, counts)
+    return order[np.lexsort((own, position))]

@@ -17,7 +17,7 @@ from ..linear.logistic import MultiTaskLogisticRegression
 from ..linear.sparse_group import MultiTaskSparseGroupLasso
 from ..losses import gamma
 from ..losses.hinge import Hinge, SmoothedHinge
-from ..path.certificate import Numbers, scores_of
+from ..path.certificate import StoredSolution, scores_of
 from ..path.problem import Problem
 from ..path.solve import solve_path
 from ..penalties import SparseGroup
@@ -131,8 +131,8 @@ class CertifyMixin:
                 raise ValueError(
                     f"task {label!r} is unknown: the model has learned {list(known)[:5]} (see tasks_)."
                 )
-        places = [known[label] for label in data.tasks.tolist()]
-        coef, intercept = np.ascontiguousarray(coef[places]), intercept[places]
+        positions = [known[label] for label in data.tasks.tolist()]
+        coef, intercept = np.ascontiguousarray(coef[positions]), intercept[positions]
         lam = self.alpha * data.n_bar
         if self.loss == "hinge":
             problem = self._balanced_problem(data, "squared")
@@ -282,10 +282,10 @@ def hinge_gap(
     design, penalty = problem.design, problem.penalty.at(lam)
     features = np.flatnonzero(coef.any(axis=0))
     packed = PackedColumns(design)
-    numbers = Numbers(
+    numbers = StoredSolution(
         features, np.ascontiguousarray(coef[:, features].T), intercept, np.empty((0, design.n_tasks))
     )
-    rows, z, off = scores_of(problem.loss, packed, packed.places(features), numbers)
+    rows, z, off = scores_of(problem.loss, packed, packed.positions(features), numbers)
     z = z + design.per_sample(problem.loss.shift)
     s = np.ones(design.n_samples) if design.weights is None else design.weights
     root = np.sqrt(s)
@@ -307,8 +307,8 @@ def hinge_gap(
         products = np.abs(design.correlate(residual)) + design.norms() * (2.0 * design.rounding * lengths)
         best = max(best, _hinge_dual(penalty, products, float(a.sum()) * (1.0 - 2.0 * slack)))
     # The loss changes by no more than the scores do.
-    wobble = float(np.sqrt(design.task_sums(s)) @ off) + slack * objective
-    return objective, max(objective - best, 0.0) + wobble, null
+    objective_error = float(np.sqrt(design.task_sums(s)) @ off) + slack * objective
+    return objective, max(objective - best, 0.0) + objective_error, null
 
 
 def _hinge_dual(penalty: Any, products: np.ndarray, total: float) -> float:

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from scipy.special import expit
 
-from ..fitted.answers import available_if
 from ..fitted.arguments import warn_column
 from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import TaskClassification, TaskRegression, gives_probabilities
+from ..fitted.predictions import available_if
 from ..messages import either, value_error
 from .base import OnlineLinearModel, locked
 from .certify import CertifyMixin

@@ -139,15 +139,15 @@ def _read_plain(
     first[shifted[::-1]] = np.arange(len(labels) - 1, -1, -1)
     present = np.flatnonzero(first < len(labels))
     in_order = present[np.argsort(first[present])]
-    place = np.empty(len(first), dtype=np.int64)
-    place[in_order] = np.arange(len(in_order))
-    return RowBatch(matrix, None, y, (in_order + low).tolist(), place[shifted], None, "stacked")
+    position = np.empty(len(first), dtype=np.int64)
+    position[in_order] = np.arange(len(in_order))
+    return RowBatch(matrix, None, y, (in_order + low).tolist(), position[shifted], None, "stacked")
 
 
 def first_seen(tasks: list[Any], codes: np.ndarray) -> tuple[list[Any], np.ndarray]:
     """Tasks in the order in which they are first met, and the codes to match; tasks without rows are left out."""
     present, first = np.unique(codes, return_index=True)
     in_order = present[np.argsort(first)]
-    place = np.empty(len(tasks), dtype=np.int64)
-    place[in_order] = np.arange(len(in_order))
-    return [tasks[t] for t in in_order.tolist()], place[codes]
+    position = np.empty(len(tasks), dtype=np.int64)
+    position[in_order] = np.arange(len(in_order))
+    return [tasks[t] for t in in_order.tolist()], position[codes]

@@ -101,12 +101,12 @@ def _read_names(model: Any, meta: dict[str, Any], n_features: int) -> None:
     if _count(meta, "n_features") != n_features:
         raise ValueError(f"{meta['n_features']} features declared, {n_features} in the arrays")
     names = [label_from(plain) for plain in meta["vocabulary"]]
-    places = meta["places"]
-    if len(places) != len(names) or len(set(names)) != len(names):
+    positions = meta["places"]
+    if len(positions) != len(names) or len(set(names)) != len(names):
         raise ValueError("names of the features: some have no place, or are there twice")
-    if not all(type(place) is int and 0 <= place < n_features for place in places):
+    if not all(type(position) is int and 0 <= position < n_features for position in positions):
         raise ValueError(f"names of the features: a place is not among the {n_features} features")
-    model._vocabulary = dict(zip(names, places, strict=True))
+    model._vocabulary = dict(zip(names, positions, strict=True))
     model.n_features_in_ = n_features
     if _flag(meta, "named"):
         if len(names) < n_features:

@@ -94,7 +94,7 @@ class Anchors:
         """Anchor m is `current`."""
         self._current = m
 
-    def place_of(self, vector: Array) -> int | None:
+    def position_of(self, vector: Array) -> int | None:
         """Which anchor this very vector is, if any."""
         same = np.flatnonzero((self.vectors == vector).all(axis=1))
         return int(same[-1]) if len(same) else None

@@ -73,7 +73,7 @@ class Calibrated(Strategy):
     def solve(
         self, work: WorkingProblem, rows: Array, tol: float, max_iter: int, now: Pair, before: Pair | None, lam: float
     ) -> Solution:
-        if self._solver == "newton" and CalibratedNewton.fits(self.columns, len(work.places)):
+        if self._solver == "newton" and CalibratedNewton.fits(self.columns, len(work.positions)):
             noise = self._predicted_noise(lam, work, rows, now, before)
             solved = self._solve_newton(work, rows, noise, tol, max_iter, cold=not len(now.primal.features))
         else:
@@ -124,9 +124,9 @@ class Calibrated(Strategy):
 
     def _newton_for(self, here: WorkingProblem) -> CalibratedNewton | ReducedNewton:
         """Newton's method on the rows of the data, or on their span where tasks have many more rows than columns."""
-        if ReducedNewton.pays(self.columns, len(here.places)):
-            if self._reduced is None or not np.array_equal(self._reduced[0], here.places):
-                self._reduced = (here.places, ReducedNewton(here))
+        if ReducedNewton.pays(self.columns, len(here.positions)):
+            if self._reduced is None or not np.array_equal(self._reduced[0], here.positions):
+                self._reduced = (here.positions, ReducedNewton(here))
             return self._reduced[1]
         if self._calibrated is None:
             self._calibrated = CalibratedNewton(self.columns, self.loss)
@@ -141,7 +141,7 @@ class Calibrated(Strategy):
         spent: int,
     ) -> tuple[CalibratedSolution, int]:
         newton = self._newton_for(here)
-        at_zero = here.penalty.row_gauges(self.columns.correlate(self.loss.null.residual, here.places))
+        at_zero = here.penalty.row_gauges(self.columns.correlate(self.loss.null.residual, here.positions))
         largest = float(np.max(at_zero, initial=0.0))
         sizes = self.loss.sizes(self.loss.target)
         for count, loose in _CONTINUATION:
@@ -150,7 +150,7 @@ class Calibrated(Strategy):
             rows, noise = np.zeros_like(solved.rows), sizes
             for factor in np.geomspace(largest, 1.0, count + 1)[1:]:
                 on_the_way = WorkingProblem(
-                    here.columns, here.places, here.penalty.times(factor), here.loss
+                    here.columns, here.positions, here.penalty.times(factor), here.loss
                 )
                 goal = tol if factor == 1.0 else max(tol, loose * self.loss.null.value)
                 found = newton.solve(on_the_way, rows, noise, goal, max(max_iter - spent, 1))
@@ -173,12 +173,12 @@ class Calibrated(Strategy):
     def _null_dual(self, here: WorkingProblem) -> Array:
         """The best multiple of the dual point of W = 0: where the dual methods start."""
         u = self.loss.null.residual
-        sizes = correlation_sizes(here.penalty, self.columns.correlate(u, here.places))
+        sizes = correlation_sizes(here.penalty, self.columns.correlate(u, here.positions))
         return best_multiple(self.loss.null.value, sizes, here.penalty.group_form(), here.penalty.ridge) * u
 
     def _hopeless(self, here: WorkingProblem, tol: float) -> Callable[[list[float]], bool]:
         """Whether first-order steps, at their present rate, would cost more than Newton's method from here."""
-        count = len(here.places)
+        count = len(here.positions)
         iteration = _OVERHEAD + 4.0 * self.design.n_samples * count / _PRODUCT_RATE
         work = CalibratedNewton.step_work(self.columns, count, min(count, self.design.n_samples) // 2)
         step = _OVERHEAD + work / _NEWTON_RATE

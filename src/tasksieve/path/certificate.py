@@ -34,7 +34,7 @@ _FINAL = 64.0  # operations that turn sums into the numbers a user sees, and mad
 
 
 @dataclass
-class Numbers:
+class StoredSolution:
     """What a model stores, in the units of the data.
 
     - `features`, `rows`: Penalised features and their coefficients, (len(features), n_tasks).
@@ -55,48 +55,48 @@ class Numbers:
 
 
 @dataclass
-class Standing:
+class CertifiedPoint:
     """Stored numbers in the geometry of the design.
 
     - `rows`: Coefficients of the scaled columns.
     - `primal`: The loss at the scores of the numbers.
     - `error` (array of shape (n_tasks,)): Norms of what the weighted scores may be off.
     - `objective`: In sum units.
-    - `wobble`: How far the objective may be off.
+    - `objective_error`: How far the objective may be off.
     """
 
     rows: Array
     primal: Evaluation
     error: Array
     objective: float
-    wobble: float
+    objective_error: float
 
 
-def numbers_of(
-    loss: DataLoss, columns: Any, places: Array, features: Array, rows: Array, nuisance: Array
-) -> Numbers:
+def stored_solution(
+    loss: DataLoss, columns: Any, positions: Array, features: Array, rows: Array, nuisance: Array
+) -> StoredSolution:
     """What to store for rows of the scaled columns and coefficients of the nuisance columns."""
     design, samples, tasks = loss.design, loss.design.samples, loss.design.n_tasks
     raw = design.original_units(features, rows)
     pulled, left = np.empty((len(samples.basis), tasks)), np.empty((samples.n_nuisance, tasks))
     facts = np.empty((4, tasks))
     kernels.stored_rows(
-        np.ascontiguousarray(rows), np.ascontiguousarray(raw), columns.shifts(places), columns.sizes(places),
-        columns.loadings(places), samples.from_basis, np.ascontiguousarray(nuisance), samples.nuisance_shifts,
+        np.ascontiguousarray(rows), np.ascontiguousarray(raw), columns.shifts(positions), columns.sizes(positions),
+        columns.loadings(positions), samples.from_basis, np.ascontiguousarray(nuisance), samples.nuisance_shifts,
         design.fit_intercept, loss.shift, pulled, left, facts,
     )  # fmt: skip
     intercept, rest, spread, reach = facts
     known = (pulled, reach) if raw is rows else None
     if not design.fit_intercept:
-        return Numbers(features, raw, intercept, left, None, known)
+        return StoredSolution(features, raw, intercept, left, None, known)
     lost = gamma(2) * np.abs(rest) + gamma(2 * (len(left) + len(rows)) + 10) ** 2 * spread
     # The stored intercept is what the exact one was rounded to: so much is missing where the shifts are taken back.
     constant = left[0] - rest, lost + gamma(2) * (np.abs(left[0]) + np.abs(rest))
-    return Numbers(features, raw, intercept, left[1:], constant, known)
+    return StoredSolution(features, raw, intercept, left[1:], constant, known)
 
 
 def scores_of(
-    loss: DataLoss, columns: Any, places: Array, numbers: Numbers, image: Array | None = None
+    loss: DataLoss, columns: Any, positions: Array, numbers: StoredSolution, image: Array | None = None
 ) -> tuple[Array, Array, Array]:
     """Of stored numbers: their rows in units of the scaled columns, ``x . w_t + b_t`` less the shift of the labels,
     flat, and norms of what these scores, weighted, may be off in each task. `image` is ``X~ W`` where it is known."""
@@ -105,14 +105,14 @@ def scores_of(
     if numbers.known is not None:
         pulled, reach = numbers.known
     else:
-        pulled = np.add.reduce(columns.loadings(places) * rows, axis=1)
-        reach = np.add.reduce(columns.sizes(places) * np.abs(rows), axis=0)
+        pulled = np.add.reduce(columns.loadings(positions) * rows, axis=1)
+        reach = np.add.reduce(columns.sizes(positions) * np.abs(rows), axis=0)
     if numbers.constant is not None:
         constant, lost = numbers.constant
     else:
         terms = np.array([numbers.intercept, -loss.shift])
-        constant, _, lost = _exact_sums(design, terms, columns.shifts(places), numbers.rows, numbers.free)
-    weighted = columns.combine(places, rows) if image is None else image
+        constant, _, lost = _exact_sums(design, terms, columns.shifts(positions), numbers.rows, numbers.free)
+    weighted = columns.combine(positions, rows) if image is None else image
     root, lengths = design.root_weights, design.samples.root_totals
     if first and len(pulled) == 1:  # the basis is the weighted constant, of length 1
         level = constant + design.coefficients(pulled)[0]
@@ -133,27 +133,32 @@ def scores_of(
     return rows, raw, error + 2.0 * NOISE * reach if len(pulled) > 1 else error
 
 
-def standing_of(
-    loss: DataLoss, penalty: RowPenalty, columns: Any, places: Array, numbers: Numbers, image: Array | None = None
-) -> Standing:
+def certified_point(
+    loss: DataLoss,
+    penalty: RowPenalty,
+    columns: Any,
+    positions: Array,
+    numbers: StoredSolution,
+    image: Array | None = None,
+) -> CertifiedPoint:
     """Stored numbers evaluated; `penalty` is that of their features."""
-    rows, raw, error = scores_of(loss, columns, places, numbers, image)
+    rows, raw, error = scores_of(loss, columns, positions, numbers, image)
     primal = loss.at_scores(raw)
     total = penalty.total(rows)
     objective = primal.value + total
-    wobble = loss.wobble(primal, error) + gamma(rows.size + 24) * total
+    objective_error = loss.objective_error(primal, error) + gamma(rows.size + 24) * total
     if penalty.coupling is not None:
-        wobble += penalty.coupling.errors(rows)[1]
-    return Standing(rows, primal, error, objective, wobble + gamma(_FINAL) * abs(objective))
+        objective_error += penalty.coupling.errors(rows)[1]
+    return CertifiedPoint(rows, primal, error, objective, objective_error + gamma(_FINAL) * abs(objective))
 
 
 def certified_gap(
     loss: DataLoss,
     penalty: RowPenalty,
     columns: Any,
-    places: Array,
+    positions: Array,
     features: Array,
-    standing: Standing,
+    standing: CertifiedPoint,
     dual: Evaluation,
     gauges: Array,
     own: RowPenalty,
@@ -168,7 +173,7 @@ def certified_gap(
     - `known`: The dual point's correlations with the features, and what they may be off, where they are known.
     """
     if known is None:
-        known = columns.correlate(dual.residual, places), product_errors(loss, columns, places, dual)
+        known = columns.correlate(dual.residual, positions), product_errors(loss, columns, positions, dual)
     products, errors = known
     rounding = Rounding(standing.primal, standing.error, errors)
     gap, _ = duality_gap(loss, own, standing.rows, dual, products, (penalty, gauges, features), rounding)
@@ -176,21 +181,21 @@ def certified_gap(
         none = np.zeros(loss.design.n_tasks)
         nothing = replace(dual, residual=np.zeros_like(dual.residual), leak=none, tilt=none, lengths=none)
         return certified_gap(
-            loss, penalty, columns, places, features, standing, nothing, np.zeros_like(gauges), own
+            loss, penalty, columns, positions, features, standing, nothing, np.zeros_like(gauges), own
         )
-    gap = gap * (1.0 + gamma(_FINAL)) + standing.wobble
+    gap = gap * (1.0 + gamma(_FINAL)) + standing.objective_error
     if not math.isfinite(gap):
         raise ValueError(NOT_FINITE)
     return gap
 
 
-def product_errors(loss: DataLoss, columns: Any, places: Array, dual: Evaluation) -> Array:
+def product_errors(loss: DataLoss, columns: Any, positions: Array, dual: Evaluation) -> Array:
     """How far correlations of packed columns with a settled dual point may be off: (len(places), n_tasks)."""
     design, lengths = loss.design, dual.lengths
     assert dual.leak is not None and lengths is not None
     errors = gamma(design.samples.depth + 4 * len(design.nuisance_basis) + 24) + 2.0 * NOISE
     # Squares below the range of double precision are lost to the sizes, not to the correlations.
-    return columns.sizes(places) * (errors * lengths + dual.leak) + _LOST * lengths
+    return columns.sizes(positions) * (errors * lengths + dual.leak) + _LOST * lengths
 
 
 def pass_errors(loss: DataLoss, dual: Evaluation) -> Array:

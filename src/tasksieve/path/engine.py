@@ -17,19 +17,19 @@ from typing import Any
 import numpy as np
 
 from .._kernels import kernels
-from ..design import Ahead, Gauges
+from ..design import Gauges, Lookahead
 from ..penalties import RowPenalty, live_rows, row_norms
 from ..screening.rules import Rule
 from ..solvers import Solution, WorkingProblem
 from ..solvers.working import duality_gap
 from .certificate import (
     NOT_FINITE,
-    Numbers,
+    StoredSolution,
     certified_gap,
-    numbers_of,
+    certified_point,
     pass_errors,
     product_errors,
-    standing_of,
+    stored_solution,
 )
 from .pair import Pair, Point, merged
 from .problem import Problem
@@ -118,8 +118,8 @@ class Engine:
 
     # -- one value ------------------------------------------------------------------------------------------------
 
-    def step(self, lam: float, goal: float, ahead: float | None = None) -> Value:
-        """Solve at a strength until the gap over all features is at most `goal`; `ahead` is the strength after it."""
+    def step(self, lam: float, goal: float, next_lam: float | None = None) -> Value:
+        """Solve at a strength until the gap over all features is at most `goal`; `next_lam` comes after it."""
         began = time.perf_counter()
         penalty, tally = self._penalty_at(lam), _Tally(passes=self.design.passes)
         self._n_open = 0
@@ -137,7 +137,7 @@ class Engine:
                 predicted = self._predicted_pair(lam)
                 if predicted is not None:
                     tally.rejected += self._sieve.during(predicted, penalty)
-            pair, best = self._solve_value(lam, penalty, _ENOUGH * goal, guess, tally, ahead)
+            pair, best = self._solve_value(lam, penalty, _ENOUGH * goal, guess, tally, next_lam)
         self.previous, self.pair = self.pair, pair
         return self._value(best, penalty, goal, tally, began)
 
@@ -152,7 +152,7 @@ class Engine:
         goal: float,
         guess: tuple[Array, Array],
         tally: _Tally,
-        ahead: float | None,
+        next_lam: float | None,
     ) -> tuple[Pair, Pair]:
         """The last pair, whose dual point the anchors know, and the best one: the lowest primal point that was seen,
         with the highest dual one."""
@@ -170,7 +170,7 @@ class Engine:
             if solved.alive is not None:
                 working, solved = self._without_dropped(working, solved, tally)
                 own = penalty.restrict(working)
-            pair, dual_value = self._certify(lam, penalty, own, working, solved, safe, best_dual, goal, ahead)
+            pair, dual_value = self._certify(lam, penalty, own, working, solved, safe, best_dual, goal, next_lam)
             gap = pair.gap
             if not math.isfinite(gap):
                 raise ValueError(NOT_FINITE)
@@ -217,9 +217,9 @@ class Engine:
         features, rows = self._predict(lam)
         live = rows.any(axis=1)
         features, rows = _with_whole_blocks(self.problem.penalty, features[live], rows[live])
-        places = self.columns.places(features)
-        at = self.loss.evaluate(self.columns.combine(places, rows), self.pair.primal.at.nuisance)
-        point = Point(features, rows, at, self.columns.correlate(at.residual, places))
+        positions = self.columns.positions(features)
+        at = self.loss.evaluate(self.columns.combine(positions, rows), self.pair.primal.at.nuisance)
+        point = Point(features, rows, at, self.columns.correlate(at.residual, positions))
         gauges = self.problem.anchors.remember(at.residual, self.problem.penalty) / lam
         self.ledger.gauges = gauges
         return Pair(lam, point, np.inf, point, gauges)
@@ -236,9 +236,9 @@ class Engine:
         null = self.loss.null
         near = self.ledger.null_bounds(lam, pass_errors(self.loss, null), _FEW_FEATURES)
         if len(near):
-            places = self.columns.places(near)
-            products = self.columns.correlate(null.residual, places)
-            errors = product_errors(self.loss, self.columns, places, null)
+            positions = self.columns.positions(near)
+            products = self.columns.correlate(null.residual, positions)
+            errors = product_errors(self.loss, self.columns, positions, null)
             self.ledger.correct(near, penalty.restrict(near).upper_gauges(products, errors))
         return self.ledger.standing()
 
@@ -246,25 +246,25 @@ class Engine:
         """A finished value in the units of the raw columns, and the certificate of these very numbers."""
         design, point = self.design, pair.primal
         features = point.features
-        places = self.columns.places(features)
+        positions = self.columns.positions(features)
         own = penalty.restrict(features)
         image = None if design.standardize else point.image
-        numbers = numbers_of(self.loss, self.columns, places, features, point.rows, point.at.nuisance)
-        standing = standing_of(self.loss, own, self.columns, places, numbers, image)
+        numbers = stored_solution(self.loss, self.columns, positions, features, point.rows, point.at.nuisance)
+        standing = certified_point(self.loss, own, self.columns, positions, numbers, image)
         if standing.objective > self.loss.null.value and len(features):  # what was stored may be worse than W = 0
             null = self._null_pair(pair.lam).primal
             nothing = penalty.restrict(null.features)
-            other = numbers_of(self.loss, self.columns, places[:0], null.features, null.rows, null.at.nuisance)
-            found = standing_of(self.loss, nothing, self.columns, places[:0], other)
+            other = stored_solution(self.loss, self.columns, positions[:0], null.features, null.rows, null.at.nuisance)
+            found = certified_point(self.loss, nothing, self.columns, positions[:0], other)
             if found.objective < standing.objective:
-                point, own, features, places = null, nothing, null.features, places[:0]
+                point, own, features, positions = null, nothing, null.features, positions[:0]
                 numbers, standing = other, found
         known = None
         if point is pair.dual and point.errors is not None:
             known = point.products, point.errors
         everything, gauges, where = pair.whole(penalty, features)
         gap = certified_gap(
-            self.loss, everything, self.columns, places, where, standing, pair.dual.at, gauges, own, known
+            self.loss, everything, self.columns, positions, where, standing, pair.dual.at, gauges, own, known
         )
         goal = max(goal, self.loss.least_goal())
         converged = bool(gap <= goal)
@@ -341,13 +341,13 @@ class Engine:
             sizes, old_sizes = row_norms(rows), row_norms(old)
             factor = np.maximum(1.0 + theta * (1.0 - old_sizes / sizes), 0.0)
             return features, rows * factor[:, None]
-        ahead = rows + theta * (rows - old)
+        predicted = rows + theta * (rows - old)
         if self.problem.penalty.positive:
-            ahead = np.maximum(ahead, 0.0)
-        ahead[np.add.reduce(ahead * rows, axis=1) <= 0.0] = 0.0
+            predicted = np.maximum(predicted, 0.0)
+        predicted[np.add.reduce(predicted * rows, axis=1) <= 0.0] = 0.0
         if self.problem.penalty.has_entries:  # entries leave one by one
-            ahead[ahead * rows <= 0.0] = 0.0
-        return features, ahead
+            predicted[predicted * rows <= 0.0] = 0.0
+        return features, predicted
 
     def _without_dropped(
         self, working: Array, solved: Solution, tally: _Tally
@@ -399,7 +399,7 @@ class Engine:
                 if zero is not None:
                     rows[zero] = 0.0
         nuisance = pair.primal.at.nuisance
-        here = WorkingProblem(self.columns, self.columns.places(working), own, self.loss, zero, nuisance, shrink)
+        here = WorkingProblem(self.columns, self.columns.positions(working), own, self.loss, zero, nuisance, shrink)
         solved = self.strategy.solve(here, rows, tol, max_iter, self.pair, self.previous, lam)
         tally.steps += [(tally.iterations + k, left, gap) for k, left, gap in solved.steps]
         tally.iterations += solved.n_iter
@@ -424,15 +424,15 @@ class Engine:
         hidden: bool,
         best_dual: float,
         goal: float,
-        ahead: float | None = None,
+        next_lam: float | None = None,
     ) -> tuple[Pair, float]:
         """The pair over all features that are not certainly zero, and its dual value.
 
         `hidden`: those that are rejected certainly are; `best_dual` is the largest dual value known at this strength.
         """
         ledger = self.ledger
-        places = self.columns.places(working)
-        primal, dual, products, errors = self._points(working, places, own, solved)
+        positions = self.columns.positions(working)
+        primal, dual, products, errors = self._points(working, positions, own, solved)
         primal_penalty = dual_penalty = penalty.restrict(primal.features)
         objective = dual_objective = primal.at.value + primal_penalty.total(primal.rows)
         if dual is not primal:
@@ -451,13 +451,13 @@ class Engine:
             pair.gap = gap
             return pair, dual_value
 
-        def next_question(rest: float) -> Ahead | None:
+        def next_question(rest: float) -> Lookahead | None:
             """What the next step will ask, if no other gauge turns out to be larger."""
-            if not ledger.foresees or ahead is None or self._sieve is None:
+            if not ledger.foresees or next_lam is None or self._sieve is None:
                 return None
             likely = Gauges(upper, working, rest)
             pair, _ = found(likely, likely)
-            return self._ahead(pair, ahead) if pair.gap <= goal else None
+            return self._lookahead(pair, next_lam) if pair.gap <= goal else None
 
         # gauges of the dual point: bounds, errors included, and exact but for these where they are known
         followed, note = None, False
@@ -480,18 +480,18 @@ class Engine:
             ledger.find_violators()
         return pair, dual_value
 
-    def _ahead(self, pair: Pair, lam: float) -> Ahead | None:
+    def _lookahead(self, pair: Pair, lam: float) -> Lookahead | None:
         """What the step after this pair will ask, if it is the one that this value ends with."""
         assert self._sieve is not None
         penalty = self._penalty_at(lam)
-        reaches = self._sieve.ahead(pair, lam, penalty)
+        reaches = self._sieve.lookahead(pair, lam, penalty)
         if reaches is None:
             return None
         promising = pair.lam, lam, self._room(pair)
-        return Ahead(reaches, penalty, self._sieve.kept(pair), pair.primal.features, promising)
+        return Lookahead(reaches, penalty, self._sieve.kept(pair), pair.primal.features, promising)
 
     def _points(
-        self, working: Array, places: Array, own: RowPenalty, solved: Solution
+        self, working: Array, positions: Array, own: RowPenalty, solved: Solution
     ) -> tuple[Point, Point, Array, Array]:
         """The primal point, the point that gives the dual one, the latter's correlations with the working set, and
         what these may be off."""
@@ -502,15 +502,15 @@ class Engine:
         features, rows = working[live], solved.rows[live]
         image = None
         if at is None:
-            image = self.columns.combine(places[live], rows)
+            image = self.columns.combine(positions[live], rows)
             at = self.loss.evaluate(image, self.pair.primal.at.nuisance)
         other = solved.dual_rows
         if other is not None and not np.array_equal(other, solved.rows):
             there = own.whole(live_rows(other))
-            there_image = self.columns.combine(places[there], other[there])
+            there_image = self.columns.combine(positions[there], other[there])
             dual_at = self.loss.settled(self.loss.evaluate(there_image, at.nuisance))
-            products = self.columns.correlate(dual_at.residual, places)
-            errors = product_errors(self.loss, self.columns, places, dual_at)
+            products = self.columns.correlate(dual_at.residual, positions)
+            errors = product_errors(self.loss, self.columns, positions, dual_at)
             dual = Point(working[there], other[there], dual_at, products[there], errors=errors[there])
             return Point(features, rows, at, np.empty((0, 0)), image), dual, products, errors
         products = solved.products
@@ -518,8 +518,8 @@ class Engine:
             at, products = replace(at, residual=solved.dual), None
         residual, at = at.residual, self.loss.settled(at)
         if products is None or at.residual is not residual:
-            products = self.columns.correlate(at.residual, places)
-        errors = product_errors(self.loss, self.columns, places, at)
+            products = self.columns.correlate(at.residual, positions)
+        errors = product_errors(self.loss, self.columns, positions, at)
         point = Point(features, rows, at, products[live], image, errors[live])
         return point, point, products, errors
 
@@ -536,7 +536,7 @@ class Engine:
         vector: Array,
         penalty: RowPenalty,
         errors: Array,
-        next_question: Callable[[float], Ahead | None],
+        next_question: Callable[[float], Lookahead | None],
         everything: bool = False,
     ) -> None:
         """Gauges of open features as products give them, or of all in a full pass that is remembered where they are
@@ -549,7 +549,7 @@ class Engine:
             self.ledger.measure(vector, penalty, errors)
 
     def _limit(
-        self, numbers: Numbers, pair: Pair, gap: float, goal: float, tally: _Tally
+        self, numbers: StoredSolution, pair: Pair, gap: float, goal: float, tally: _Tally
     ) -> tuple[Status, str | None]:
         """How a value that did not converge ended, and in words what no more iterations would change."""
         design, loss = self.design, self.loss
@@ -576,10 +576,10 @@ class Engine:
             words = "unpenalised features are nearly collinear: leave one of them out"
         return Status.ROUNDING, words
 
-    def _offender(self, numbers: Numbers, t: int) -> str:
+    def _offender(self, numbers: StoredSolution, t: int) -> str:
         """What makes an intercept large: y, or a feature with a large mean."""
         design = self.design
-        shifts = self.columns.shifts(self.columns.places(numbers.features))[:, t] * numbers.rows[:, t]
+        shifts = self.columns.shifts(self.columns.positions(numbers.features))[:, t] * numbers.rows[:, t]
         free = design.nuisance_shifts[int(design.fit_intercept) :, t] * numbers.free[:, t]
         pulls = np.concatenate([[self.loss.shift[t]], shifts, free])
         worst = int(np.argmax(np.abs(pulls))) - 1

@@ -198,7 +198,8 @@ class GramWalk:
             return []
         lams, goals = np.ascontiguousarray(lams, dtype=np.float64), np.asarray(goals, dtype=np.float64)
         allowed = max_iter if self._patience is None else min(max_iter, self._patience)
-        stop, facts, places, rows = self._path.advance(lams, self._own.ridges(lams), _ENOUGH * goals, allowed, _BUDGET)
+        ridges = self._own.ridges(lams)
+        stop, facts, positions, rows = self._path.advance(lams, ridges, _ENOUGH * goals, allowed, _BUDGET)
         self._ended = stop not in (_DONE, _PAUSED) and not (stop == _SPENT and allowed == max_iter)
         found = facts.shape[1]
         if not found:
@@ -206,7 +207,7 @@ class GramWalk:
         # Columns all along: a path of small values must not spend its time making objects of them.
         objective, _, gap, seconds, epochs, rejected, count = facts
         epochs, rejected, counts = (column.astype(np.int64) for column in (epochs, rejected, count))
-        numbers = self._numbers(counts, places, rows.reshape(len(places), len(self._label_sizes)))
+        numbers = self._numbers(counts, positions, rows.reshape(len(positions), len(self._label_sizes)))
         gaps = gap + numbers.lost
         reached = gaps <= goals[:found]
         values = Values(
@@ -221,7 +222,7 @@ class GramWalk:
                 "converged": reached,
             },
             counts.cumsum(),
-            self.frame.features[places],
+            self.frame.features[positions],
             numbers.raw,
             numbers.intercept,
             self.frame.unpenalised,
@@ -248,16 +249,16 @@ class GramWalk:
         """A walk that has come to its end may be asked once more, with other goals."""
         self._ended = False
 
-    def _numbers(self, counts: Array, places: Array, rows: Array) -> _Numbers:
+    def _numbers(self, counts: Array, positions: Array, rows: Array) -> _GramNumbers:
         """Stored numbers of several values at once, and how far they are from the best nuisance coefficients."""
         frame, n_values, n_tasks = self.frame, len(counts), rows.shape[1]
-        raw = rows if frame.scale is None else rows / frame.scale[self._of_task].T[places]
+        raw = rows if frame.scale is None else rows / frame.scale[self._of_task].T[positions]
         first = int(frame.fit_intercept)
         left = np.empty((n_values, self._fit.shape[1], n_tasks))  # coefficients of the nuisance columns
         facts = np.empty((4, n_values, n_tasks))
         kernels.stored_values(
             counts,
-            places,
+            positions,
             rows,
             raw,
             self.sizes,
@@ -272,10 +273,10 @@ class GramWalk:
         )
         intercept, rest, total, reach = facts
         free = left[:, first:]
-        away = self._away(left, rows, places, counts, reach)
+        away = self._nuisance_distance(left, rows, positions, counts, reach)
         if not first:
             dropped = 0.5 * np.square(away) * (1.0 + gamma(16))
-            return _Numbers(raw, intercept, free, np.zeros(n_values), dropped.sum(axis=1))
+            return _GramNumbers(raw, intercept, free, np.zeros(n_values), dropped.sum(axis=1))
         # Where large numbers cancel the intercept was summed in twice the precision.
         width = counts + 2 + free.shape[1]
         rest = np.abs(rest)
@@ -283,9 +284,9 @@ class GramWalk:
         root = np.sqrt(frame.totals)
         added = 0.5 * np.square(root * rest)
         dropped = 0.5 * np.square(away + root * (rest + lost)) * (1.0 + gamma(16))
-        return _Numbers(raw, intercept, free, added.sum(axis=1), dropped.sum(axis=1))
+        return _GramNumbers(raw, intercept, free, added.sum(axis=1), dropped.sum(axis=1))
 
-    def _away(self, left: Array, rows: Array, places: Array, counts: Array, reach: Array) -> Array:
+    def _nuisance_distance(self, left: Array, rows: Array, positions: Array, counts: Array, reach: Array) -> Array:
         """How far the scores of nuisance coefficients are from those of the best ones: norms, (values, tasks)."""
         n_values, count, n_tasks = left.shape
         if not count:
@@ -297,7 +298,7 @@ class GramWalk:
         value = np.repeat(np.arange(n_values), counts)
         seen = np.zeros((n_values, count, n_tasks))
         for z, part in enumerate(self._beside.transpose(1, 0, 2)):
-            np.add.at(seen[:, z], value, part[self._of_task].T[places] * rows)
+            np.add.at(seen[:, z], value, part[self._of_task].T[positions] * rows)
         fitted = np.einsum("tyz,vzt->vyt", self._nuisance[self._of_task], left)
         open_ = self._explained.T[None] - seen - fitted
         known = self._label_sizes + reach + np.einsum("vzt,tz->vt", np.abs(left), sizes)
@@ -308,7 +309,7 @@ class GramWalk:
 
 
 @dataclass
-class _Numbers:
+class _GramNumbers:
     """Raw rows, intercepts (values, tasks), coefficients of unpenalised features (values, columns, tasks); what the
     objective gains by rounding them, and at most gains."""
 

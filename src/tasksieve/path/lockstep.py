@@ -79,14 +79,14 @@ class Lockstep:
             return self._serve([request])[0]
         with self._changed:
             piece.request, piece.state = request, "asking"
-            self._deal()
+            self._serve_requests()
         if self._turn(piece) == "serving":  # nobody else runs meanwhile
             batch = [other for other in self._pieces if other.state in ("asking", "serving")]
             answers = self._serve([other.request for other in batch])
             with self._changed:
                 for other, answer in zip(batch, answers, strict=True):
                     other.state, other.answer = "ready", answer
-                self._deal()
+                self._serve_requests()
             self._turn(piece)
         answer, piece.answer, piece.request = piece.answer, None, None
         return answer
@@ -98,14 +98,14 @@ class Lockstep:
             return
         with self._changed:
             piece.until, piece.state = ready, "waiting"
-            self._deal()
+            self._serve_requests()
         self._turn(piece)
 
     def _live(self, piece: _Piece, work: Callable[[], Any]) -> None:
         self._here.piece = piece
         try:
             with self._changed:
-                self._deal()
+                self._serve_requests()
             self._turn(piece)
             piece.result = work()
         except _Stopped:
@@ -117,7 +117,7 @@ class Lockstep:
             self._changed.notify_all()
             if piece.error is not None:
                 self._stop()
-            self._deal()
+            self._serve_requests()
 
     def _turn(self, piece: _Piece) -> str:
         """Wait until a piece may run, or has to serve."""
@@ -128,7 +128,7 @@ class Lockstep:
                 raise _Stopped
             return piece.state
 
-    def _deal(self) -> None:
+    def _serve_requests(self) -> None:
         """Who is next, after something has changed; the lock is held."""
         for piece in self._pieces:
             if piece.state == "waiting" and piece.until():

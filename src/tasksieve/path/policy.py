@@ -2,9 +2,9 @@
 
 Three kinds of solvers follow a path to the same certified gap. On the *rows*: working sets and safe screening, with a
 pass over all columns only where bounds leave something open (`engine`). On *sums* of products of the columns, where
-these are less work (`gram`, `tall`). On a *device* that holds the columns: one exact pass a value (`lean`). Sums are
-taken of the data as they are given, before anything else is made of them (`choose_for_data`), or of a problem in memory
-(`choose_for_problem`). Work is counted, never timed, so that a choice is the same in every run.
+these are less work (`gram`, `sums`). On a *device* that holds the columns: one exact pass a value (`device_path`).
+Sums are taken of the data as they are given, before anything else is made of them (`choose_for_data`), or of a problem
+in memory (`choose_for_problem`). Work is counted, never timed, so that a choice is the same in every run.
 
 The environment variable ``TASKSIEVE_PATH_SOLVER`` (``rows``, ``sums`` or ``device``) puts one of them in place of the
 counting, where it can solve the problem at all; elsewhere work is counted as without it.
@@ -95,7 +95,7 @@ class Facts:
     - `n_bytes`: Of X as it is stored.
     - `column_bytes`: Of one column.
     - `unlike`: Whether tasks see different rows of a matrix that they share.
-    - `place` ({"memory", "blocks", "device"}): Where the columns are: here, in blocks that other processes or files
+    - `location` ({"memory", "blocks", "device"}): Where the columns are: here, in blocks that other processes or files
       hold, or on a device that makes passes.
     - `n_blocks`: Of each matrix in blocks; 0 where its columns are cut, too.
     - `by_sums`, `by_device`: Whether loss, penalty and options are such that sums, or passes on a device, determine the
@@ -112,7 +112,7 @@ class Facts:
     column_bytes: int = 0
     dense: bool = True
     unlike: bool = False
-    place: Literal["memory", "blocks", "device"] = "memory"
+    location: Literal["memory", "blocks", "device"] = "memory"
     n_blocks: tuple[int, ...] = ()
     by_sums: bool = True
     by_device: bool = False
@@ -149,8 +149,8 @@ def choose_for_data(facts: Facts, folds: bool = False) -> Choice:
 def choose_for_problem(facts: Facts) -> Choice:
     """For a problem whose columns are in memory or on a device."""
     forced = _forced()
-    by_sums = facts.by_sums and facts.dense and facts.place == "memory"
-    by_device = facts.by_device and facts.place == "device"
+    by_sums = facts.by_sums and facts.dense and facts.location == "memory"
+    by_device = facts.by_device and facts.location == "device"
     if forced is Kind.ROWS or (forced is Kind.DEVICE and by_device):
         return Choice(forced, f"{VARIABLE}={forced}")
     if by_device and facts.column_bytes <= MOST_COLUMN_BYTES:
@@ -180,7 +180,7 @@ def _forced() -> Kind | None:
 def _is_small(facts: Facts) -> bool:
     """Rows so few that a copy of them is nothing, and yet many beside the features: with the sums of their products
     the answer is near, and fixed costs would be most of any other way to it."""
-    if not facts.dense or facts.place != "memory" or facts.n_bytes > SMALL_BYTES:
+    if not facts.dense or facts.location != "memory" or facts.n_bytes > SMALL_BYTES:
         return False
     if facts.unlike or facts.n_covariates:
         return False
@@ -194,7 +194,7 @@ def _is_small(facts: Facts) -> bool:
 def _is_tall(facts: Facts) -> bool:
     if facts.n_features > (MOST_FEATURES if facts.n_values > 1 else MOST_FEATURES_AT_ONCE):
         return False
-    if facts.place == "blocks":  # there are more than two hands: what counts is what has to be moved
+    if facts.location == "blocks":  # there are more than two hands: what counts is what has to be moved
         moved = 8.0 * facts.n_matrices * (facts.n_features + 2.0) ** 2 * sum(facts.n_blocks)
         if sum(facts.n_blocks) < 2 or not all(facts.n_blocks) or moved > facts.n_bytes:
             return False

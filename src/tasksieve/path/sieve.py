@@ -60,7 +60,7 @@ class Sieve:
         if steepest is None or not len(steepest[0]):
             return None
         hardest = hardest[steepest[0]]
-        image = self._columns.combine(self._columns.places(hardest), steepest[1])
+        image = self._columns.combine(self._columns.positions(hardest), steepest[1])
         return Cut(hardest, steepest[1], image, np.empty((0, self._design.n_tasks)))
 
     # -- rows -----------------------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ class Sieve:
         self.rules[0].dynamic_counts.append(proven)
         return fresh
 
-    def ahead(self, pair: Pair, lam: float, penalty: RowPenalty) -> list[Reach] | None:
+    def lookahead(self, pair: Pair, lam: float, penalty: RowPenalty) -> list[Reach] | None:
         """What `before` would ask the ledger; None if that takes a pass first."""
         if any(ball.cut_coef for ball in self._pair_balls(pair, lam, penalty)):
             return None
@@ -127,13 +127,13 @@ class Sieve:
                 centre = centre.loosened(ball.slack)
         elif ball.cut_coef and self._cut is not None:
             # W = 0: one more pass, for the image of the cut, which the next solutions are not far from
-            place = anchors.place_of(self._cut.image)
-            if place is None:
+            position = anchors.position_of(self._cut.image)
+            if position is None:
                 anchors.remember(self._cut.image, penalty)
-                place = len(anchors) - 1
+                position = len(anchors) - 1
             anchors.stand_at(0)
             centre = anchors.anchor(0).scaled(ball.residual_coef + ball.y_coef)
-            centre = centre + anchors.anchor(place).scaled(ball.cut_coef)
+            centre = centre + anchors.anchor(position).scaled(ball.cut_coef)
         elif ball.y_coef and self._clipped:
             centre = anchors.current.scaled(ball.residual_coef) + anchors.anchor(1).scaled(ball.y_coef)
         else:
@@ -200,7 +200,7 @@ class Sieve:
     def _centre(self, ball: Ball, products: Array, features: Array) -> Array | None:
         """Correlations of a ball's centre with some features, given those of the residual; None if they are unknown."""
         if ball.vector is not None:
-            return np.asarray(self._columns.correlate(ball.vector, self._columns.places(features)))
+            return np.asarray(self._columns.correlate(ball.vector, self._columns.positions(features)))
         if ball.cut_coef:
             return None
         centre = ball.residual_coef * products
@@ -211,7 +211,7 @@ class Sieve:
         known, products = self._targets
         missing = np.setdiff1d(features, known)
         if len(missing):
-            more = self._columns.correlate(self._target, self._columns.places(missing))
+            more = self._columns.correlate(self._target, self._columns.positions(missing))
             order = np.argsort(np.concatenate([known, missing]))
             known = np.concatenate([known, missing])[order]
             products = np.vstack([products, more])[order]

@@ -98,7 +98,7 @@ class Values(Sequence[Value]):
 
     def __getitem__(self, k: int | slice) -> Value | list[Value]:
         if isinstance(k, slice):
-            return [self._value(place) for place in range(*k.indices(len(self)))]
+            return [self._value(position) for position in range(*k.indices(len(self)))]
         if not -len(self) <= k < len(self):
             raise IndexError(f"value {k} of {len(self)}")
         return self._value(int(k) % len(self))

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..screening.rules import DPC, Midpoint, NoScreening, Rule, get_rule
-from . import gram, lean
+from . import device_path, gram
 from .choose import choose_strategy
 from .engine import Engine
 from .policy import Facts, Kind, choose_for_problem, handed_over
@@ -62,8 +62,8 @@ class EngineWalk(Walk):
         )
 
     def values(self, lams: Sequence[float] | Array, goals: Sequence[float] | Array) -> Sequence[Value]:
-        ahead = float(lams[1]) if len(lams) > 1 else None
-        return [self.engine.step(float(lams[0]), float(goals[0]), ahead)]
+        next_lam = float(lams[1]) if len(lams) > 1 else None
+        return [self.engine.step(float(lams[0]), float(goals[0]), next_lam)]
 
 
 def problem_facts(problem: Problem, n_values: int, *, by_sums: bool = True, by_device: bool = True) -> Facts:
@@ -81,9 +81,9 @@ def problem_facts(problem: Problem, n_values: int, *, by_sums: bool = True, by_d
         n_matrices,
         column_bytes=storage.n_rows * storage.dtype.itemsize,
         dense=dense,
-        place="memory" if here else "device",
+        location="memory" if here else "device",
         by_sums=by_sums and here and dense and gram.determined(problem),
-        by_device=by_device and lean.solves(problem),
+        by_device=by_device and device_path.solves(problem),
         n_covariates=len(design.unpenalised),
     )
 
@@ -110,7 +110,7 @@ class PathWalk(Walk):
         self._problem, self._max_iter, self._options = problem, max_iter, options
         self._single = n_values == 1
         self._gram: gram.GramWalk | None = None
-        self._engine: EngineWalk | lean.LeanWalk | None = None
+        self._engine: EngineWalk | device_path.DevicePath | None = None
         self._last = after
         by_sums = by_gram and after is None and not asks_for_something(options)
         by_device = not asks_for_something({**options, "start": None})
@@ -123,10 +123,12 @@ class PathWalk(Walk):
         if self._gram is None:
             self._begin_engine()
 
-    def _begin_engine(self) -> EngineWalk | lean.LeanWalk:
+    def _begin_engine(self) -> EngineWalk | device_path.DevicePath:
         if self.choice.kind is Kind.DEVICE:
             start = self._options.get("start")
-            self._engine = lean.LeanWalk(self._problem, max_iter=self._max_iter, single=self._single, start=start)
+            self._engine = device_path.DevicePath(
+                self._problem, max_iter=self._max_iter, single=self._single, start=start
+            )
         else:
             self._engine = EngineWalk(self._problem, max_iter=self._max_iter, single=self._single, **self._options)
         if self._last is not None:

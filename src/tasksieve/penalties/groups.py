@@ -135,22 +135,22 @@ class Groups(RowPenalty):
     _n_tasks: int
     _order: Array | None
     _starts: Array
-    _place: Array
+    _position: Array
 
     def _grouped(self) -> Self:
-        """Where the rows of each group are: `_order` puts them together (None: they are), `_place` is a row's group."""
+        """Where the rows of a group are: `_order` puts them together (None: they are), `_position` is a row's group."""
         code = self._code
         order = None if not len(code) or np.all(code[1:] >= code[:-1]) else np.argsort(code, kind="stable")
         ranked = code if order is None else code[order]
         new = np.ones(len(code), dtype=bool)
         new[1:] = ranked[1:] != ranked[:-1]
         self._starts = np.flatnonzero(new)
-        place = np.cumsum(new) - 1
+        position = np.cumsum(new) - 1
         if order is not None:
-            unranked = np.empty_like(place)
-            unranked[order] = place
-            place = unranked
-        self._order, self._place = order, place
+            unranked = np.empty_like(position)
+            unranked[order] = position
+            position = unranked
+        self._order, self._position = order, position
         return self
 
     def certificate_form(self) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -235,17 +235,17 @@ class Groups(RowPenalty):
         if not len(products):
             return np.zeros(0)
         found = self._norms(products) if self.inside is None else self._mixed(self._sizes_of(products))
-        return np.asarray((found / self.weights[self._first])[self._place])
+        return np.asarray((found / self.weights[self._first])[self._position])
 
     def _mixed(self, sizes: Array) -> Array:
         """For each group the v with ``||(sizes - v r)_+|| = v g``: Newton's method from the left, as for one row."""
-        g, r, place = self._g, self._in, self._place
+        g, r, position = self._g, self._in, self._position
         squares, counts = self._sums(np.square(sizes).sum(axis=1)), self._sums(np.full(len(sizes), sizes.shape[1]))
         largest = np.zeros(len(squares))
-        np.maximum.at(largest, place, np.max(sizes, axis=1))
+        np.maximum.at(largest, position, np.max(sizes, axis=1))
         v = np.maximum(largest / (g + r), np.sqrt(squares) / (r * np.sqrt(counts) + g))
         for _ in range(60):
-            rest = np.maximum(sizes - (r * v)[place][:, None], 0.0)
+            rest = np.maximum(sizes - (r * v)[position][:, None], 0.0)
             norm = np.sqrt(self._sums(np.square(rest).sum(axis=1)))
             total = self._sums(rest.sum(axis=1))
             slope = g + r * np.divide(total, norm, out=np.zeros_like(total), where=norm > 0.0)
@@ -268,7 +268,7 @@ class Groups(RowPenalty):
         norms = self._norms(rows)
         outer = (step * self._g) * self.weights[self._first]
         ratio = np.divide(outer, norms, out=np.ones_like(norms), where=norms > 0.0)
-        return np.asarray(rows * np.maximum(1.0 - ratio, 0.0)[self._place][:, None])
+        return np.asarray(rows * np.maximum(1.0 - ratio, 0.0)[self._position][:, None])
 
     def reach(self, centre: Array, norms: Array, radius: float) -> Array:
         """One step of the dual point moves all rows of a group: it is a row whose entries are norms, task by task."""
@@ -281,7 +281,7 @@ class Groups(RowPenalty):
         lengths = np.broadcast_to(lengths, by_task.shape) if equal else lengths
         if self.inside is None:
             found = sphere_norms(by_task, lengths, radius, level) / level
-            return np.asarray(found[self._place])
+            return np.asarray(found[self._position])
         longest = radius * np.max(lengths, axis=1)
         strength = self.weights[self._first]
         sizes = self._sizes_of(centre)
@@ -289,17 +289,17 @@ class Groups(RowPenalty):
         # Sharper where it decides: what stands out of the inner ball and how far it can move, or the way to its border.
         over = sizes - ((1.0 - 1e-9) * self._in * self.weights)[:, None]
         most = np.full(len(level), -np.inf)
-        np.maximum.at(most, self._place, np.max(over, axis=1))
+        np.maximum.at(most, self._position, np.max(over, axis=1))
         out = np.sqrt(self._sums(np.square(np.maximum(over, 0.0)).sum(axis=1))) + longest
         inside = np.where(most > 0.0, out, most + longest) < REJECT * level
-        return np.asarray(np.where(inside, np.minimum(upper, 0.9 * REJECT), upper)[self._place])
+        return np.asarray(np.where(inside, np.minimum(upper, 0.9 * REJECT), upper)[self._position])
 
     # -- what it knows beside them --------------------------------------------------------------------------------
 
     def steepest(self, products: Array) -> tuple[Array, Array] | None:
         gauges = self.row_gauges(products)
         hardest = int(np.argmax(gauges))
-        members = np.flatnonzero(self._place == self._place[hardest])
+        members = np.flatnonzero(self._position == self._position[hardest])
         rows = products[members]
         rows = np.maximum(rows, 0.0) if self.positive else rows
         inner = gauges[hardest] * self._in * self.weights[hardest]
@@ -324,7 +324,7 @@ class Groups(RowPenalty):
     def block_form(self) -> BlockForm | None:
         strength = self.weights[self._first]
         return BlockForm(
-            "stack" if self.inside == "rows" else "sum", self._g * strength, self._in * strength, self._place
+            "stack" if self.inside == "rows" else "sum", self._g * strength, self._in * strength, self._position
         )
 
 

@@ -28,7 +28,7 @@ _MUCH_WIDER = 10.0  # than the fit's gap: told
 
 
 @dataclass
-class Answer:
+class ClaimedSolution:
     """One value: strengths, coefficients, and a dual point as the format lists it.
 
     - `rows`: array of shape (len(features), Q)
@@ -48,7 +48,7 @@ def certify(
     header: dict[str, Any],
     arrays: dict[str, Array],
     tasks: list[verify.Task],
-    answers: Sequence[Answer],
+    answers: Sequence[ClaimedSolution],
     better: Callable[[int], Iterator[Array]] | None = None,
 ) -> Certificate:
     """The certificate of some answers.
@@ -94,7 +94,7 @@ def certify(
     return Certificate(header, whole)
 
 
-def _say_what_is_lost(finder: _Finder, k: int, answer: Answer) -> None:
+def _say_what_is_lost(finder: _Finder, k: int, answer: ClaimedSolution) -> None:
     """Warn of a certificate that proves much less than the fit did."""
     size = 1e-9 * abs(float(finder.problem.cert.arrays["objective"][k]))
     if not (np.isfinite(answer.goal) and finder.gaps[k] > _MUCH_WIDER * answer.goal + finder.widths[k] + size):
@@ -141,8 +141,8 @@ def tidy(arrays: dict[str, Array]) -> dict[str, Array]:
     return kept
 
 
-def _points(answers: Sequence[Answer]) -> dict[str, Array]:
-    places = [np.nonzero(answer.rows) for answer in answers]
+def _points(answers: Sequence[ClaimedSolution]) -> dict[str, Array]:
+    positions = [np.nonzero(answer.rows) for answer in answers]
     return {
         "alpha": np.array([answer.alpha for answer in answers], dtype=np.float64),
         "ridge": np.array([answer.ridge for answer in answers], dtype=np.float64),
@@ -150,12 +150,12 @@ def _points(answers: Sequence[Answer]) -> dict[str, Array]:
         "dual_value": np.zeros(len(answers)),
         "gap": np.zeros(len(answers)),
         "intercept": np.array([answer.intercept for answer in answers], dtype=np.float64),
-        "start": np.cumsum([0, *(len(row) for row, _ in places)]).astype(np.int64),
+        "start": np.cumsum([0, *(len(row) for row, _ in positions)]).astype(np.int64),
         "feature": np.concatenate(
-            [np.asarray(a.features, dtype=np.int64)[row] for a, (row, _) in zip(answers, places, strict=True)]
+            [np.asarray(a.features, dtype=np.int64)[row] for a, (row, _) in zip(answers, positions, strict=True)]
         ),
-        "output": np.concatenate([column for _, column in places]).astype(np.int64),
-        "coef": np.concatenate([a.rows[place] for a, place in zip(answers, places, strict=True)]).astype(np.float64),
+        "output": np.concatenate([column for _, column in positions]).astype(np.int64),
+        "coef": np.concatenate([a.rows[own] for a, own in zip(answers, positions, strict=True)]).astype(np.float64),
         "dual": np.array([answer.dual for answer in answers], dtype=np.float64),
     }
 
@@ -265,13 +265,13 @@ class _Finder(verify.Checker):
         self.open[k] = np.flatnonzero(~zero)
 
     def _check_sure(
-        self, k: int, features: Array, rows: Array, scaled: verify.Box, places: Array, failures: list[str]
+        self, k: int, features: Array, rows: Array, scaled: verify.Box, positions: Array, failures: list[str]
     ) -> None:
         problem, arrays, loss = self.problem, self.problem.cert.arrays, self.problem.cert["loss"]
         proved = np.zeros(problem.cert.n_features, dtype=bool)
         twice = 2.0 * arrays["gap"][k] * _INSIDE
-        if arrays["ridge"][k] > 0.0 and len(places):
-            proved[places] = arrays["ridge"][k] * scaled.square().sum(1).lo > twice
+        if arrays["ridge"][k] > 0.0 and len(positions):
+            proved[positions] = arrays["ridge"][k] * scaled.square().sum(1).lo > twice
         support = np.union1d(self.open[k], problem.free)
         if problem.squared and 0 < len(support) <= min(max(map(len, problem.y)), _LARGEST_SUPPORT):
             proved |= self._by_eigenvalues(features, rows, support, twice * problem.cert["unit"] * loss["mu"])

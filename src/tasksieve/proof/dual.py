@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..design import PackedColumns
-from ..path.certificate import Numbers, standing_of
+from ..path.certificate import StoredSolution, certified_point
 from ..path.problem import Problem
 
 Array = np.ndarray[Any, Any]
@@ -31,18 +31,18 @@ class DualPoints:
         problem, columns = self._problem, self._columns
         design, loss = problem.design, problem.loss
         free = np.zeros((len(design.unpenalised), design.n_tasks))
-        place = np.searchsorted(features, design.unpenalised)
+        position = np.searchsorted(features, design.unpenalised)
         there = np.isin(design.unpenalised, features)
-        free[there] = rows[place[there]]
+        free[there] = rows[position[there]]
         penalty = problem.penalty.at(lam)
         selected = penalty.whole(np.setdiff1d(features, design.unpenalised))
         own = np.zeros((len(selected), design.n_tasks))
         known = np.isin(selected, features)
         own[known] = rows[np.searchsorted(features, selected[known])]
-        places = columns.places(selected)
-        numbers = Numbers(selected, own, intercept, free)
-        standing = standing_of(loss, penalty.restrict(selected), columns, places, numbers)
-        return self.listed(loss.settled(loss.evaluate(columns.combine(places, standing.rows))).residual)
+        positions = columns.positions(selected)
+        numbers = StoredSolution(selected, own, intercept, free)
+        standing = certified_point(loss, penalty.restrict(selected), columns, positions, numbers)
+        return self.listed(loss.settled(loss.evaluate(columns.combine(positions, standing.rows))).residual)
 
     def listed(self, residual: Array) -> Array:
         """A dual point of the solver, in its units, as the format lists it."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..design import PackedColumns
-from ..path.certificate import Numbers, certified_gap, pass_errors, standing_of
+from ..path.certificate import StoredSolution, certified_gap, certified_point, pass_errors
 from ..path.pair import Point, point_gap
 from ..path.problem import Problem
 
@@ -37,13 +37,13 @@ def prove(problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray)
     penalty = problem.penalty.at(lam)
     features = penalty.whole(np.setdiff1d(np.flatnonzero(coef.any(axis=0)), design.unpenalised))
     columns = PackedColumns(design)
-    places = columns.places(features)
-    numbers = Numbers(
+    positions = columns.positions(features)
+    numbers = StoredSolution(
         features, np.ascontiguousarray(coef[:, features].T), intercept, coef[:, design.unpenalised].T.copy()
     )
     own = penalty.restrict(features)
-    standing = standing_of(loss, own, columns, places, numbers)
-    at = loss.settled(loss.evaluate(columns.combine(places, standing.rows)))
+    standing = certified_point(loss, own, columns, positions, numbers)
+    at = loss.settled(loss.evaluate(columns.combine(positions, standing.rows)))
     products = design.correlate(at.residual)
     products[design.unpenalised] = 0.0
     errors = pass_errors(loss, at)
@@ -52,7 +52,7 @@ def prove(problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray)
     for piece in penalty.pieces(BLOCK):
         block = everything[piece]
         gauges[block] = penalty.restrict(block).upper_gauges(products[block], design.norms(block) * errors)
-    certified = certified_gap(loss, penalty, columns, places, features, standing, at, gauges, own)
+    certified = certified_gap(loss, penalty, columns, positions, features, standing, at, gauges, own)
     # What is known of the dual optimum follows from the best intercepts: they make the smaller gap.
     gap, scale = point_gap(loss, penalty, Point(features, standing.rows, at, products[features]), gauges)
     ball = loss.ball(at, scale, gap)

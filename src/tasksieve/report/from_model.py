@@ -160,7 +160,7 @@ def content_from_model(
         by_task=[part for part in quality if len(part.values) != len(rows)],
         row_noun="score" if several and len(own) > 1 else "class" if by_class or several else "task",
         warnings=[] if path is None else _path_warnings(path),
-        **_along(path),
+        **_path_columns(path),
         chosen=chosen,
         trust=trust,
         selects=hasattr(model, "get_support"),
@@ -291,7 +291,7 @@ def _content_from_path(
         facts=[*_path_facts(path), *facts],
         reproduce=reproduce,
         versions=versions(),
-        **_along(path),
+        **_path_columns(path),
         warnings=_path_warnings(path),
         no_proof="a path keeps no data",
         proof_command="path.certificate(X, y, ...).verify(X, y, ...)",
@@ -317,7 +317,7 @@ def _prove(content: ReportContent, model: Any, X: Any, y: Any, **rows: Any) -> N
     carry(content, found.to_bytes(), 0, content.proof_command)
 
 
-def _along(path: RegularizationPath | None) -> dict[str, Any]:
+def _path_columns(path: RegularizationPath | None) -> dict[str, Any]:
     if path is None or not len(path):
         return {}
     return {

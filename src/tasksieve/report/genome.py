@@ -12,17 +12,17 @@ class Genome:
     """Chromosomes, and places of features on them.
 
     - `chromosomes` (sequence of (name, first position, last position)): Of all variants looked at, in order.
-    - `places` (mapping of feature name to (chromosome, position)): At least of the features selected anywhere;
+    - `indices` (mapping of feature name to (chromosome, position)): At least of the features selected anywhere;
       covariates have none.
     """
 
     chromosomes: Sequence[tuple[str, int, int]]
-    places: Mapping[str, tuple[str, int]]
+    indices: Mapping[str, tuple[str, int]]
 
     def data(self, features: Sequence[Any]) -> dict[str, Any]:
         """For the page: each feature's chromosome, counted from 0 (-1: none), and position."""
         number = {name: k for k, (name, _, _) in enumerate(self.chromosomes)}
-        found = [self.places.get(str(name), ("", 0)) for name in features]
+        found = [self.indices.get(str(name), ("", 0)) for name in features]
         return {
             "chromosomes": [[str(name), int(first), int(last)] for name, first, last in self.chromosomes],
             "chromosome": [number.get(name, -1) for name, _ in found],

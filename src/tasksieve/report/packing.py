@@ -63,7 +63,7 @@ def pack(content: ReportContent) -> Packed:
 
     columns, along = _strengths_along_path(content, strength)
     ever = len(columns)
-    place = np.lexsort((columns, -along.max(axis=0, initial=0.0), -strength[columns]))
+    position = np.lexsort((columns, -along.max(axis=0, initial=0.0), -strength[columns]))
     room = min(MAX_FEATURES, MAX_STRENGTHS // len(along))
     kept_selected = min(n_selected, room, MAX_COEFFICIENTS // max(1, len(tasks)))
     kept = kept_selected if kept_selected < n_selected else min(ever, room)
@@ -77,7 +77,7 @@ def pack(content: ReportContent) -> Packed:
             f"Of the {ever - n_selected:,} features that are selected only elsewhere on the path, the "
             f"{kept - n_selected:,} strongest are in this file."
         )
-    order, along = columns[place[:kept]], along[:, place[:kept]]
+    order, along = columns[position[:kept]], along[:, position[:kept]]
 
     chosen = dense_rows(coef, order[:kept_selected], tasks)
     data: dict[str, Any] = {

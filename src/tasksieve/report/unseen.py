@@ -78,8 +78,8 @@ def beside_null(part: FitQuality, null: np.ndarray, covariates: np.ndarray) -> F
 def nested(sharing: SharingFinding, quality: HeldOutQuality | None, tasks: Sequence[str]) -> FitQuality:
     """The score of the shared model on rows that had no part in choosing its alpha; tasks are in the model's order."""
     tuned = "alpha" if quality is None else quality.tuned
-    place = {name: t for t, name in enumerate(sharing.tasks)}
-    order, numbers = [place[str(name)] for name in tasks], sharing.numbers
+    position = {name: t for t, name in enumerate(sharing.tasks)}
+    order, numbers = [position[str(name)] for name in tasks], sharing.numbers
     found = FitQuality(
         f"{capital(sharing.score)} on rows held out, nested",
         numbers["score_shared"][order],

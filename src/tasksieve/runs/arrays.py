@@ -36,11 +36,11 @@ def pack_names(names: list[str]) -> tuple[np.ndarray, np.ndarray]:
 
 def unpack_names(packed: np.ndarray, ends: np.ndarray) -> list[str]:
     """The names that `pack_names` has taken apart."""
-    content, places = packed.astype(np.uint8).tobytes(), ends.astype(np.int64)
-    if np.any(np.diff(places, prepend=0) < 0) or (len(places) and places[-1] != len(content)):
+    content, positions = packed.astype(np.uint8).tobytes(), ends.astype(np.int64)
+    if np.any(np.diff(positions, prepend=0) < 0) or (len(positions) and positions[-1] != len(content)):
         raise ValueError("names of the features")
-    starts = np.concatenate([[0], places[:-1]]).tolist()
+    starts = np.concatenate([[0], positions[:-1]]).tolist()
     return [
         content[start:end].decode("utf-8", "surrogatepass")
-        for start, end in zip(starts, places.tolist(), strict=True)
+        for start, end in zip(starts, positions.tolist(), strict=True)
     ]

@@ -130,7 +130,7 @@ class RunFolder:
 
     # -- beginning -----------------------------------------------------------------------------------------------
 
-    def refuse_strangers(self) -> None:
+    def refuse_other_files(self) -> None:
         """Refuse a folder that holds anything but a run: nothing of somebody else's is ever touched."""
         if not self.path.exists():
             return
@@ -144,7 +144,7 @@ class RunFolder:
 
     def clear(self) -> None:
         """Remove the files of a run; the manifest first, so that what is left is never taken for finished."""
-        self.refuse_strangers()
+        self.refuse_other_files()
         for name in (MANIFEST, CONFIG, *sorted(OWN - {MANIFEST, CONFIG, LOCK, PIECES})):
             (self / name).unlink(missing_ok=True)
         self.remove_pieces()

@@ -18,13 +18,13 @@ def read_genome(folder: RunFolder, data: dict[str, Any]) -> Genome:
     listed = data.get("genome")
     try:
         known = [(str(name), int(first), int(last)) for name, first, last in listed or []]
-        places = {
+        indices = {
             str(name): (_chromosome(chromosome), int(position))
             for name, chromosome, position in zip(names, chromosomes, positions, strict=True)
         }
     except (TypeError, ValueError) as error:
         raise RunError(f"{folder / DATA} does not list the chromosomes: {error}") from None
-    return Genome(known, places)
+    return Genome(known, indices)
 
 
 def _columns(folder: RunFolder, *names: str) -> list[list[Any]]:

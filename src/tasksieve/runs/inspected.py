@@ -47,17 +47,17 @@ def inspect_path(path: str, max_bytes: float | None = None) -> dict[str, Any]:
     RunError
         Where there is nothing, or nothing of these.
     """
-    place = Path(path)
-    if place.is_dir():
-        return inspect_run(RunFolder(place), max_bytes)
-    if not place.is_file():
+    position = Path(path)
+    if position.is_dir():
+        return inspect_run(RunFolder(position), max_bytes)
+    if not position.is_file():
         raise RunError(f"there is no run folder or file {path}")
     try:
-        return inspect_certificate(place)
+        return inspect_certificate(position)
     except Unreadable as why:
-        found = inspect_online(place)
+        found = inspect_online(position)
         if found is None:
-            beside = " (name its folder instead)" if (place.parent / CONFIG).is_file() else ""
+            beside = " (name its folder instead)" if (position.parent / CONFIG).is_file() else ""
             raise RunError(
                 f"{path} is neither a run folder, nor a certificate ({why}), nor a saved online model{beside}"
             ) from None

@@ -308,6 +308,6 @@ def _add_rows(target: Array, block: slice, features: NDArray[np.intp], factor: f
     """target += factor * rows, at those of the features that lie in the block that target holds."""
     if factor == 0.0 or features.size == 0:
         return
-    places = features - (block.start or 0)
-    inside = (places >= 0) & (places < len(target))
-    target[places[inside]] += factor * rows[inside]
+    positions = features - (block.start or 0)
+    inside = (positions >= 0) & (positions < len(target))
+    target[positions[inside]] += factor * rows[inside]

@@ -69,7 +69,7 @@ def accelerated(
     shrink, nuisance = working.shrink, working.nuisance
     working = packed_if_few(working)
     loss = working.loss
-    alive = np.arange(len(working.places))
+    alive = np.arange(len(working.positions))
     rows = start.copy()
     image = working.image(rows)
     previous, previous_image = rows, image
@@ -129,8 +129,8 @@ def accelerated(
         if beta == 0.0 and known:  # the check has looked at this very point
             point, point_image, here = rows, image, at
         else:
-            point = _ahead(rows, previous, beta)
-            point_image = _ahead(image, previous_image, beta)
+            point = _extrapolated(rows, previous, beta)
+            point_image = _extrapolated(image, previous_image, beta)
             here = sketch(point_image, nuisance)
             if not math.isfinite(here.value):  # the momentum leads out of range
                 momentum, beta = 1.0, 0.0
@@ -149,14 +149,14 @@ def accelerated(
             length = float(np.vdot(move, move))
             if length == 0.0 or not (squared or probe):
                 break
-            bend = np.subtract(following_image, point_image, out=scratch)
+            image_step = np.subtract(following_image, point_image, out=scratch)
             if squared or (tame and not adaptive):
                 # less what rounding of the images may have added: tiny steps must not look steep
-                size = np.linalg.norm(bend) - _ROUNDING * np.linalg.norm(point_image)
+                size = np.linalg.norm(image_step) - _ROUNDING * np.linalg.norm(point_image)
                 risen = steepness * max(float(size), 0.0) ** 2
             else:
                 there = sketch(following_image, nuisance)
-                risen = 2.0 * (there.value - here.value + float(here.residual @ bend))
+                risen = 2.0 * (there.value - here.value + float(here.residual @ image_step))
             if coupling is not None:
                 risen += coupling.quadratic(move)
             if risen <= bound * length * (1.0 + 1e-9) + 1e-14 * abs(here.value):
@@ -189,7 +189,7 @@ def _steepness(loss: DataLoss, image: Array, nuisance: Array | None) -> float:
     return max(float(np.max(found, initial=0.0)), 1e-8) if found is not None else 1.0
 
 
-def _ahead(now: Array, before: Array, beta: float) -> Array:
+def _extrapolated(now: Array, before: Array, beta: float) -> Array:
     """``now + beta (now - before)`` with one array, not three."""
     out = np.subtract(now, before)
     out *= beta

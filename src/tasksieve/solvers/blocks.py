@@ -44,12 +44,12 @@ class TurnedColumns:
         self._width = 0  # columns there are
         self._waiting: list[Array] = []  # columns that were turned since
 
-    def prepare(self, x: Array, places: Array, starts: Array) -> None:
-        """Turn those of some blocks that are new: ``places[starts[k]:starts[k + 1]]`` are the columns of block k."""
+    def prepare(self, x: Array, positions: Array, starts: Array) -> None:
+        """Turn those of some blocks that are new: ``positions[starts[k]:starts[k + 1]]`` are the columns of block k."""
         self._width = x.shape[1]
         self._grow(*x.shape)
         for members in _alike(starts):
-            own = places[members]
+            own = positions[members]
             own = own[self._slot[own[:, 0]] < 0]
             if len(own):
                 self._turn(x, own)
@@ -65,19 +65,19 @@ class TurnedColumns:
             x[:, :known], h[:known], slot[:known] = self.x, self.h, self._slot
         self.x, self.h, self._slot = x, h, slot
 
-    def _turn(self, x: Array, places: Array) -> None:
-        count, size = places.shape
+    def _turn(self, x: Array, positions: Array) -> None:
+        count, size = positions.shape
         bases = np.empty((count, 1 if self._shared else self._tasks, size, size))
         for t, own in enumerate(_segments(x, self._offsets, self._shared)):
-            blocks, grams = _inner(x[own], places)
+            blocks, grams = _inner(x[own], positions)
             values, bases[:, t] = np.linalg.eigh(grams) if size > 1 else (grams[:, 0], 1.0)
-            self.x[own, places.ravel()] = (blocks @ bases[:, t]).transpose(1, 0, 2).reshape(-1, places.size)
+            self.x[own, positions.ravel()] = (blocks @ bases[:, t]).transpose(1, 0, 2).reshape(-1, positions.size)
             values = np.where(values > _EMPTY * values[:, -1:], values, 0.0)
-            self.h[places, slice(None) if self._shared else slice(t, t + 1)] = values[:, :, None]
+            self.h[positions, slice(None) if self._shared else slice(t, t + 1)] = values[:, :, None]
         known = self._bases.get(size)
-        self._slot[places[:, 0]] = np.arange(count) + (0 if known is None else len(known))
+        self._slot[positions[:, 0]] = np.arange(count) + (0 if known is None else len(known))
         self._bases[size] = bases if known is None else np.concatenate([known, bases])
-        self._waiting.append(places.ravel())
+        self._waiting.append(positions.ravel())
 
     def sums(self, target: Array) -> tuple[Array, Array]:
         """Inner products of all turned columns with each other, (1, room, room), and with the target, (tasks, columns),
@@ -101,11 +101,11 @@ class TurnedColumns:
             self._products[:, self._multiplied] = target.reshape(self._tasks, -1) @ self.x[:, self._multiplied]
         return self._gram, np.ascontiguousarray(self._products[:, : self._width])
 
-    def turn(self, rows: Array, places: Array, starts: Array, *, back: bool = False) -> Array:
+    def turn(self, rows: Array, positions: Array, starts: Array, *, back: bool = False) -> Array:
         """Rows of W turned as their columns are, or back."""
         out = np.empty_like(rows)
         for members in _alike(starts):
-            bases = self._bases[members.shape[1]][self._slot[places[members[:, 0]]]]
+            bases = self._bases[members.shape[1]][self._slot[positions[members[:, 0]]]]
             own = rows[members].transpose(0, 2, 1)[..., None]
             found = (bases if back else bases.transpose(0, 1, 3, 2)) @ own
             out[members] = found[..., 0].transpose(0, 2, 1)
@@ -116,7 +116,7 @@ def block_descent(
     x: Array,
     offsets: Array,
     shared: bool,
-    places: Array,
+    positions: Array,
     squares: Array,
     form: BlockForm,
     ridge: float,
@@ -133,7 +133,7 @@ def block_descent(
     """``1/2 ||residual of W||^2 + Omega(W)`` from given rows on, which are overwritten; returns epochs and gap.
 
     - `x`: Columns, tasks as in `offsets`; with `shared` all tasks have all of it.
-    - `places`: The columns of the rows of W.
+    - `positions`: The columns of the rows of W.
     - `squares`: Squared norms of the columns; 0: the coefficient is known to be 0.
     - `residual`: Of the given rows; overwritten. Not looked at where `sums` serve.
     - `by_gram`: Work on inner products of the columns.
@@ -144,7 +144,7 @@ def block_descent(
     """
     order = np.argsort(form.block, kind="stable")
     starts = np.append(0, np.cumsum(np.bincount(form.block, minlength=len(form.group))))
-    places = places[order]
+    positions = positions[order]
     w = np.ascontiguousarray(rows[order])
     turns = form.kind == "sum" and not positive and not form.l1.any()
     if turns:
@@ -153,24 +153,25 @@ def block_descent(
         elif sums is not None:
             assert target is not None
             sums = partial(turned.sums, target)
-        turned.prepare(x, places, starts)
-        w = turned.turn(w, places, starts)
-        x, h = turned.x, turned.h[places]
+        turned.prepare(x, positions, starts)
+        w = turned.turn(w, positions, starts)
+        x, h = turned.x, turned.h[positions]
     else:
-        h = _majorised(x, offsets, shared, places, starts, squares[order], each_task=form.kind == "sum")
+        h = _majorised(x, offsets, shared, positions, starts, squares[order], each_task=form.kind == "sum")
     gram = y_products = None
-    y_squared, state, columns = 0.0, residual, places
+    y_squared, state, columns = 0.0, residual, positions
     if by_gram:
         if sums is None:
-            gram, y_products, y_squared = _grams(x[:, places], offsets, shared, w, residual)
-            columns = np.arange(len(places))
+            gram, y_products, y_squared = _grams(x[:, positions], offsets, shared, w, residual)
+            columns = np.arange(len(positions))
         else:
             assert target is not None
             gram, y_products = sums()
             y_squared = float(target @ target)
-            if y_products.shape[1] > _ROOM * len(places):
-                gram, y_products = gram[:, places[:, None], places], np.ascontiguousarray(y_products[:, places])
-                columns = np.arange(len(places))
+            if y_products.shape[1] > _ROOM * len(positions):
+                gram = gram[:, positions[:, None], positions]
+                y_products = np.ascontiguousarray(y_products[:, positions])
+                columns = np.arange(len(positions))
         state = np.empty(y_products.size)
     epochs, gap, _ = kernels.coordinate_descent(
         x,
@@ -194,7 +195,7 @@ def block_descent(
     )
     if turns:
         assert turned is not None
-        w = turned.turn(w, places, starts, back=True)
+        w = turned.turn(w, positions, starts, back=True)
     rows[order] = w
     return int(epochs), float(gap)
 
@@ -219,13 +220,13 @@ def _inner(part: Array, members: Array) -> tuple[Array, Array]:
 
 
 def _majorised(
-    x: Array, offsets: Array, shared: bool, places: Array, starts: Array, squares: Array, *, each_task: bool
+    x: Array, offsets: Array, shared: bool, positions: Array, starts: Array, squares: Array, *, each_task: bool
 ) -> Array:
     """The largest eigenvalues of blocks in place of squared norms, in each task or over all."""
     h = np.empty_like(squares)
     for members in _alike(starts):
         for t, own in enumerate(_segments(x, offsets, shared)):
-            _, grams = _inner(x[own], places[members])
+            _, grams = _inner(x[own], positions[members])
             largest = (1.0 + 1e-12) * (np.linalg.eigvalsh(grams)[:, -1] if grams.shape[1] > 1 else grams[:, 0, 0])
             h[members, slice(None) if shared else slice(t, t + 1)] = largest[:, None, None]
         if not each_task:

@@ -117,14 +117,14 @@ def primal_dual(
     loss, penalty, packed = problem.loss, problem.penalty, problem.columns
     assert isinstance(loss, TaskNorms)
     if products is None:
-        products = packed.correlate(dual, problem.places)
+        products = packed.correlate(dual, problem.positions)
     lengths = loss.sizes(dual)
     if np.any(lengths > 1.0):
         shrink = 1.0 / np.maximum(lengths * (1.0 + 1e-15), 1.0)
         dual, products = loss.scaled(dual, shrink), products * shrink
     live = np.flatnonzero(rows.any(axis=1))
     if image is None:
-        image = packed.combine(problem.places[live], rows[live]) if len(live) else np.zeros_like(loss.target)
+        image = packed.combine(problem.positions[live], rows[live]) if len(live) else np.zeros_like(loss.target)
     residual = loss.target - image
     sizes = loss.sizes(residual)
     correlations = correlation_sizes(penalty, products)

@@ -9,7 +9,7 @@ and the gap ``P(W(u)) - D(u)`` is free at every iterate. "d-pg" is SpaRSA, "d-fi
 the best multiple of ``y_t/||y_t||``: the paper's random start lies outside the balls, where D is no bound.
 
 Without a ridge: the proximal point method on W (mathematics, section 5). ``rho/2 ||W - W_k||^2`` takes the ridge's
-place, its dual has ``c + rho W_k`` in place of c, and ``W_{k+1} = W(u)``; the certificate is the problem's own.
+place, its dual has ``c + rho W_k`` in position of c, and ``W_{k+1} = W(u)``; the certificate is the problem's own.
 """
 
 from __future__ import annotations
@@ -109,17 +109,17 @@ def _into_balls(loss: TaskNorms) -> Any:
 
 
 def _negative_dual(problem: WorkingProblem, curvature: float, centre: Array | None) -> Any:
-    loss, penalty, packed, places = problem.loss, problem.penalty, problem.columns, problem.places
+    loss, penalty, packed, positions = problem.loss, problem.penalty, problem.columns, problem.positions
     assert isinstance(loss, TaskNorms)
     constant = 0.0 if centre is None else 0.5 * curvature * float(np.vdot(centre, centre))
 
     def smooth(u: Array) -> Smooth:
-        products = packed.correlate(u, places)
+        products = packed.correlate(u, positions)
         pulled = products if centre is None else products + curvature * centre
         over = np.maximum(correlation_sizes(penalty, pulled) - penalty.group_form(), 0.0)
         rows = shrunk_rows(penalty, pulled, curvature)
         live = np.flatnonzero(over > 0.0)
-        image = packed.combine(places[live], rows[live]) if len(live) else np.zeros_like(u)
+        image = packed.combine(positions[live], rows[live]) if len(live) else np.zeros_like(u)
         value = float(over @ over) / (2.0 * curvature) - float(u @ loss.target) - constant
         return Smooth(u, value, image - loss.target, (rows, products, image))
 
@@ -128,14 +128,14 @@ def _negative_dual(problem: WorkingProblem, curvature: float, centre: Array | No
 
 def squared_norm_estimate(problem: WorkingProblem) -> float:
     """``max_t sigma_max(X_t)^2`` from below, by three steps of the power method: a scale for step lengths."""
-    loss, packed, places = problem.loss, problem.columns, problem.places
+    loss, packed, positions = problem.loss, problem.columns, problem.positions
     assert isinstance(loss, TaskNorms)
     v = loss.target + 1e-3 * (1.0 + np.abs(loss.target).max()) * np.cos(np.arange(len(loss.target)))
     largest = 0.0
     for _ in range(3):
         sizes = loss.sizes(v)
         v = loss.scaled(v, np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > 0.0))
-        v = packed.combine(places, packed.correlate(v, places))
+        v = packed.combine(positions, packed.correlate(v, positions))
         largest = float(np.max(loss.sizes(v), initial=0.0))
     return largest if largest > 0.0 else 1.0
 
@@ -144,8 +144,8 @@ def proximal_weight(problem: WorkingProblem) -> float:
     """A weight for ``||W - W_k||^2/2`` that has the units of the problem."""
     loss, packed = problem.loss, problem.columns
     assert isinstance(loss, TaskNorms)
-    at_zero = correlation_sizes(problem.penalty, packed.correlate(loss.null.residual, problem.places))
-    length = float(np.sqrt(np.max(packed.squared_norms[problem.places], initial=0.0)))
+    at_zero = correlation_sizes(problem.penalty, packed.correlate(loss.null.residual, problem.positions))
+    length = float(np.sqrt(np.max(packed.squared_norms[problem.positions], initial=0.0)))
     sizes = loss.sizes(loss.target)
     typical = float(np.mean(sizes[sizes > 0.0])) if np.any(sizes > 0.0) else 1.0
     weight = _PROXIMAL * float(np.max(at_zero, initial=0.0)) * length / typical

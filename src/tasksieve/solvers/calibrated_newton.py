@@ -99,16 +99,16 @@ class CalibratedNewton:
         whole = float(self._sizes.sum())
         floor = np.maximum(_FLOOR * tol / whole, _SMALLEST) * self._sizes
         sigma = np.where(self._sizes > 0.0, np.maximum(noise, np.maximum(floor, 1e-6 * self._sizes)), 1.0)
-        point = self._evaluate(problem.places, a, sigma, lam, ridge)
+        point = self._evaluate(problem.positions, a, sigma, lam, ridge)
         while not np.isfinite(point.value):  # K not positive to rounding
             sigma = np.where(self._sizes > 0.0, np.maximum(100.0 * sigma, 1e-6 * self._sizes), 1.0)
-            point = self._evaluate(problem.places, a, sigma, lam, ridge)
+            point = self._evaluate(problem.positions, a, sigma, lam, ridge)
         gap = self._gap(point, penalty)
         best, gap_then, waited, steps = point, gap, 0, 0
         best_gap = gap
         while gap > tol and steps < max_iter:
             lowest = np.maximum(floor, np.minimum(_FALL * gap / whole, 1.0) * self._sizes)
-            following = self._step(point, problem.places, penalty, lowest)
+            following = self._step(point, problem.positions, penalty, lowest)
             steps += 1
             if following is None:  # rounding has been reached
                 break
@@ -125,7 +125,7 @@ class CalibratedNewton:
         rows = best.a[:, None] * best.products
         return CalibratedSolution(rows, steps, best_gap, dual=best.dual, noise=best.noise)
 
-    def _evaluate(self, places: Array, a: Array, noise: Array, lam: Array, ridge: float) -> _Point:
+    def _evaluate(self, positions: Array, a: Array, noise: Array, lam: Array, ridge: float) -> _Point:
         packed, loss = self._packed, self._loss
         live = np.flatnonzero(a > 0.0)
         dual = np.empty_like(loss.target)
@@ -133,7 +133,7 @@ class CalibratedNewton:
             packed.x,
             packed.offsets,
             packed.shared,
-            places[live],
+            positions[live],
             a[live],
             noise,
             loss.target,
@@ -145,7 +145,7 @@ class CalibratedNewton:
             return _Point(a, noise, dual, np.empty(0), np.empty((0, 0)), np.empty(0), np.inf)
         # Where sigma is small, rounding grows along the directions that intercepts explain: it does not belong to u.
         dual = loss.project(dual)
-        products = packed.correlate(dual, places)
+        products = packed.correlate(dual, positions)
         value = 0.5 * float(loss.target @ dual) + 0.5 * float(noise[self._noisy].sum())
         value += 0.5 * float(np.sum(lam * lam * a / (1.0 - ridge * a)))
         return _Point(a, noise, dual, loss.sizes(dual), products, row_norms(products), value)
@@ -167,14 +167,14 @@ class CalibratedNewton:
         gap = float(np.sum(residual * (1.0 - scale * point.lengths * shrink)))
         return gap + row_gaps(penalty, sizes, inner, row_sizes, row_sizes * row_sizes, scale)
 
-    def _step(self, point: _Point, places: Array, penalty: Any, lowest: Array) -> _Point | None:
+    def _step(self, point: _Point, positions: Array, penalty: Any, lowest: Array) -> _Point | None:
         """One step: in the secular form, or else damped more and more (see `newton`)."""
         lam, ridge = penalty.group_form(), penalty.ridge
         for damping in (None, 0.0, *_DAMPING) if ridge else (None, *_DAMPING):
-            direction = self._direction(point, places, lam, ridge, lowest, damping)
+            direction = self._direction(point, positions, lam, ridge, lowest, damping)
             if direction is None:
                 continue
-            following = self._search(point, direction, places, lam, ridge, lowest)
+            following = self._search(point, direction, positions, lam, ridge, lowest)
             if following is not None:
                 return following
         return None
@@ -183,7 +183,7 @@ class CalibratedNewton:
         self,
         point: _Point,
         direction: tuple[Array, Array],
-        places: Array,
+        positions: Array,
         lam: Array,
         ridge: float,
         lowest: Array,
@@ -201,14 +201,14 @@ class CalibratedNewton:
             if step < 1e-2:
                 # Jammed: with sigma at its floor and K nearly singular the model holds in a tiny region only.
                 noise = np.maximum(noise, np.where(self._sizes > 0.0, 4.0 * lowest, 0.0))
-            candidate = self._evaluate(places, moved(point.a, step * da, ridge), noise, lam, ridge)
+            candidate = self._evaluate(positions, moved(point.a, step * da, ridge), noise, lam, ridge)
             if candidate.value <= point.value + 1e-4 * step * decrease + slack:
                 return candidate
             step *= 0.5
         return None
 
     def _direction(
-        self, point: _Point, places: Array, lam: Array, ridge: float, lowest: Array, damping: float | None
+        self, point: _Point, positions: Array, lam: Array, ridge: float, lowest: Array, damping: float | None
     ) -> tuple[Array, Array] | None:
         chosen = rows_of_step(point.a, point.sizes, lam)
         tasks = self._noisy
@@ -218,7 +218,7 @@ class CalibratedNewton:
         # Without a ridge M is nearly singular wherever tasks are fitted exactly: single precision would cost steps.
         precise = damping is not None or ridge == 0.0
         size = np.concatenate([point.sizes[chosen], point.lengths[tasks]])
-        z = self._columns(point, places, chosen, tasks, precise)
+        z = self._columns(point, positions, chosen, tasks, precise)
         m: Array
         if not precise:
             m = np.empty((count, count), dtype=np.float32)
@@ -256,7 +256,7 @@ class CalibratedNewton:
         da[gone] = -point.a[gone]
         return da, dnoise
 
-    def _columns(self, point: _Point, places: Array, chosen: Array, tasks: Array, precise: bool) -> Array:
+    def _columns(self, point: _Point, positions: Array, chosen: Array, tasks: Array, precise: bool) -> Array:
         """Z: a column for each row of W, then one for the noise of each task."""
         packed, offsets = self._packed, self._packed.offsets
         u = point.products[chosen] / point.sizes[chosen][:, None]
@@ -270,7 +270,7 @@ class CalibratedNewton:
             packed.x,
             offsets,
             packed.shared,
-            places[chosen],
+            positions[chosen],
             u,
             self._factors,
             self._threads,
@@ -317,14 +317,14 @@ class ReducedNewton:
     def __init__(self, problem: WorkingProblem) -> None:
         packed, loss = problem.columns, problem.loss
         assert isinstance(loss, TaskNorms)
-        self._places = np.arange(len(problem.places))
+        self._positions = np.arange(len(problem.positions))
         self._bases: list[tuple[slice, Array, Array]] = []
         columns, targets = [], []
-        whole = np.linalg.qr(packed.x[:, problem.places]) if packed.shared else None
+        whole = np.linalg.qr(packed.x[:, problem.positions]) if packed.shared else None
         for start, stop in zip(packed.offsets[:-1], packed.offsets[1:], strict=True):
             rows = slice(int(start), int(stop))
             y = loss.target[rows]
-            q, r = whole if whole is not None else np.linalg.qr(packed.x[rows][:, problem.places])
+            q, r = whole if whole is not None else np.linalg.qr(packed.x[rows][:, problem.positions])
             part = q.T @ y
             rest = y - q @ part
             rest = rest - q @ (q.T @ rest)  # little may be left of it
@@ -343,7 +343,7 @@ class ReducedNewton:
         self, problem: WorkingProblem, start: Array, noise: Array, tol: float, max_iter: int
     ) -> CalibratedSolution:
         """As `CalibratedNewton.solve`, for the columns this was made with."""
-        small = WorkingProblem(problem.columns, self._places, problem.penalty, problem.loss)
+        small = WorkingProblem(problem.columns, self._positions, problem.penalty, problem.loss)
         solved = self._newton.solve(small, start, noise, tol, max_iter)
         assert solved.dual is not None
         dual = np.empty(self._samples)

@@ -43,7 +43,7 @@ class CoordinateDescent:
     def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
         return self.minimise(
             problem.columns,
-            problem.places,
+            problem.positions,
             problem.penalty,
             problem.loss.target,
             start,
@@ -55,7 +55,7 @@ class CoordinateDescent:
     def minimise(
         self,
         packed: PackedColumns,
-        places: Array,
+        positions: Array,
         penalty: RowPenalty,
         target: Array,
         start: Array,
@@ -65,8 +65,8 @@ class CoordinateDescent:
     ) -> Solution:
         """``1/2 ||target - X W||^2 + Omega(W)`` over some columns; `zero` where W is known to be zero."""
         rows = np.ascontiguousarray(start)
-        tasks, count = packed.n_tasks, len(places)
-        squares = packed.squared_norms[places]
+        tasks, count = packed.n_tasks, len(positions)
+        squares = packed.squared_norms[positions]
         if zero is not None:
             squares = np.where(zero, 0.0, squares)  # as if those columns were empty
         form, blocks = penalty.row_form(), penalty.block_form()
@@ -78,13 +78,13 @@ class CoordinateDescent:
                 packed.x,
                 packed.offsets,
                 packed.shared,
-                places,
+                positions,
                 squares,
                 blocks,
                 penalty.ridge,
                 penalty.positive,
                 rows,
-                target if by_gram and one else self._residual(packed, places, target, rows),
+                target if by_gram and one else self._residual(packed, positions, target, rows),
                 max_iter,
                 tol,
                 by_gram,
@@ -98,16 +98,16 @@ class CoordinateDescent:
             packed.x,
             packed.offsets,
             packed.shared,
-            places,
+            positions,
             squares,
             form.group,
             form.l1,
             penalty.ridge,
             penalty.positive,
         )
-        coupled = self._rotations.of(penalty, squares, places, packed.layout)
+        coupled = self._rotations.of(penalty, squares, positions, packed.layout)
         if self._prefers_gram(packed, count):
-            gram, chosen, y_products = self._gram(packed, places, target)
+            gram, chosen, y_products = self._gram(packed, positions, target)
             epochs, gap, _ = kernels.coordinate_descent(
                 *common[:3],
                 chosen,
@@ -125,7 +125,7 @@ class CoordinateDescent:
             )
             self.work = epochs * 2.0 * tasks * count * count
             return Solution(rows, epochs, gap)
-        residual = self._residual(packed, places, target, rows)
+        residual = self._residual(packed, positions, target, rows)
         epochs, gap, _ = kernels.coordinate_descent(
             *common, rows, residual, max_iter, tol, None, None, 0.0, form.code, None, *coupled
         )
@@ -133,9 +133,9 @@ class CoordinateDescent:
         return Solution(rows, epochs, gap)
 
     @staticmethod
-    def _residual(packed: Any, places: Array, target: Array, rows: Array) -> Array:
+    def _residual(packed: Any, positions: Array, target: Array, rows: Array) -> Array:
         live = live_rows(rows)
-        return target - packed.combine(places[live], rows[live]) if len(live) else target.copy()
+        return target - packed.combine(positions[live], rows[live]) if len(live) else target.copy()
 
     @staticmethod
     def _prefers_gram(packed: Any, count: int) -> bool:
@@ -145,20 +145,20 @@ class CoordinateDescent:
             return False
         return count <= 0.7 * len(packed.x) / packed.n_tasks
 
-    def _gram(self, packed: Any, places: Array, target: Array) -> tuple[Array, Array, Array]:
+    def _gram(self, packed: Any, positions: Array, target: Array) -> tuple[Array, Array, Array]:
         """A Gram matrix, a matrix for each task where they differ; where the columns lie in it; and their products with
         the target. One matrix for all packed columns serves where most of them take part: no copy is made of it."""
         if packed.shared or packed.n_tasks == 1:
             grams, total = packed.grams(), len(packed.features)
-            if total <= _ROOM * len(places):
-                return grams, places, self._target_products(packed, target)
-            grams = np.ascontiguousarray(packed.gram(places))[None]
+            if total <= _ROOM * len(positions):
+                return grams, positions, self._target_products(packed, target)
+            grams = np.ascontiguousarray(packed.gram(positions))[None]
         else:
-            x = packed.x if len(places) == len(packed.features) and _in_order(places) else packed.x[:, places]
+            x = packed.x if len(positions) == len(packed.features) and _in_order(positions) else packed.x[:, positions]
             blocks = [x[a:b].T @ x[a:b] for a, b in zip(packed.offsets[:-1], packed.offsets[1:], strict=True)]
             grams = np.array(blocks)
-        y_products = np.ascontiguousarray(packed.correlate(target, places).T)
-        return grams, np.arange(len(places)), y_products
+        y_products = np.ascontiguousarray(packed.correlate(target, positions).T)
+        return grams, np.arange(len(positions)), y_products
 
     def _target_products(self, packed: Any, target: Array) -> Array:
         """Products of all packed columns with the target, (tasks, columns): they come and stay with the columns."""
@@ -172,5 +172,5 @@ class CoordinateDescent:
         return self._targets
 
 
-def _in_order(places: Array) -> bool:
-    return bool((np.diff(places) == 1).all())
+def _in_order(positions: Array) -> bool:
+    return bool((np.diff(positions) == 1).all())

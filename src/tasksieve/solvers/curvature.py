@@ -12,10 +12,10 @@ _FEW_COLUMNS = 32  # so few sparse columns take less time, and no room to speak 
 
 def packed_if_few(working: WorkingProblem) -> WorkingProblem:
     """The same, with sparse columns made dense where only a few are left: their products are then BLAS's."""
-    if not isinstance(working.columns, SparseColumns) or not 0 < len(working.places) <= _FEW_COLUMNS:
+    if not isinstance(working.columns, SparseColumns) or not 0 < len(working.positions) <= _FEW_COLUMNS:
         return working
     columns = PackedColumns(working.columns.design)
-    return WorkingProblem(columns, columns.places(working.places), working.penalty, working.loss)
+    return WorkingProblem(columns, columns.positions(working.positions), working.penalty, working.loss)
 
 
 def estimate_curvature(working: WorkingProblem, iterations: int = 5) -> float:
@@ -25,14 +25,14 @@ def estimate_curvature(working: WorkingProblem, iterations: int = 5) -> float:
     """
     coupling = working.penalty.coupling
     more = 0.0 if coupling is None else coupling.steepest / working.loss.smoothness
-    if not len(working.places):
+    if not len(working.positions):
         return 1.0
     columns, tasks = working.columns, working.columns.n_tasks
     # a fixed irregular start: nothing depends on chance, and no symmetry hides the largest direction
-    rows = 1.0 + 0.1 * np.cos(np.arange(1.0, len(working.places) * tasks + 1.0)).reshape(-1, tasks)
+    rows = 1.0 + 0.1 * np.cos(np.arange(1.0, len(working.positions) * tasks + 1.0)).reshape(-1, tasks)
     largest = 0.0
     for _ in range(iterations):
         rows = rows / np.maximum(np.sqrt(np.einsum("jt,jt->t", rows, rows)), 1e-300)
-        rows = columns.correlate(columns.combine(working.places, rows), working.places)
+        rows = columns.correlate(columns.combine(working.positions, rows), working.positions)
         largest = float(np.sqrt(np.max(np.einsum("jt,jt->t", rows, rows))))
     return (1.1 * largest if largest > 0.0 else 1.0) + more

@@ -285,7 +285,7 @@ class DeviceNewton:
         """As `VariationalNewton.solve`; a gap of infinity says that the device found no way on."""
         rooms = _Rooms.borrow((self._matrices, self._rows, self._packed.n_tasks, self._device))
         try:
-            return self._solve_in(rooms.of(len(problem.places)), problem, start, tol, max_iter)
+            return self._solve_in(rooms.of(len(problem.positions)), problem, start, tol, max_iter)
         finally:
             rooms.give_back()
 
@@ -297,12 +297,12 @@ class DeviceNewton:
             padded = torch.zeros(self._packed.n_tasks * self._rows, dtype=torch.float64, device=self._device)
             padded[self._flat] = torch.from_numpy(problem.loss.target).to(self._device)
             self._target = problem.loss.target, padded.reshape(self._packed.n_tasks, self._rows)
-        count, penalty = len(problem.places), problem.penalty
+        count, penalty = len(problem.positions), problem.penalty
         ridge, sizes = float(penalty.ridge), row_norms(start)
         # one message: places, strengths and the start
         sent = np.zeros((3, room.width))
         sent[1] = 1.0
-        sent[0, :count], sent[1, :count] = problem.places, penalty.group_form()
+        sent[0, :count], sent[1, :count] = problem.positions, penalty.group_form()
         sent[2, :count] = sizes / (penalty.group_form() + ridge * sizes)
         here = torch.from_numpy(sent).to(self._device)
         room.x[:, :, :count] = self._columns[:, :, here[0, :count].to(torch.int64)]

@@ -78,10 +78,10 @@ class VariationalNewton:
         return min((form.work(count) for form in self._forms if form.fits(count)), default=np.inf)
 
     def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
-        return self.minimise(problem.places, problem.penalty, problem.loss.target, start, tol, max_iter)
+        return self.minimise(problem.positions, problem.penalty, problem.loss.target, start, tol, max_iter)
 
     def minimise(
-        self, places: Array, penalty: Any, target: Array, start: Array, tol: float, max_iter: int
+        self, positions: Array, penalty: Any, target: Array, start: Array, tol: float, max_iter: int
     ) -> Solution:
         """``1/2 ||target - X W||^2 + Omega(W)`` over some columns."""
         lam, ridge = penalty.group_form(), penalty.ridge
@@ -89,15 +89,15 @@ class VariationalNewton:
         live = int(np.count_nonzero(sizes))
         fitting = [form for form in self._forms if form.fits(live)]
         self._form = min(fitting or self._forms, key=lambda form: form.work(live))
-        self._form.begin(places, target)
+        self._form.begin(positions, target)
         a = sizes / (lam + ridge * sizes)
-        point = self._evaluate(places, a, target, lam, ridge)
+        point = self._evaluate(positions, a, target, lam, ridge)
         if not np.isfinite(point.value):  # no factors: nothing can be said from this start
             return Solution(start, 0, np.inf)
         steps, gap = 0, self._gap(point, lam, ridge)
         least, stalled = gap, 0
         while gap > tol and steps < max_iter and stalled < _STALLED:
-            following = self._step(point, places, target, lam, ridge)
+            following = self._step(point, positions, target, lam, ridge)
             steps += 1
             if following is None:  # rounding has been reached
                 break
@@ -107,26 +107,26 @@ class VariationalNewton:
             least = min(gap, least)
         return Solution(point.a[:, None] * point.products, steps, gap)
 
-    def _step(self, point: _Point, places: Array, target: Array, lam: Array, ridge: float) -> _Point | None:
+    def _step(self, point: _Point, positions: Array, target: Array, lam: Array, ridge: float) -> _Point | None:
         """One step: in the secular form, or else damped more and more.
 
         Where rows are nearly dependent the secular form's direction may lead uphill: its right-hand side is not the
         gradient. That of the plain form is, and damping bends it towards steepest descent.
         """
         for damping in (None, *_DAMPING):
-            direction = self._direction(point, places, lam, ridge, damping)
+            direction = self._direction(point, positions, lam, ridge, damping)
             if direction is None:
                 return None
-            following = self._search(point, direction, places, target, lam, ridge)
+            following = self._search(point, direction, positions, target, lam, ridge)
             if following is not None:
                 return following
         return None
 
-    def _evaluate(self, places: Array, a: Array, target: Array, lam: Array, ridge: float) -> _Point:
-        residual = self._form.residual(places, a, target)
+    def _evaluate(self, positions: Array, a: Array, target: Array, lam: Array, ridge: float) -> _Point:
+        residual = self._form.residual(positions, a, target)
         if residual is None:
             return _Point(a, target, np.empty((0, 0)), np.empty(0), np.inf)
-        products = self._packed.correlate(residual, places)
+        products = self._packed.correlate(residual, positions)
         value = 0.5 * float(target @ residual) + 0.5 * float(np.sum(lam * lam * a / (1.0 - ridge * a)))
         return _Point(a, residual, products, row_norms(products), value)
 
@@ -143,7 +143,7 @@ class VariationalNewton:
         return 0.5 * (1.0 - scale) ** 2 * residual2 + max(penalties - scale * inner, 0.0)
 
     def _search(
-        self, point: _Point, direction: Array, places: Array, target: Array, lam: Array, ridge: float
+        self, point: _Point, direction: Array, positions: Array, target: Array, lam: Array, ridge: float
     ) -> _Point | None:
         """Backtracking on Phi; the full step is nearly always taken."""
         slope = 0.5 * (np.square(lam / (1.0 - ridge * point.a)) - np.square(point.sizes))
@@ -153,21 +153,21 @@ class VariationalNewton:
             return None
         step = 1.0
         for _ in range(40):
-            candidate = self._evaluate(places, moved(point.a, step * direction, ridge), target, lam, ridge)
+            candidate = self._evaluate(positions, moved(point.a, step * direction, ridge), target, lam, ridge)
             if candidate.value <= point.value + 1e-4 * step * decrease + slack:
                 return candidate
             step *= 0.5
         return None
 
     def _direction(
-        self, point: _Point, places: Array, lam: Array, ridge: float, damping: float | None
+        self, point: _Point, positions: Array, lam: Array, ridge: float, damping: float | None
     ) -> Array | None:
         chosen = rows_of_step(point.a, point.sizes, lam)
         if len(chosen) == 0:
             return None
         count = len(chosen)
         size, a, strength = point.sizes[chosen], point.a[chosen], lam[chosen]
-        system = self._form.system(places[chosen], a, point.products[chosen] / size[:, None])
+        system = self._form.system(positions[chosen], a, point.products[chosen] / size[:, None])
         if system is None:
             return None
         if damping is None:
@@ -259,8 +259,8 @@ def bounded_direct(m: Array, right: Array, lower: Array) -> Array:
             unit[missing, np.arange(len(missing))] = 1.0
             inverse = np.hstack([inverse, solve(unit)])
             known = np.concatenate([known, missing])
-        place = {int(j): i for i, j in enumerate(known)}
-        columns = inverse[:, [place[int(j)] for j in fixed]]
+        position = {int(j): i for i, j in enumerate(known)}
+        columns = inverse[:, [position[int(j)] for j in fixed]]
         small = columns[fixed]
         multipliers = _solve_symmetric(small, lower[fixed] - free[fixed])
         v = free + columns @ multipliers

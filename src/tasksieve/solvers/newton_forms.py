@@ -108,11 +108,11 @@ class SampleForm:
             return 15 * 4.0 * count * len(self._packed.x) * self._packed.n_tasks
         return 15 * 12 * 4.0 * count * len(self._packed.x)
 
-    def begin(self, places: Array, target: Array) -> None:
+    def begin(self, positions: Array, target: Array) -> None:
         if len(self._factors) == 0:
             self._factors = np.empty(self._cells)
 
-    def residual(self, places: Array, a: Array, target: Array) -> Array | None:
+    def residual(self, positions: Array, a: Array, target: Array) -> Array | None:
         """``K_t^-1 y_t``, flat; None where a factorisation failed."""
         packed = self._packed
         live = np.flatnonzero(a > 0.0)
@@ -121,7 +121,7 @@ class SampleForm:
             packed.x,
             packed.offsets,
             packed.shared,
-            places[live],
+            positions[live],
             a[live],
             target,
             packed.n_threads,
@@ -130,14 +130,14 @@ class SampleForm:
         )
         return residual if ok else None
 
-    def system(self, places: Array, a: Array, u: Array) -> System | None:
+    def system(self, positions: Array, a: Array, u: Array) -> System | None:
         """M on some columns, at the weights of the last `residual`."""
-        packed, count = self._packed, len(places)
+        packed, count = self._packed, len(positions)
         # Kept between steps: fresh memory of this size costs as much as filling it.
         if self._whitened.shape[1] < count:
             self._whitened = np.empty((len(packed.x), 2 * count), dtype=np.float32, order="F")
         z = self._whitened[:, :count]
-        kernels.whiten(packed.x, packed.offsets, packed.shared, places, u, self._factors, packed.n_threads, z)
+        kernels.whiten(packed.x, packed.offsets, packed.shared, positions, u, self._factors, packed.n_threads, z)
         return WhitenedSystem(z, u.astype(np.float32) if packed.shared else None, packed.n_threads)
 
 
@@ -148,13 +148,13 @@ class FeatureForm:
         self._packed = packed
         self._matrices = 1 if packed.shared else packed.n_tasks
         self._layout = packed.layout
-        self._places = np.empty(
+        self._positions = np.empty(
             0, dtype=np.int64
         )  # columns whose products the Gram matrices hold, slot after slot
         self._gram = np.empty((self._matrices, 0, 0))
         self._target = np.empty((0, packed.n_tasks))  # X_t' y_t for the columns of the problem at hand
         self._factors = np.empty((self._matrices, 0, 0))
-        self._factored = (self._places, np.empty(0))  # columns and weights they belong to
+        self._factored = (self._positions, np.empty(0))  # columns and weights they belong to
 
     def fits(self, count: int) -> bool:
         """Whether the matrices are affordable: no larger than the columns themselves, or small."""
@@ -173,62 +173,62 @@ class FeatureForm:
         """Some 15 products with M, at memory speed."""
         return 15 * 12 * 2.0 * float(count) ** 2
 
-    def begin(self, places: Array, target: Array) -> None:
-        self._target = self._packed.correlate(target, places)
+    def begin(self, positions: Array, target: Array) -> None:
+        self._target = self._packed.correlate(target, positions)
 
-    def residual(self, places: Array, a: Array, target: Array) -> Array | None:
+    def residual(self, positions: Array, a: Array, target: Array) -> Array | None:
         """``y_t - X_t D B_t^-1 D X_t' y_t``, flat; None where a factorisation failed."""
         live = np.flatnonzero(a > 0.0)
-        weights = self._factor(places[live], a[live], np.ascontiguousarray(self._target[live]))
-        return None if weights is None else np.asarray(target - self._packed.combine(places[live], weights))
+        weights = self._factor(positions[live], a[live], np.ascontiguousarray(self._target[live]))
+        return None if weights is None else np.asarray(target - self._packed.combine(positions[live], weights))
 
-    def system(self, places: Array, a: Array, u: Array) -> System | None:
+    def system(self, positions: Array, a: Array, u: Array) -> System | None:
         """M on some columns at the weights ``a``; None where a factorisation failed."""
-        slots = self._slots(places)
+        slots = self._slots(positions)
         largest = np.max(self._gram[:, slots, slots], axis=0)
         floor = np.divide(_SMALLEST, largest, out=np.ones_like(largest), where=largest > 0.0)
         a = np.maximum(a, floor)
-        factored = np.array_equal(places, self._factored[0]) and np.array_equal(a, self._factored[1])
-        if not factored and self._factor(places, a, np.zeros_like(u)) is None:
+        factored = np.array_equal(positions, self._factored[0]) and np.array_equal(a, self._factored[1])
+        if not factored and self._factor(positions, a, np.zeros_like(u)) is None:
             return None
-        m = np.empty((len(places), len(places)), dtype=np.float32)
+        m = np.empty((len(positions), len(positions)), dtype=np.float32)
         ok = kernels.gram_normal(self._factors, a, u, self._packed.n_threads, m)
         return DenseSystem(m) if ok else None
 
-    def _factor(self, places: Array, a: Array, products: Array) -> Array | None:
+    def _factor(self, positions: Array, a: Array, products: Array) -> Array | None:
         """Factors of ``B_t`` on some columns, and the ridge fits ``D B_t^-1 D products_t``."""
-        count = len(places)
-        slots = self._slots(places)
+        count = len(positions)
+        slots = self._slots(positions)
         if self._factors.shape[1] != count:
             self._factors = np.empty((self._matrices, count, count))
         weights = np.empty((count, self._packed.n_tasks))
-        self._factored = (places, a)
+        self._factored = (positions, a)
         ok = kernels.gram_factor(
             self._gram, slots, a, products, self._packed.n_threads, self._factors, weights
         )
         return weights if ok else None
 
-    def _slots(self, places: Array) -> Array:
+    def _slots(self, positions: Array) -> Array:
         """Where these columns are in the Gram matrices, which are extended by those that are missing."""
         packed = self._packed
         if self._layout != packed.layout:  # the columns have been moved
-            self._layout, self._places = packed.layout, np.empty(0, dtype=np.int64)
-            self._factored = (self._places, np.empty(0))
-        missing = np.setdiff1d(places, self._places)
+            self._layout, self._positions = packed.layout, np.empty(0, dtype=np.int64)
+            self._factored = (self._positions, np.empty(0))
+        missing = np.setdiff1d(positions, self._positions)
         if len(missing):
-            kept = np.arange(len(self._places))
-            if len(kept) + len(missing) > 1.5 * len(places):
-                kept = np.flatnonzero(np.isin(self._places, places))
+            kept = np.arange(len(self._positions))
+            if len(kept) + len(missing) > 1.5 * len(positions):
+                kept = np.flatnonzero(np.isin(self._positions, positions))
             total = len(kept) + len(missing)
-            if total > self._gram.shape[1] or len(kept) < len(self._places):
+            if total > self._gram.shape[1] or len(kept) < len(self._positions):
                 capacity = max(64, int(1.2 * total))
                 gram = np.empty((self._matrices, capacity, capacity))
                 for mine, theirs in zip(gram, self._gram, strict=True):
                     mine[: len(kept), : len(kept)] = theirs[np.ix_(kept, kept)]
                 self._gram = gram
-            self._places = np.concatenate([self._places[kept], missing])
+            self._positions = np.concatenate([self._positions[kept], missing])
             kernels.extend_grams(
-                packed.x, packed.offsets, self._places, len(kept), packed.n_threads, self._gram
+                packed.x, packed.offsets, self._positions, len(kept), packed.n_threads, self._gram
             )
-        order = np.argsort(self._places)
-        return np.asarray(order[np.searchsorted(self._places, places, sorter=order)])
+        order = np.argsort(self._positions)
+        return np.asarray(order[np.searchsorted(self._positions, positions, sorter=order)])

@@ -44,7 +44,7 @@ class ProximalNewton:
         self._caution = 1.0
 
     def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
-        packed, places, penalty = self._packed, problem.places, problem.penalty
+        packed, positions, penalty = self._packed, problem.positions, problem.penalty
         rows = start
         at = problem.evaluate(rows, problem.nuisance)
         value = at.value + penalty.total(rows)
@@ -56,7 +56,7 @@ class ProximalNewton:
         stalled = 0
         may_use_newton = Needs(plain=True).unmet(problem.loss, penalty) is None
         while True:
-            products = packed.correlate(at.residual, places)
+            products = packed.correlate(at.residual, positions)
             gap, _ = problem.gap(rows, at, products)
             if gap <= tol or epochs >= max_iter:
                 break
@@ -72,7 +72,7 @@ class ProximalNewton:
             near = penalty.row_gauges(products - penalty.pull(rows)) >= _NEAR
             chosen = penalty.whole(np.flatnonzero(near | rows.any(axis=1)))
             part = penalty.restrict(chosen)
-            columns, squares, right = self._model(places[chosen], w, at.residual)
+            columns, squares, right = self._model(positions[chosen], w, at.residual)
             if problem.zero is not None:
                 squares[problem.zero[chosen]] = 0.0  # as if those columns were empty
             proposal = np.ascontiguousarray(rows[chosen])
@@ -136,17 +136,17 @@ class ProximalNewton:
         )
         return spent, reached
 
-    def _model(self, places: Array, w: Array, residual: Array) -> tuple[Array, Array, Array]:
+    def _model(self, positions: Array, w: Array, residual: Array) -> tuple[Array, Array, Array]:
         packed = self._packed
         design = packed.design
         basis = self._orthonormal([w * column for column in self._basis_columns])
         # The buffer is kept: fresh memory of this size costs as much as filling it.
-        if self._buffer.shape[1] < len(places):
-            self._buffer = np.empty((design.n_samples, 2 * len(places)), order="F")
-        columns = self._buffer[:, : len(places)]
-        squares = np.empty((len(places), packed.n_tasks))
+        if self._buffer.shape[1] < len(positions):
+            self._buffer = np.empty((design.n_samples, 2 * len(positions)), order="F")
+        columns = self._buffer[:, : len(positions)]
+        squares = np.empty((len(positions), packed.n_tasks))
         kernels.reweight(
-            packed.x, packed.offsets, packed.shared, places, w, basis, design.n_threads, columns, squares
+            packed.x, packed.offsets, packed.shared, positions, w, basis, design.n_threads, columns, squares
         )
         right = residual / w
         for unit in basis:

@@ -54,11 +54,11 @@ class Rotations:
         self._known = np.empty(0, dtype=bool)
         self._values, self._vectors = np.empty((0, 0)), np.empty((0, 0, 0))
 
-    def of(self, penalty: RowPenalty, squares: Array, places: Array, layout: int) -> Coupled:
+    def of(self, penalty: RowPenalty, squares: Array, positions: Array, layout: int) -> Coupled:
         """Of the columns in these places; other places hold them in another layout."""
-        if penalty.coupling is None or not _rotates(penalty, squares) or not len(places):
+        if penalty.coupling is None or not _rotates(penalty, squares) or not len(positions):
             return coupled_rows(penalty, squares)
-        tasks, needed = squares.shape[1], int(places.max()) + 1
+        tasks, needed = squares.shape[1], int(positions.max()) + 1
         if layout != self._layout:
             self._layout, self._known = layout, np.empty(0, dtype=bool)
         if needed > len(self._known):
@@ -67,8 +67,8 @@ class Rotations:
             if kept:
                 known[:kept], values[:kept], vectors[:kept] = self._known, self._values[:kept], self._vectors[:kept]
             self._known, self._values, self._vectors = known.astype(bool), values, vectors
-        fresh = ~self._known[places]
+        fresh = ~self._known[positions]
         if fresh.any():
-            self._values[places[fresh]], self._vectors[places[fresh]] = _decomposed(penalty, squares[fresh])
-            self._known[places] = True
-        return penalty.coupling.weights, self._values[places], self._vectors[places]
+            self._values[positions[fresh]], self._vectors[positions[fresh]] = _decomposed(penalty, squares[fresh])
+            self._known[positions] = True
+        return penalty.coupling.weights, self._values[positions], self._vectors[positions]

@@ -29,15 +29,15 @@ class SortedFista:
         self._curvature: float | None = None
 
     def solve(self, working: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
-        packed, places, target = working.columns, working.places, working.loss.target
+        packed, positions, target = working.columns, working.positions, working.loss.target
         if self._curvature is None:
             self._curvature = estimate_curvature(working)
         one_matrix = packed.shared or packed.n_tasks == 1
-        count, height = len(places), len(packed.x)
+        count, height = len(positions), len(packed.x)
         gram = None
         if one_matrix and count <= height and len(packed.features) <= _GRAM_COLUMNS:
-            gram = np.ascontiguousarray(packed.gram(places))
-        x = packed.x[:, :0] if gram is not None else np.asfortranarray(packed.x[:, places])
+            gram = np.ascontiguousarray(packed.gram(positions))
+        x = packed.x[:, :0] if gram is not None else np.asfortranarray(packed.x[:, positions])
         rows = np.ascontiguousarray(start).copy()
         dual_rows = np.zeros_like(rows)
         work = count * height * packed.n_tasks
@@ -47,7 +47,7 @@ class SortedFista:
             packed.shared,
             target,
             gram,
-            packed.correlate(target, places),
+            packed.correlate(target, positions),
             2.0 * working.loss.null.value,
             working.penalty.sorted_form(),
             working.penalty.positive,

@@ -22,7 +22,7 @@ class _RowsOfColumns:
     """The working columns by rows: dense row-major, or compressed sparse rows with their centre."""
 
     def __init__(self, working: WorkingProblem) -> None:
-        columns, places = working.columns, working.places
+        columns, positions = working.columns, working.positions
         design = columns.design
         tasks = columns.n_tasks
         self.multinomial = working.loss.name == "multinomial"
@@ -32,14 +32,14 @@ class _RowsOfColumns:
         self.data = self.indices = self.indptr = self.centre = None
         one_matrix = tasks == 1 or design.uniform
         if isinstance(columns, SparseColumns) and one_matrix:
-            block = columns.block(places)
-            scale = design.original_units(places, np.ones((len(places), tasks)))[:, 0]
+            block = columns.block(positions)
+            scale = design.original_units(positions, np.ones((len(positions), tasks)))[:, 0]
             rows = (block @ _diagonal(scale)).tocsr()
             self.data = np.ascontiguousarray(rows.data, dtype=np.float64)
             self.indices = np.ascontiguousarray(rows.indices, dtype=np.int32)
             self.indptr = np.ascontiguousarray(rows.indptr, dtype=np.int64)
             if design.n_nuisance:
-                self.centre = np.ascontiguousarray(design.coefficients(columns.loadings(places))[0, :, 0])
+                self.centre = np.ascontiguousarray(design.coefficients(columns.loadings(positions))[0, :, 0])
             self.root = (
                 None if design.root_weights is None else design.root_weights[: design.n_rows].copy()
             )
@@ -50,10 +50,10 @@ class _RowsOfColumns:
             self.squares = squares if self.root is None else squares * np.square(self.root)
         else:
             if isinstance(columns, SparseColumns):
-                raw = design.take(places).columns
+                raw = design.take(positions).columns
             else:
-                whole = np.array_equal(places, np.arange(columns.x.shape[1]))
-                raw = columns.x if whole else columns.x[:, places]
+                whole = np.array_equal(positions, np.arange(columns.x.shape[1]))
+                raw = columns.x if whole else columns.x[:, positions]
             self.dense = np.ascontiguousarray(raw)
             self.n = len(self.dense)
             if not one_matrix:
@@ -112,7 +112,7 @@ def stochastic(working: WorkingProblem, start: Array, tol: float, max_iter: int,
     """
     shrink = working.shrink
     loss = working.loss
-    alive = np.arange(len(working.places))
+    alive = np.arange(len(working.positions))
     rows = np.ascontiguousarray(start.copy())
     kernel = kernels.SortedSvrg()
     random = np.random.default_rng(_SEED)

@@ -22,7 +22,7 @@ Shrink = Callable[[Array, Evaluation, Array, float, float, float], Array]
 class WorkingProblem:
     """The problem on a few columns.
 
-    - `places`: The columns that take part.
+    - `positions`: The columns that take part.
     - `penalty`: Of those rows; of the kind that the solver `needs`.
     - `zero` (boolean array, a row for each of them and a column for each task): Coefficients that are known to be zero:
       a solver may leave them out.
@@ -31,7 +31,7 @@ class WorkingProblem:
     """
 
     columns: Any
-    places: Array
+    positions: Array
     penalty: Any
     loss: DataLoss
     zero: Array | None = None
@@ -41,14 +41,14 @@ class WorkingProblem:
     def image(self, rows: Array) -> Array:
         """``X~ W`` as a flat vector."""
         live = live_rows(rows)
-        return np.asarray(self.columns.combine(self.places[live], rows[live]))
+        return np.asarray(self.columns.combine(self.positions[live], rows[live]))
 
     def evaluate(self, rows: Array, nuisance: Array | None = None) -> Evaluation:
         """The loss at ``X~ W``."""
         return self.loss.evaluate(self.image(rows), nuisance)
 
     def correlate(self, residual: Array) -> Array:
-        return np.asarray(self.columns.correlate(residual, self.places))
+        return np.asarray(self.columns.correlate(residual, self.positions))
 
     def gap(self, rows: Array, at: Evaluation, products: Array) -> tuple[float, float]:
         """Duality gap of this restricted problem at W, given the correlations of its residual, and the dual scale."""
@@ -57,7 +57,7 @@ class WorkingProblem:
     def keep(self, chosen: Array) -> WorkingProblem:
         """The problem on some of its rows."""
         return WorkingProblem(
-            self.columns, self.places[chosen], self.penalty.restrict(np.flatnonzero(chosen)), self.loss
+            self.columns, self.positions[chosen], self.penalty.restrict(np.flatnonzero(chosen)), self.loss
         )
 
 

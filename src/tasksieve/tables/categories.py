@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .table import NAMED_PLACES, TableError
+from .table import NAMED_CELLS, TableError
 
 NO_REFERENCE = "none"  # of --reference: every category has an indicator, those of two as well
 
@@ -96,5 +96,5 @@ def told_codings(codings: Mapping[str, Categories], named: Mapping[str, str] | N
 
 
 def _few(words: Sequence[str]) -> str:
-    more = len(words) - 2 * NAMED_PLACES
-    return ", ".join(words[: 2 * NAMED_PLACES]) + (f" and {more} more" if more > 0 else "")
+    more = len(words) - 2 * NAMED_CELLS
+    return ", ".join(words[: 2 * NAMED_CELLS]) + (f" and {more} more" if more > 0 else "")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..design.sums import stable_order
-from ..fitted.deal import NEVER, deal_task
-from ..tasks.fold_dealer import FoldDealer
+from ..fitted.fold_assignment import NEVER, assign_task_rows
+from ..tasks.fold_assigner import FoldAssigner
 
 Array = np.ndarray[Any, Any]
 
@@ -22,22 +22,23 @@ class ChunkFolds:
     """The folds in which rows are held out.
 
     - `counts`: Observed rows of each task.
-    - `places`: Of the tasks, in the order of their labels: with the seed, all that a task's folds depend on.
+    - `positions`: Of the tasks, in the order of their labels: with the seed, all that a task's folds depend on.
     """
 
-    def __init__(self, counts: Sequence[int], places: Sequence[int], n_folds: int, seed: int) -> None:
+    def __init__(self, counts: Sequence[int], positions: Sequence[int], n_folds: int, seed: int) -> None:
         self._counts = np.asarray(counts, dtype=np.int64)
         self.n_folds = n_folds
         self._kept = int(self._counts.sum()) <= MOST_KEPT
         self._gone = np.zeros(len(self._counts), dtype=np.int64)
-        self._dealers: list[FoldDealer] = []
+        self._dealers: list[FoldAssigner] = []
         if self._kept:
-            own = [deal_task(int(count), place, n_folds, seed) for count, place in zip(counts, places, strict=True)]
+            tasks = zip(counts, positions, strict=True)
+            own = [assign_task_rows(int(count), position, n_folds, seed) for count, position in tasks]
             self._folds = np.concatenate(own) if own else np.empty(0, dtype=np.int8)
             self._starts = np.cumsum(self._counts) - self._counts
             self.words = f"{n_folds} folds, shuffled within tasks, seed {seed}"
         else:
-            self._seeds = [[seed, place] for place in places]
+            self._seeds = [[seed, position] for position in positions]
             self.words = f"{n_folds} folds, dealt within tasks as rows came, seed {seed}"
         self.rewind()
 
@@ -45,7 +46,7 @@ class ChunkFolds:
         """Rows come from the beginning again."""
         self._gone[:] = 0
         if not self._kept:
-            self._dealers = [FoldDealer(self.n_folds, seed) for seed in self._seeds]
+            self._dealers = [FoldAssigner(self.n_folds, seed) for seed in self._seeds]
 
     @property
     def empty(self) -> int | None:
@@ -65,12 +66,12 @@ class ChunkFolds:
         if self._kept:
             first = np.cumsum(counts) - counts
             at = np.arange(len(own)) + np.repeat(self._starts + self._gone - first, counts)
-            dealt = self._folds[at].astype(np.int64)
+            assigned = self._folds[at].astype(np.int64)
         else:
             here = np.flatnonzero(counts)
             parts = [self._dealers[t].next(int(counts[t])) for t in here.tolist()]
-            dealt = np.concatenate(parts) if parts else found[:0]
-            dealt[np.repeat(self._counts[here] < 2, counts[here])] = NEVER  # nothing would be left to learn from
+            assigned = np.concatenate(parts) if parts else found[:0]
+            assigned[np.repeat(self._counts[here] < 2, counts[here])] = NEVER  # nothing would be left to learn from
         self._gone += counts
-        found[order if rows is None else rows[order]] = dealt
+        found[order if rows is None else rows[order]] = assigned
         return found

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from ..tasks import TaskMoments, label_array
-from .ahead import one_ahead
 from .arrow import from_arrow
 from .chunk_folds import ChunkFolds
 from .columns import FeatureChoice, choose_features
 from .counted import counted_size
 from .encode import Encoding
 from .frames import need, read_arrow, read_frames, table_format
+from .prefetch import prefetched
 from .problem import (
     Missing,
     fill_with_means,
@@ -96,7 +96,7 @@ class ChunkedTable:
     largest_chunk: int = 0
     readings: int = 0
     _codes: TaskCodes = field(default_factory=TaskCodes)
-    _ahead: bool = False
+    _prefetch: bool = False
     _text: list[str] = field(default_factory=list)
     _order: list[str] = field(default_factory=list)
 
@@ -113,7 +113,7 @@ class ChunkedTable:
         first = 0
         rows = self.chunk_rows or self.rows_for(self.path, format, self.separator)
         tables = self._tables(format, rows, only)
-        for table in one_ahead(tables) if self._ahead else tables:
+        for table in prefetched(tables) if self._prefetch else tables:
             if not table.n_rows:
                 continue
             self.largest_chunk = max(self.largest_chunk, table.n_rows)
@@ -153,7 +153,7 @@ class ChunkedTable:
     ) -> ChunkedProblem:
         """Two readings, a third where missing values decide which rows there are, and one more where the first rows
         are unlike the others; `NotTall` where `serves` says so, given rows, features and matrices."""
-        self._ahead = n_jobs != 1
+        self._prefetch = n_jobs != 1
         seen, counts = self._first_reading()
         table = seen.as_table()
         targets = self._targets(table)
@@ -173,8 +173,8 @@ class ChunkedTable:
         if not counts.used:
             raise TableError(f"{self.path}: no row is left after those with missing values are dropped")
         if holes and self.missing == "mean":
-            places = [(name, np.array(column.holes), column.n_missing) for name, column in holes]
-            notes.append(told_missing(self.path, places))
+            cell_words = [(name, np.array(column.holes), column.n_missing) for name, column in holes]
+            notes.append(told_missing(self.path, cell_words))
         notes += counts.notes(seen.n_rows, len(targets))
         folds = None if n_folds is None else self._folds(counts, labels, n_folds, seed)
         moments = TaskMoments(n_folds, fit_intercept=fit_intercept, random_state=seed, n_jobs=n_jobs)
@@ -317,10 +317,10 @@ class ChunkedTable:
             raise TableError("--task: labels are words in some rows and numbers in others") from None
 
     def _folds(self, counts: _Counts, labels: list[Any], n_folds: int, seed: int) -> ChunkFolds:
-        place = {label: t for t, label in enumerate(labels)}
+        position = {label: t for t, label in enumerate(labels)}
         known = self._codes.labels if self.task is not None else labels
         observed = _sum_of(counts.observed, np.zeros(len(known), dtype=np.int64))
-        folds = ChunkFolds(observed.tolist(), [place.get(label, 0) for label in known], n_folds, seed)
+        folds = ChunkFolds(observed.tolist(), [position.get(label, 0) for label in known], n_folds, seed)
         if folds.empty is not None:
             raise TableError(
                 f"--cv {n_folds}: too many folds for {counts.observed.sum()} rows in these tasks: fold {folds.empty} "

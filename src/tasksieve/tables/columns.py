@@ -10,7 +10,7 @@ from .categories import named_references, told_codings
 from .dates import FIRST_DAY, LAST_DAY, DateParts, date_ways
 from .encode import Encoding
 from .ids import FEWEST_NUMBERS, why_id
-from .table import NAMED_PLACES, Table, TableError
+from .table import NAMED_CELLS, Table, TableError
 from .wide import WideColumns
 
 
@@ -45,14 +45,14 @@ class _LeftOut:
 
     def notes(self) -> list[str]:
         found = []
-        for name in list(self.ids)[:NAMED_PLACES]:
+        for name in list(self.ids)[:NAMED_CELLS]:
             word = shlex.quote(name)
             found.append(
                 f"column {name!r} is left out: it looks like an id ({self.ids[name]}). --id {word} carries it into "
                 f"predictions, --keep {word} learns from it"
             )
-        if len(self.ids) > NAMED_PLACES:
-            more = ", ".join(map(repr, list(self.ids)[NAMED_PLACES:]))
+        if len(self.ids) > NAMED_CELLS:
+            more = ", ".join(map(repr, list(self.ids)[NAMED_CELLS:]))
             found.append(f"left out as well, they look like ids: columns {more}")
         if self.dates:
             names = ", ".join(map(repr, self.dates))

@@ -13,7 +13,7 @@ import scipy.sparse
 
 from .categories import Categories
 from .dates import EIGHT_DIGITS, PARTS, WAYS, DateParts
-from .table import NAMED_PLACES, Array, CodedColumn, Column, Table, TableError, row_words
+from .table import NAMED_CELLS, Array, CodedColumn, Column, Table, TableError, row_words
 from .wide import STEP, PlainColumns, WideColumns
 
 # Types of which a whole matrix may consist; the library reads them as they are.
@@ -57,15 +57,15 @@ class Encoding:
           `Categories.of` are wanted. None: every category has an indicator.
         """
         unused = dict(references or {})
-        places = table.columns.places(names) if isinstance(table.columns, WideColumns) else None
-        if places is not None and not categorical and not dates and not unused and np.all(places >= 0):
+        positions = table.columns.positions(names) if isinstance(table.columns, WideColumns) else None
+        if positions is not None and not categorical and not dates and not unused and np.all(positions >= 0):
             return cls(PlainColumns(names))
         columns: list[tuple[str, Coding]] = []
         for k, name in enumerate(names):
             if dates and name in dates:
                 columns.append((name, dates[name]))
                 continue
-            if places is not None and places[k] >= 0 and name not in categorical:
+            if positions is not None and positions[k] >= 0 and name not in categorical:
                 columns.append((name, None))
                 continue
             column = table.require(name, "--features")
@@ -96,7 +96,7 @@ class Encoding:
                 )
             reference = unused.pop(name, None)
             if reference is not None and reference not in counts:
-                shown = ", ".join(map(repr, words[:NAMED_PLACES])) + (", ..." if len(words) > NAMED_PLACES else "")
+                shown = ", ".join(map(repr, words[:NAMED_CELLS])) + (", ..." if len(words) > NAMED_CELLS else "")
                 raise TableError(
                     f"--reference: column {name!r} of {table.source} has no category {reference!r}; it has {shown}"
                 )
@@ -176,31 +176,31 @@ class Encoding:
         counts = {name: int(np.count_nonzero(own[rows])) for name, own in table.absent.items()}
         return np.array([counts.get(name, 0) for name in self.sources], dtype=np.int64)
 
-    def _places(self, wide: WideColumns) -> tuple[Sequence[str], Array]:
+    def _positions(self, wide: WideColumns) -> tuple[Sequence[str], Array]:
         """Names of the columns, and where their numbers are in a wide table; -1 for those that are more than that."""
         if isinstance(self.columns, PlainColumns):
-            return self.columns.names, wide.places(self.columns.names)
+            return self.columns.names, wide.positions(self.columns.names)
         names = [name for name, _ in self.columns]
-        places = wide.places(names)
-        places[[k for k, (_, coding) in enumerate(self.columns) if coding is not None]] = -1
-        return names, places
+        positions = wide.positions(names)
+        positions[[k for k, (_, coding) in enumerate(self.columns) if coding is not None]] = -1
+        return names, positions
 
     def _from_wide(self, table: Table, wide: WideColumns, unknown: str) -> Array:
-        names, places = self._places(wide)
-        direct = np.flatnonzero(places >= 0)
-        for k, rows in wide.infinite(places[direct])[:1]:
+        names, positions = self._positions(wide)
+        direct = np.flatnonzero(positions >= 0)
+        for k, rows in wide.infinite(positions[direct])[:1]:
             _refuse_infinite(table, int(rows[0]), names[direct[k]])
-        if len(direct) == len(places):
-            X = wide.numbers(places)
+        if len(direct) == len(positions):
+            X = wide.numbers(positions)
             return X if X.dtype.type in KEPT else X.astype(np.float64)
-        blocks = {k: self._encoded(*self.columns[k], table, unknown) for k in np.flatnonzero(places < 0).tolist()}
-        widths = np.ones(len(places), dtype=np.int64)
+        blocks = {k: self._encoded(*self.columns[k], table, unknown) for k in np.flatnonzero(positions < 0).tolist()}
+        widths = np.ones(len(positions), dtype=np.int64)
         widths[list(blocks)] = [block.shape[1] for block in blocks.values()]
         starts = np.cumsum(widths) - widths
         X = np.empty((table.n_rows, int(widths.sum())), order="F")
         for low in range(0, len(direct), STEP):
             some = direct[low : low + STEP]
-            X[:, starts[some]] = wide.block[:, places[some]]
+            X[:, starts[some]] = wide.block[:, positions[some]]
         for k, block in blocks.items():
             X[:, starts[k] : starts[k] + block.shape[1]] = block
         return X
@@ -218,11 +218,11 @@ class Encoding:
                             return None
                 found.append(np.ascontiguousarray(column.values))
             elif isinstance(coding, Categories) and isinstance(column, CodedColumn):
-                place = {word: k for k, word in enumerate(coding.words)}
-                codes = np.array([place.get(word, -1) for word in column.words.tolist()] + [-1])[column.codes]
+                position = {word: k for k, word in enumerate(coding.words)}
+                codes = np.array([position.get(word, -1) for word in column.words.tolist()] + [-1])[column.codes]
                 if codes.min(initial=0) < 0:
                     return None
-                found += [(codes == place[word]).view(np.uint8) for word in coding.indicators]
+                found += [(codes == position[word]).view(np.uint8) for word in coding.indicators]
             else:
                 return None
         return found
@@ -244,9 +244,9 @@ class Encoding:
         return values
 
     def _indicators(self, column: Column, name: str, coding: Categories, table: Table, unknown: str) -> Array:
-        place = {word: k for k, word in enumerate(coding.words)}
+        position = {word: k for k, word in enumerate(coding.words)}
         found = as_words(column)
-        codes = np.array([-2 if word is None else place.get(word, -1) for word in found], dtype=np.int64)
+        codes = np.array([-2 if word is None else position.get(word, -1) for word in found], dtype=np.int64)
         strange = np.flatnonzero((codes == -1) & ~table.absent.get(name, np.False_))
         if len(strange) and unknown == "error":
             raise TableError(
@@ -254,7 +254,7 @@ class Encoding:
                 f"{found[strange[0]]!r}, a word that was not there when the model was fitted; --unknown zero leaves "
                 "such words out"
             )
-        out = np.equal.outer(codes, [place[word] for word in coding.indicators]).astype(np.float64)
+        out = np.equal.outer(codes, [position[word] for word in coding.indicators]).astype(np.float64)
         out[codes == -2] = np.nan
         return out
 
@@ -265,25 +265,25 @@ class Encoding:
             raise TableError(f"{table.source} has no matrix X, but the model was fitted to one")
         if list(table.matrix_names) == self.matrix_names:
             return table.matrix
-        place = {name: j for j, name in enumerate(table.matrix_names)}
-        absent = [name for name in self.matrix_names if name not in place]
+        position = {name: j for j, name in enumerate(table.matrix_names)}
+        absent = [name for name in self.matrix_names if name not in position]
         if absent and not scipy.sparse.issparse(table.matrix):
             raise TableError(f"{table.source} has no feature {absent[0]!r}")
         if not absent:
-            return table.matrix[:, [place[name] for name in self.matrix_names]]
+            return table.matrix[:, [position[name] for name in self.matrix_names]]
         n_known = table.matrix.shape[1]
         wide = scipy.sparse.hstack([table.matrix, scipy.sparse.csr_matrix((table.n_rows, 1))], format="csc")
-        return wide[:, [place.get(name, n_known) for name in self.matrix_names]].tocsr()
+        return wide[:, [position.get(name, n_known) for name in self.matrix_names]].tocsr()
 
     def missing(self, table: Table) -> list[tuple[str, Array]]:
         """Columns with missing values, and the rows."""
         if self.matrix_names is not None:
             return _missing_in_matrix(self._from_matrix(table), self.matrix_names)
         if isinstance(table.columns, WideColumns):
-            names, places = self._places(table.columns)
-            direct = np.flatnonzero(places >= 0)
-            holes = {int(direct[k]): rows for k, rows in table.columns.holes(places[direct])}
-            others = np.flatnonzero(places < 0).tolist()
+            names, positions = self._positions(table.columns)
+            direct = np.flatnonzero(positions >= 0)
+            holes = {int(direct[k]): rows for k, rows in table.columns.holes(positions[direct])}
+            others = np.flatnonzero(positions < 0).tolist()
             holes |= {k: self._holes(names[k], table) for k in others}
             return [(names[k], holes[k]) for k in sorted(holes) if len(holes[k])]
         found = []

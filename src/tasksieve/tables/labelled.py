@@ -18,7 +18,7 @@ from .problem import (
     refuse_missing,
     tidy_labels,
 )
-from .table import NAMED_PLACES, Array, Table, TableError, row_words
+from .table import NAMED_CELLS, Array, Table, TableError, row_words
 
 
 @dataclass
@@ -109,8 +109,8 @@ def refuse_unknown_labels(
     bad = [i for i, value in enumerate(values.tolist()) if value not in met]
     if not bad:
         return
-    named = "; ".join(f"{row_words(source, rows[i])} is {values[i : i + 1].tolist()[0]!r}" for i in bad[:NAMED_PLACES])
-    more = f"; and {len(bad) - NAMED_PLACES} more" if len(bad) > NAMED_PLACES else ""
+    named = "; ".join(f"{row_words(source, rows[i])} is {values[i : i + 1].tolist()[0]!r}" for i in bad[:NAMED_CELLS])
+    more = f"; and {len(bad) - NAMED_CELLS} more" if len(bad) > NAMED_CELLS else ""
     shown = ", ".join(map(repr, list(known)[:8])) + (", ..." if len(met) > 8 else "")
     raise TableError(
         f"{source}, column {name!r}: the model was fitted without this {what}: {named}{more}. It knows {shown}. "

@@ -12,7 +12,7 @@ import scipy.sparse
 from .columns import FeatureChoice, choose_features
 from .encode import Encoding, as_words, refuse_decimal_commas, refuse_spoilt_numbers
 from .ids import row_names
-from .table import NAMED_PLACES, Array, Column, StackedFiles, Table, TableError, places, row_words
+from .table import NAMED_CELLS, Array, Column, StackedFiles, Table, TableError, cell_words, row_words
 
 Missing = Literal["error", "drop", "mean"]
 
@@ -240,12 +240,12 @@ def _find_missing(
         notes.append(told_missing(table.source, [(name, rows, len(rows)) for name, rows in in_features]))
     n_dropped = int(np.count_nonzero(unusable))
     if n_dropped:
-        shown = ", ".join(row_words(table.source, row) for row in np.flatnonzero(unusable)[:NAMED_PLACES].tolist())
+        shown = ", ".join(row_words(table.source, row) for row in np.flatnonzero(unusable)[:NAMED_CELLS].tolist())
         if not isinstance(table.source, StackedFiles):  # row 3, 7, 12
             shown = shown.replace(", row ", ", ")
         notes.append(
             f"{n_dropped} of {table.n_rows} rows left out for missing values: "
-            f"{shown}{', ...' if n_dropped > NAMED_PLACES else ''}"
+            f"{shown}{', ...' if n_dropped > NAMED_CELLS else ''}"
         )
     return unusable, notes
 
@@ -255,7 +255,8 @@ Holes = list[tuple[str, Array, int]]
 
 
 def _listed(source: str, found: Holes) -> str:
-    named = [place for name, rows, _ in found[:NAMED_PLACES] for place in places(source, rows, name)][:NAMED_PLACES]
+    words = [cell for name, rows, _ in found[:NAMED_CELLS] for cell in cell_words(source, rows, name)]
+    named = words[:NAMED_CELLS]
     count = sum(count for _, _, count in found)
     return "; ".join(named) + (f"; and {count - len(named)} more" if count > len(named) else "")
 

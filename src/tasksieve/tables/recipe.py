@@ -73,12 +73,12 @@ def _columns_of_truths(path: Path, separator: str, names: list[str]) -> dict[str
     found: dict[str, str] = {}
     with PACKED.get(path.suffix.lower(), open)(path, "rt", newline="", encoding="utf-8-sig") as file:
         rows = csv.reader(file, delimiter=separator)
-        place = {name: k for k, name in enumerate(next(rows, []))}
+        position = {name: k for k, name in enumerate(next(rows, []))}
         first = next((row for row in rows if row), [])
         suspects = {
-            name: place[name]
+            name: position[name]
             for name in names
-            if name in place and place[name] < len(first) and first[place[name]].lower() in ("true", "false")
+            if name in position and position[name] < len(first) and first[position[name]].lower() in ("true", "false")
         }
         for row in (first, *rows) if suspects else ():
             for name, k in list(suspects.items()):

@@ -12,7 +12,7 @@ import numpy as np
 from .dates import FIRST_DAY, LAST_DAY, date_ways
 from .encode import counted_words, is_number
 from .ids import CALLED_ID, FEWEST_NUMBERS, FEWEST_WORDS, YEARS
-from .table import NAMED_PLACES, Array, CodedColumn, Column, Table
+from .table import NAMED_CELLS, Array, CodedColumn, Column, Table
 
 # Different words, or numbers of a column called id, beyond which nobody wants to know more.
 MOST_KEPT = 1 << 20
@@ -54,7 +54,7 @@ class SeenColumn:
         self.n_rows += len(missing)
         holes = np.flatnonzero(missing)
         self.n_missing += len(holes)
-        self.holes += (first + holes[: max(0, NAMED_PLACES - len(self.holes))]).tolist()
+        self.holes += (first + holes[: max(0, NAMED_CELLS - len(self.holes))]).tolist()
         if len(holes) == len(missing):
             self.whole &= column.values.dtype.kind in "iu"
             return

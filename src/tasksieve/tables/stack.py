@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from .encode import as_words
-from .table import NAMED_FILES, NAMED_PLACES, Array, Column, StackedFiles, Table, TableError
+from .table import NAMED_CELLS, NAMED_FILES, Array, Column, StackedFiles, Table, TableError
 from .wide import STEP, WideColumns
 
 Rule = Literal["same", "intersection", "union"]
@@ -256,10 +256,10 @@ def _wide(
     block = np.empty((int(np.sum(sizes)), len(names) + len(more)), dtype=kind, order="F")
     whole, start = np.ones(len(names) + len(more), dtype=bool), 0
     for t, (part, size) in enumerate(zip(wide, sizes, strict=True)):
-        places = part.places(names)
-        places[[k for k, name in enumerate(names) if name in absent and absent[name][t]] if absent else []] = -1
+        positions = part.positions(names)
+        positions[[k for k, name in enumerate(names) if name in absent and absent[name][t]] if absent else []] = -1
         for low in range(0, len(names), STEP):
-            here, own = slice(low, min(low + STEP, len(names))), places[low : low + STEP]
+            here, own = slice(low, min(low + STEP, len(names))), positions[low : low + STEP]
             block[start : start + size, here] = np.where(own >= 0, part.block[:, np.maximum(own, 0)], 0)
             whole[here] &= (own < 0) | part.whole[np.maximum(own, 0)]
         start += size
@@ -313,8 +313,8 @@ def _dropped(tables: Sequence[Table], drop: Sequence[str], known: set[str], n_ro
 
 
 def _quoted(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:NAMED_PLACES])
-    return shown + (f" and {len(names) - NAMED_PLACES} more" if len(names) > NAMED_PLACES else "")
+    shown = ", ".join(repr(name) for name in names[:NAMED_CELLS])
+    return shown + (f" and {len(names) - NAMED_CELLS} more" if len(names) > NAMED_CELLS else "")
 
 
 def _few(files: Sequence[str]) -> str:
@@ -332,11 +332,11 @@ def _notes(
         known = set(kept)
         out = [name for name in every if name not in known]
         notes.append(f"{len(out)} column(s) that not all files have are left out: {_quoted(out)}")
-    for k, names in list(lacking.items())[: 2 * NAMED_PLACES]:
+    for k, names in list(lacking.items())[: 2 * NAMED_CELLS]:
         notes.append(
             f"{files[k]} lacks {len(names)} of {len(kept)} columns, which are no features of its rows (zero there): "
             f"{_quoted(list(names))}"
         )
-    if len(lacking) > 2 * NAMED_PLACES:
-        notes.append(f"{len(lacking) - 2 * NAMED_PLACES} more files lack columns, too")
+    if len(lacking) > 2 * NAMED_CELLS:
+        notes.append(f"{len(lacking) - 2 * NAMED_CELLS} more files lack columns, too")
     return notes

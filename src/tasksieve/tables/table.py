@@ -12,7 +12,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 # Places named in a message about missing values; the rest are counted.
-NAMED_PLACES = 5
+NAMED_CELLS = 5
 NAMED_FILES = 3
 # Names that one which is not there is compared with.
 MOST_COMPARED = 5000
@@ -33,7 +33,7 @@ class StackedFiles(str):
         self.files, self.sizes = list(files), list(sizes)
         return self
 
-    def place(self, row: int) -> tuple[str, int]:
+    def position(self, row: int) -> tuple[str, int]:
         """The file that a row is in, and its place there, counted from 0."""
         ends = np.cumsum(self.sizes)
         k = int(np.searchsorted(ends, row, side="right"))
@@ -169,10 +169,10 @@ def row_number(row: int) -> int:
 def row_words(source: str, row: int) -> str:
     """What a message calls a row of a table; the place of the row is counted from 0."""
     if isinstance(source, StackedFiles):
-        name, own = source.place(row)
+        name, own = source.position(row)
         return f"row {row_number(own)} of {name}"
     return f"row {row_number(row)}"
 
 
-def places(source: str, rows: Array, column: str) -> list[str]:
-    return [f"{row_words(source, row)}, column {column!r}" for row in rows[:NAMED_PLACES].tolist()]
+def cell_words(source: str, rows: Array, column: str) -> list[str]:
+    return [f"{row_words(source, row)}, column {column!r}" for row in rows[:NAMED_CELLS].tolist()]

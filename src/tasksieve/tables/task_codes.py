@@ -17,7 +17,7 @@ class TaskCodes:
 
     def __init__(self) -> None:
         self.labels: list[Any] = []
-        self._place: dict[Any, int] = {}
+        self._position: dict[Any, int] = {}
 
     def codes(self, column: Column, kept: Array | None = None) -> Array:
         """The codes of the rows of a chunk, or of some of them; none has a missing label."""
@@ -35,12 +35,12 @@ class TaskCodes:
         names, inverse = np.unique(values, return_inverse=True)
         return self._known(np.arange(len(names)), names.tolist(), len(names))[inverse]
 
-    def _known(self, places: Array, labels: list[Any], count: int) -> Array:
+    def _known(self, positions: Array, labels: list[Any], count: int) -> Array:
         """A table of `count` codes, with those of the labels at their places."""
         table = np.zeros(count, dtype=np.int64)
         for label in labels:
-            if label not in self._place:
-                self._place[label] = len(self.labels)
+            if label not in self._position:
+                self._position[label] = len(self.labels)
                 self.labels.append(label)
-        table[places] = [self._place[label] for label in labels]
+        table[positions] = [self._position[label] for label in labels]
         return table

@@ -31,13 +31,13 @@ class WideColumns(Mapping[str, Column]):
         self.names, self.block, self.whole, self.others = names, block, whole, dict(others)
 
     @cached_property
-    def _place(self) -> dict[str, int]:
+    def _position(self) -> dict[str, int]:
         return {name: j for j, name in enumerate(self.names)}
 
     def __getitem__(self, name: str) -> Column:
         if name in self.others:
             return self.others[name]
-        j = self._place[name]
+        j = self._position[name]
         values = self.block[:, j]
         if self.whole[j] and values.dtype.kind == "f":
             values = values.astype(np.int64)
@@ -50,27 +50,27 @@ class WideColumns(Mapping[str, Column]):
         return len(self.names)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._place
+        return name in self._position
 
-    def places(self, names: Sequence[str]) -> Array:
+    def positions(self, names: Sequence[str]) -> Array:
         """Where the numbers of columns are; -1 for columns that hold something else, or that are not there."""
         if names is self.names:
             found = np.arange(len(names))
         else:
-            get = self._place.get
+            get = self._position.get
             found = np.fromiter((get(name, -1) for name in names), dtype=np.int64, count=len(names))
         if self.others:
-            apart = np.array([self._place[name] for name in self.others])
+            apart = np.array([self._position[name] for name in self.others])
             found[np.isin(found, apart)] = -1
         return found
 
-    def numbers(self, places: Array) -> Array:
+    def numbers(self, positions: Array) -> Array:
         """Some columns of the block, as they lie where they lie together, else a copy."""
-        if len(places) and np.array_equal(places, np.arange(places[0], places[0] + len(places))):
-            return self.block[:, places[0] : places[0] + len(places)]
-        out = np.empty((len(self.block), len(places)), dtype=self.block.dtype, order="F")
-        for low in range(0, len(places), STEP):
-            out[:, low : low + STEP] = self.block[:, places[low : low + STEP]]
+        if len(positions) and np.array_equal(positions, np.arange(positions[0], positions[0] + len(positions))):
+            return self.block[:, positions[0] : positions[0] + len(positions)]
+        out = np.empty((len(self.block), len(positions)), dtype=self.block.dtype, order="F")
+        for low in range(0, len(positions), STEP):
+            out[:, low : low + STEP] = self.block[:, positions[low : low + STEP]]
         return out
 
     def worth_a_look(self, names: Sequence[str], fewest: int, days: tuple[int, int]) -> list[str]:
@@ -79,8 +79,8 @@ class WideColumns(Mapping[str, Column]):
         - `fewest`: Rows in which whole numbers that all differ are no coincidence.
         - `days`: Numbers between these may be days of the calendar.
         """
-        places = self.places(names)
-        suspects = places < 0
+        positions = self.positions(names)
+        suspects = positions < 0
         candidates = np.flatnonzero(self.whole)
         if len(candidates) and len(self.block):
             low, high = self._extremes(candidates)
@@ -88,27 +88,27 @@ class WideColumns(Mapping[str, Column]):
             own = ((high - low >= n - 1) & (n >= fewest)) | ((low >= days[0]) & (high <= days[1]))
             odd = np.zeros(len(self.names), dtype=bool)
             odd[candidates] = own
-            suspects |= odd[places] & (places >= 0)
+            suspects |= odd[positions] & (positions >= 0)
         return [names[k] for k in np.flatnonzero(suspects).tolist()]
 
-    def _extremes(self, places: Array) -> tuple[Array, Array]:
-        parts = [self.block[:, places[low : low + STEP]] for low in range(0, len(places), STEP)]
+    def _extremes(self, positions: Array) -> tuple[Array, Array]:
+        parts = [self.block[:, positions[low : low + STEP]] for low in range(0, len(positions), STEP)]
         return np.concatenate([part.min(axis=0) for part in parts]), np.concatenate([p.max(axis=0) for p in parts])
 
-    def holes(self, places: Array) -> list[tuple[int, Array]]:
-        """Of some columns of the block those with missing values, by their place in `places`, and the rows."""
-        return self._where(np.isnan, places)
+    def holes(self, positions: Array) -> list[tuple[int, Array]]:
+        """Of some columns of the block those with missing values, by their place in `positions`, and the rows."""
+        return self._where(np.isnan, positions)
 
-    def infinite(self, places: Array) -> list[tuple[int, Array]]:
+    def infinite(self, positions: Array) -> list[tuple[int, Array]]:
         """The same of infinite values."""
-        return self._where(np.isinf, places)
+        return self._where(np.isinf, positions)
 
-    def _where(self, test: Any, places: Array) -> list[tuple[int, Array]]:
+    def _where(self, test: Any, positions: Array) -> list[tuple[int, Array]]:
         if self.block.dtype.kind != "f":
             return []
         found = []
-        for low in range(0, len(places), STEP):
-            bad = test(self.block[:, places[low : low + STEP]])
+        for low in range(0, len(positions), STEP):
+            bad = test(self.block[:, positions[low : low + STEP]])
             for k in np.flatnonzero(bad.any(axis=0)).tolist():
                 found.append((low + k, np.flatnonzero(bad[:, k])))
         return found

@@ -69,14 +69,14 @@ def _read(path: Path, schema: Any, read: Callable[[list[int]], Any]) -> Wide | N
             block = np.empty((table.num_rows, len(names)), dtype=NUMBERS[kept], order="F")
         for kind in sorted({kinds[k] for k in some}):  # one type at a time: nothing is rounded
             own = [i for i, k in enumerate(some) if kinds[k] == kind]
-            places = np.array(some)[own]
+            positions = np.array(some)[own]
             values = _matrix(batch.select(own))
             if values.dtype.kind == "f" and block.dtype.kind != "f":  # a value is missing
                 block = block.astype(np.float64)
             if NUMBERS[kind].kind in "iu":
-                whole[places] = ~np.isnan(values).any(axis=0) if values.dtype.kind == "f" else True
-                apart.update(places[(np.abs(values.astype(np.float64)) >= LARGEST_WHOLE).any(axis=0)].tolist())
-            block[:, places] = values
+                whole[positions] = ~np.isnan(values).any(axis=0) if values.dtype.kind == "f" else True
+                apart.update(positions[(np.abs(values.astype(np.float64)) >= LARGEST_WHOLE).any(axis=0)].tolist())
+            block[:, positions] = values
     whole[list(apart)] = False
     others = None
     if apart:

@@ -26,11 +26,11 @@ def with_class_weight(data: TaskData, rule: Any) -> TaskData:
         if rule != "balanced":
             raise ParameterError("class_weight", "must be None, 'balanced' or a dict", rule)
         for part in data.per_task():
-            _, place = np.unique(data.y[part], return_inverse=True)
-            totals = np.bincount(place, data.weights[part])
+            _, position = np.unique(data.y[part], return_inverse=True)
+            totals = np.bincount(position, data.weights[part])
             whole, live = totals.sum(), np.count_nonzero(totals)
             share = np.divide(whole, live * totals, out=np.ones(len(totals)), where=totals > 0.0)
-            factors[part] = share[place]
+            factors[part] = share[position]
     elif isinstance(rule, Mapping):
         values = {name: _weight(name, value) for name, value in rule.items()}
         known = set()

@@ -137,7 +137,7 @@ def map_rows(function: Callable[..., Any], scores: Any, beside: Any = None) -> A
 class ClusterSource(Source):
     """A dask or Zarr array, whose columns stay with the workers of the active Dask client."""
 
-    place = "cluster"
+    location = "cluster"
     searched = False
 
     @classmethod

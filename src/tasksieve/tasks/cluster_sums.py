@@ -32,8 +32,8 @@ def sums_in_cluster(
         known = compute(delayed(_first_shift)(blocks[0][1]))[0], _label_shifts(data)
     add, merge = delayed(_sums), delayed(_merged)
     level = [
-        add(rows, _of_rows(data, places, fold, one_matrix), known, (data.n_features, data.n_tasks, n_cells, shift))
-        for places, rows in blocks
+        add(rows, _of_rows(data, positions, fold, one_matrix), known, (data.n_features, data.n_tasks, n_cells, shift))
+        for positions, rows in blocks
     ]
     while len(level) > 1:  # the same tree whoever is first
         pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
@@ -45,25 +45,26 @@ def sums_in_cluster(
 def _blocks(data: Any) -> list[tuple[Array, Any]]:
     """(places in task order, rows) of every block of rows, the rows where they are."""
     order, found, first = data.order, [], 0
-    place = np.arange(data.n_rows)
+    position = np.arange(data.n_rows)
     if order is not None:
-        place[order] = np.arange(data.n_rows)
+        position[order] = np.arange(data.n_rows)
     for part in data.source.matrices:
         lazy = part.lazy.rechunk((part.lazy.chunks[0], -1))
         for size, block in zip(lazy.chunks[0], lazy.to_delayed().ravel().tolist(), strict=True):
-            found.append((place[first : first + size], block))
+            found.append((position[first : first + size], block))
             first += size
     return found
 
 
-def _of_rows(data: Any, places: Array, fold: Array | None, one_matrix: bool) -> tuple[Array, Any, Any, Array]:
+def _of_rows(data: Any, positions: Array, fold: Array | None, one_matrix: bool) -> tuple[Array, Any, Any, Array]:
     """Labels, tasks, folds and weights of some rows; by rows and tasks where all tasks share them."""
     if data.shared:
-        y, weights = data.y.reshape(data.n_tasks, -1)[:, places].T, data.weights.reshape(data.n_tasks, -1)[:, places].T
-        folds = None if fold is None else fold.reshape(data.n_tasks, -1)[:, places].T
+        y = data.y.reshape(data.n_tasks, -1)[:, positions].T
+        weights = data.weights.reshape(data.n_tasks, -1)[:, positions].T
+        folds = None if fold is None else fold.reshape(data.n_tasks, -1)[:, positions].T
         return y, "one matrix" if one_matrix else None, folds, weights
-    tasks = np.searchsorted(data.offsets, places, side="right") - 1
-    return data.y[places], tasks, None if fold is None else fold[places], data.weights[places]
+    tasks = np.searchsorted(data.offsets, positions, side="right") - 1
+    return data.y[positions], tasks, None if fold is None else fold[positions], data.weights[positions]
 
 
 def _first_shift(rows: Array) -> Array:

@@ -24,10 +24,10 @@ class Fills:
     def of(self, features: Array) -> Array:
         """The means of some features; NaN for those that are not known."""
         out = np.full((len(features), self.means.shape[1]), np.nan)
-        places = np.searchsorted(self.features, features)
-        known = np.flatnonzero(places < len(self.features))
-        known = known[self.features[places[known]] == features[known]]
-        out[known] = self.means[places[known]]
+        positions = np.searchsorted(self.features, features)
+        known = np.flatnonzero(positions < len(self.features))
+        known = known[self.features[positions[known]] == features[known]]
+        out[known] = self.means[positions[known]]
         return out
 
     def tasks(self, tasks: slice) -> Fills:

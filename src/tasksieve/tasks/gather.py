@@ -88,7 +88,7 @@ def _read(
     """The parts of the folds, or of all rows."""
     step, source = block_rows(data.n_features + 2), data.source
     assert source is not None
-    if source.place == "cluster":
+    if source.location == "cluster":
         alike = one_matrix(data) and (fold is None or _alike(fold, data.n_tasks))
         return sums_in_cluster(data, shift, known, fold, n_cells, alike)
     plain = bool(np.all(data.weights == 1.0))
@@ -98,8 +98,8 @@ def _read(
             if known is not None:
                 shared.shift_by(known[0][0], known[1])
             labels = data.y.reshape(data.n_tasks, -1).T
-            for places, rows in source.blocks(step):
-                chosen = slice(places[0], places[-1] + 1)
+            for positions, rows in source.blocks(step):
+                chosen = slice(positions[0], positions[-1] + 1)
                 own = None if fold is None else fold[chosen]
                 shared.add(rows, labels[chosen], own, None if plain else data.weights[chosen])
             return [shared.gathered(cell) for cell in range(n_cells)]
@@ -107,16 +107,16 @@ def _read(
         sums.grow(data.n_tasks)
         if known is not None:
             sums.shift_by(*known)
-        for places, rows in source.blocks(step):
+        for positions, rows in source.blocks(step):
             if data.shared:
                 for t in range(data.n_tasks):
-                    flat = t * data.n_rows + places
+                    flat = t * data.n_rows + positions
                     own = None if fold is None else fold[flat]
                     sums.add(rows, data.y[flat], np.full(len(flat), t), own, data.weights[flat])
                 continue
-            tasks = np.searchsorted(data.offsets, places, side="right") - 1
-            own = None if fold is None else fold[places]
-            sums.add(rows, data.y[places], tasks, own, None if plain else data.weights[places])
+            tasks = np.searchsorted(data.offsets, positions, side="right") - 1
+            own = None if fold is None else fold[positions]
+            sums.add(rows, data.y[positions], tasks, own, None if plain else data.weights[positions])
         return [sums.gathered(cell) for cell in range(n_cells)]
 
 

@@ -12,7 +12,7 @@ import scipy.sparse
 
 from ..complex_numbers import refuse_complex
 from ..messages import Message, either, value_error
-from ..places import row_name
+from ..row_names import row_name
 from .masked import mask_of, refuse_masked_or_complex
 from .sample_space import Form, TaskLabels
 from .tensors import to_numpy
@@ -262,8 +262,8 @@ def task_codes(task: Any, tasks: np.ndarray, n_rows: int) -> np.ndarray:
         known, inverse = np.unique(labels, return_inverse=True)
     except TypeError:
         known, inverse = labels, np.arange(n_rows)
-    place = {label: t for t, label in enumerate(tasks.tolist())}
-    codes = np.array([place.get(label, -1) for label in known.tolist()], dtype=np.int64)
+    position = {label: t for t, label in enumerate(tasks.tolist())}
+    codes = np.array([position.get(label, -1) for label in known.tolist()], dtype=np.int64)
     if np.any(codes < 0):
         row = int(np.argmax(codes[inverse] < 0))
         raise value_error(
@@ -319,8 +319,8 @@ def _read_values(
         values = values.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         wrong = _first_no_number(values)
-        place = f"{where(wrong)} is {values[wrong : wrong + 1].tolist()[0]!r}" if wrong is not None else str(error)
-        raise value_error("{y} must hold numbers: {place}. Classes are for classifiers.", place=place) from error
+        found = f"{where(wrong)} is {values[wrong : wrong + 1].tolist()[0]!r}" if wrong is not None else str(error)
+        raise value_error("{y} must hold numbers: {found}. Classes are for classifiers.", found=found) from error
     if not np.isfinite(np.add.reduce(values)):
         infinite = np.isinf(values)
         if infinite.any():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..complex_numbers import refuse_complex
-from ..places import row_name
+from ..row_names import row_name
 
 
 def mask_of(values: Any) -> np.ndarray | None:
@@ -26,8 +26,8 @@ def mask_of(values: Any) -> np.ndarray | None:
     return mask if mask.any() else None
 
 
-def refuse_masked_or_complex(values: Any, name: str, places: tuple[str, ...] = ("row",)) -> None:
-    """Raise a ValueError that names the first masked entry, in the words of ``places``, one for each axis.
+def refuse_masked_or_complex(values: Any, name: str, positions: tuple[str, ...] = ("row",)) -> None:
+    """Raise a ValueError that names the first masked entry, in the words of ``positions``, one for each axis.
 
     Complex numbers are refused, too.
     """
@@ -37,8 +37,8 @@ def refuse_masked_or_complex(values: Any, name: str, places: tuple[str, ...] = (
         return
     words = {"row": row_name, "task": "task {}".format}
     where = ", ".join(
-        words[place](index) if place in words else f"{'column ' * axis}{name}[{':, ' * axis}{index}]"
-        for axis, (place, index) in enumerate(zip(places, np.argwhere(mask)[0].tolist(), strict=False))
+        words[position](index) if position in words else f"{'column ' * axis}{name}[{':, ' * axis}{index}]"
+        for axis, (position, index) in enumerate(zip(positions, np.argwhere(mask)[0].tolist(), strict=False))
     )
     raise ValueError(
         f"{name} is masked{' in ' + where if where else ''}: only labels in y may be masked, which means not observed. "

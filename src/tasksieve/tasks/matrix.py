@@ -14,8 +14,8 @@ from ..design import Storage, compressed
 from ..messages import either, value_error
 from .dimensions import refuse_dimensions
 from .masked import refuse_masked_or_complex
+from .no_numbers import refuse_no_numbers
 from .source import Source, is_task_list, kind_of, register
-from .strangers import refuse_strangers
 
 Array = np.ndarray[Any, Any]
 
@@ -158,7 +158,7 @@ class ArraySource(Source):
     def __init__(self, matrix: Any) -> None:
         super().__init__(matrix)
         if isinstance(matrix, np.memmap):
-            self.place = "file"
+            self.location = "file"
 
     @classmethod
     def accepts(cls, X: Any) -> bool:
@@ -181,7 +181,7 @@ def _read_dense(X: Any, name: str) -> np.ndarray:
     refuse_masked_or_complex(X, name, ("row", "feature"))
     if type(X) is np.ndarray or isinstance(X, np.memmap):
         matrix = X
-    elif isinstance(X, list | tuple) and X and kind_of(X[0]).place == "device":
+    elif isinstance(X, list | tuple) and X and kind_of(X[0]).location == "device":
         raise ValueError(
             f"{name} is a list of tensors of {X[0].ndim} dimension(s): a list of tasks has 2-D ones, and rows make a "
             f"matrix by torch.stack({name})."
@@ -209,12 +209,12 @@ def _read_dense(X: Any, name: str) -> np.ndarray:
             "write it as float64, float32, int8 or uint8."
         )
     if dtype.kind in "Mm":
-        refuse_strangers(X, matrix, name)
+        refuse_no_numbers(X, matrix, name)
     try:
         return matrix.astype(np.float64)
     except (TypeError, ValueError) as error:
         refuse_complex(matrix, name)
-        refuse_strangers(X, matrix, name)
+        refuse_no_numbers(X, matrix, name)
         raise type(error)(f"{name} must hold numbers: {error}") from error
 
 

@@ -12,8 +12,8 @@ from ..design import one_blas_thread, thread_count
 from ..design.memory import free_memory
 from ..design.sums import Gathered, RowSums, SharedSums
 from ..messages import ParameterError, value_error
-from ..places import row_name
-from .fold_dealer import FoldDealer
+from ..row_names import row_name
+from .fold_assigner import FoldAssigner
 from .gather import GatheredFolds
 from .labels import label_array, read_labels
 from .matrix import read_matrix
@@ -101,9 +101,9 @@ class TaskMoments:
         self.folds_in_words = ""
         self.form: Form | None = None
         self._labels: list[Any] = []
-        self._place: dict[Any, int] = {}
+        self._position: dict[Any, int] = {}
         self._sums: RowSums | SharedSums | None = None
-        self._dealers: dict[int, FoldDealer] = {}
+        self._dealers: dict[int, FoldAssigner] = {}
         self._known: tuple[Array, Array] | None = None
 
     def __repr__(self) -> str:
@@ -170,9 +170,9 @@ class TaskMoments:
             self.form, self.n_features_in_ = form, len(columns)
         present = np.flatnonzero(np.bincount(codes, minlength=len(known))).tolist()
         self._place_tasks([known[k] for k in present])
-        places = np.zeros(len(known), dtype=np.int64)
-        places[present] = [self._place[known[k]] for k in present]
-        own = places[codes]
+        positions = np.zeros(len(known), dtype=np.int64)
+        positions[present] = [self._position[known[k]] for k in present]
+        own = positions[codes]
         if fold is not None:
             assert self.n_folds is not None
             fold = np.where(fold == NEVER, self.n_folds, fold)
@@ -198,7 +198,7 @@ class TaskMoments:
 
     def _place_tasks(self, labels: Sequence[Any]) -> None:
         """Places for tasks that are new, if there is memory for their sums."""
-        new = [label for label in labels if label not in self._place]
+        new = [label for label in labels if label not in self._position]
         if not new:
             return
         matrices = len(self._labels) + len(new)
@@ -209,7 +209,7 @@ class TaskMoments:
                 f"{needed / 2**30:.1f} GiB: use fewer folds or fewer features, or fit the rows themselves."
             )
         for label in new:
-            self._place[label] = len(self._labels)
+            self._position[label] = len(self._labels)
             self._labels.append(label)
 
     @property
@@ -237,7 +237,7 @@ class TaskMoments:
         return np.where(found == NEVER, self.n_folds, found).astype(np.int64)
 
     def _add_stacked(self, rows: Any, labels: TaskLabels, folds: Array | None) -> None:
-        index = np.array([self._place[label] for label in labels.tasks.tolist()], dtype=np.int64)
+        index = np.array([self._position[label] for label in labels.tasks.tolist()], dtype=np.int64)
         tasks = np.repeat(index, np.diff(labels.offsets))
         y, weights = labels.y, labels.weights
         if labels.order is not None:  # as the rows were given
@@ -247,7 +247,7 @@ class TaskMoments:
         if folds is not None and folds.ndim == 2:
             folds = folds[:, 0]
         if folds is None and self.n_folds is not None:
-            folds = self._deal(tasks, weights > 0.0)
+            folds = self._assign_folds(tasks, weights > 0.0)
         self._stacked().add(_dense(rows), y, tasks, folds, weights)
 
     def _add_shared(self, rows: Any, labels: TaskLabels, folds: Array | None) -> None:
@@ -255,7 +255,7 @@ class TaskMoments:
         weights, y = labels.weights.reshape(n_tasks, -1), labels.y.reshape(n_tasks, -1)
         alike = all(np.array_equal(own, weights[0]) for own in weights[1:])
         if folds is None and self.n_folds is not None:
-            folds = self._deal(np.zeros(n_rows, dtype=np.int64), weights.max(axis=0) > 0.0)
+            folds = self._assign_folds(np.zeros(n_rows, dtype=np.int64), weights.max(axis=0) > 0.0)
         if alike and (folds is None or folds.ndim == 1) and not isinstance(self._sums, RowSums):
             live = weights[0] > 0.0
             own = None if np.all(weights[0] == 1.0) else weights[0][live]
@@ -297,14 +297,14 @@ class TaskMoments:
             self._sums = sums
         return self._sums
 
-    def _deal(self, tasks: Array, observed: Array) -> Array:
+    def _assign_folds(self, tasks: Array, observed: Array) -> Array:
         """Folds by lot, whatever the chunks: every `n_folds` rows of a task go to one fold each."""
         assert self.n_folds is not None
         self.folds_in_words = f"{self.n_folds} folds, dealt within tasks as rows came, seed {self.random_state}"
         found = np.zeros(len(tasks), dtype=np.int64)
         for t in np.unique(tasks[observed]).tolist():
             if t not in self._dealers:
-                self._dealers[t] = FoldDealer(self.n_folds, [self.random_state, t])
+                self._dealers[t] = FoldAssigner(self.n_folds, [self.random_state, t])
             own = np.flatnonzero((tasks == t) & observed)
             found[own] = self._dealers[t].next(len(own))
         return found
@@ -387,7 +387,7 @@ class TaskMoments:
         shifts, labels = self.whole().means()
         order = self._order
         other._labels = [self._labels[t] for t in order.tolist()]
-        other._place = {label: t for t, label in enumerate(other._labels)}
+        other._position = {label: t for t, label in enumerate(other._labels)}
         other._known = shifts, labels
         return other
 

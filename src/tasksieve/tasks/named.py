@@ -34,15 +34,15 @@ def takes_named_tasks(function: Callable[_P, _R]) -> Callable[_P, _R]:
     each task, ``{task: X}``, and its answers are a dict with the same keys.
     """
     form = signature(function)
-    place, per_row = list(form.parameters).index("X"), [name for name in _PER_ROW if name in form.parameters]
+    position, per_row = list(form.parameters).index("X"), [name for name in _PER_ROW if name in form.parameters]
 
     @wraps(function)
     def taking(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        X = args[place] if len(args) > place else kwargs.get("X")
+        X = args[position] if len(args) > position else kwargs.get("X")
         if not is_named(X):
             return function(*args, **kwargs)
         given = form.bind(*args, **kwargs).arguments
-        first = [given.pop(name) for name in list(form.parameters)[:place]]  # the model
+        first = [given.pop(name) for name in list(form.parameters)[:position]]  # the model
         options = {name: given.pop(name, None) for name in ("X", "task", *per_row)}
         call: Any = partial(function, *first)
         if "y" in form.parameters:

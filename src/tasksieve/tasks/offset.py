@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..messages import value_error
-from ..places import row_name
+from ..row_names import row_name
 from .labels import matching_list
 from .masked import refuse_masked_or_complex
 from .sample_space import TaskLabels
@@ -41,9 +41,9 @@ def read_offset(offset: Any, labels: TaskLabels) -> np.ndarray:
         t = int(np.searchsorted(labels.offsets, i, side="right")) - 1
         row = i - labels.offsets[t] if labels.form in ("list", "shared") else i
         row = row if labels.order is None else labels.order[row]
-        place = row_name(row)
-        place = {"list": f"offset[{t}], {place}", "shared": f"{place}, task {t}"}.get(labels.form, place)
-        raise value_error("{offset} is {value} in {place}: offsets must be finite numbers.", value=flat[i], place=place)
+        where = row_name(row)
+        where = {"list": f"offset[{t}], {where}", "shared": f"{where}, task {t}"}.get(labels.form, where)
+        raise value_error("{offset} is {value} in {where}: offsets must be finite numbers.", value=flat[i], where=where)
     return flat
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..design import as_storage
 from ..messages import either, value_error
-from ..places import cell_name, row_name
+from ..row_names import cell_name, row_name
 
 Array = np.ndarray[Any, Any]
 _Kind = TypeVar("_Kind", bound="type[Source]")
@@ -26,12 +26,12 @@ class Source:
     """One matrix. The class answers about X as it was given, before anything is read; an instance has read it.
 
     - `matrix` (as storages take it): Made by `read`.
-    - `place` ({"memory", "file", "device", "cluster"}): Where the numbers are.
+    - `location` ({"memory", "file", "device", "cluster"}): Where the numbers are.
     - `dense`: Whether it is an array, in memory or mapped from a file, of which blocks of rows can be read.
     - `searched`: Whether NaN and infinity are looked for when X is read. Elsewhere the norms of the columns show them.
     """
 
-    place: str = "memory"
+    location: str = "memory"
     dense: bool = False
     searched: bool = True
     #: whether it accepts what may be of a kind of its own
@@ -111,10 +111,10 @@ class Source:
         row, feature, value = found
         kind = "NaN or infinity" if not self.searched else "NaN" if np.isnan(value) else "infinity (inf)"
         raise value_error(
-            "{matrix} contains {kind}: {place}. Impute it{how} or drop the row.",
+            "{matrix} contains {kind}: {position}. Impute it{how} or drop the row.",
             matrix=either(f"Input {name}", "The table"),
             kind=kind,
-            place=either(cell_name(row, feature, name), f"{row_name(row)}, feature number {feature + 1}"),
+            position=either(cell_name(row, feature, name), f"{row_name(row)}, feature number {feature + 1}"),
             how=either(" (for example sklearn.impute.SimpleImputer)" if self.searched else ""),
         )
 
@@ -177,7 +177,7 @@ class RowSource:
     @property
     def stored(self) -> bool:
         """Whether there is a storage already, or rows that only a storage can read."""
-        return self._storage is not None or not (self.dense or self.place == "cluster")
+        return self._storage is not None or not (self.dense or self.location == "cluster")
 
     @property
     def matrices(self) -> list[Any]:
@@ -185,10 +185,10 @@ class RowSource:
         return [part.matrix for part in self.parts]
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where the rows are."""
-        places = [part.place for part in self.parts]
-        return "cluster" if "cluster" in places else places[0]
+        locations = [part.location for part in self.parts]
+        return "cluster" if "cluster" in locations else locations[0]
 
     @property
     def streams(self) -> bool:
@@ -215,7 +215,7 @@ class RowSource:
     @property
     def n_row_blocks(self) -> tuple[int, ...]:
         """Of each matrix in a cluster."""
-        return tuple(part.n_row_blocks for part in self.parts) if self.place == "cluster" else ()
+        return tuple(part.n_row_blocks for part in self.parts) if self.location == "cluster" else ()
 
     def cut(self, features: Array) -> Array:
         """Some columns of dense rows, in task order."""
@@ -230,15 +230,15 @@ class RowSource:
 
     def blocks(self, step: int) -> Iterator[tuple[Array, Array]]:
         """(places in task order, rows) of at most so many rows at a time, in the order of the data; no copies."""
-        place = None
+        position = None
         if self._order is not None:
-            place = np.empty(len(self._order), dtype=np.int64)
-            place[self._order] = np.arange(len(self._order))
+            position = np.empty(len(self._order), dtype=np.int64)
+            position[self._order] = np.arange(len(self._order))
         first = 0
         for part in self.matrices:
             rows = part.view(np.ndarray)
             for low in range(0, len(rows), step):
                 block = rows[low : low + step]
                 here = slice(first + low, first + low + len(block))
-                yield np.arange(here.start, here.stop) if place is None else place[here], block
+                yield np.arange(here.start, here.stop) if position is None else position[here], block
             first += len(rows)

@@ -25,12 +25,12 @@ def read_graph(graph: Any, argument: str = "graph") -> tuple[np.ndarray, list[An
             directed = "is directed: tasks borrow from each other"
             raise _refused(argument, directed, f", so use {argument}.to_undirected()")
         names = list(graph.nodes)
-        place = {name: k for k, name in enumerate(names)}
+        position = {name: k for k, name in enumerate(names)}
         weights = np.zeros((len(names), len(names)))
         for one, other, weight in graph.edges(data="weight", default=1.0):
-            weights[place[one], place[other]] += float(weight)
+            weights[position[one], position[other]] += float(weight)
             if one != other:
-                weights[place[other], place[one]] += float(weight)
+                weights[position[other], position[one]] += float(weight)
     elif scipy.sparse.issparse(graph):
         refuse_complex(graph, argument)
         weights = compressed(graph, argument).toarray().astype(np.float64)
@@ -94,8 +94,8 @@ def read_task_graph(graph: Any, tasks: np.ndarray, argument: str = "task_graph")
                 f"a column for each",
                 ", in the order of tasks_. Tasks without rows cannot be fitted",
             )
-    place = {name: k for k, name in enumerate(names)}
-    unknown = [name for name in found if name not in place]
+    position = {name: k for k, name in enumerate(names)}
+    unknown = [name for name in found if name not in position]
     if unknown:
         raise value_error(
             "task {task!r} is not on {graph}, whose tasks are {some}.",
@@ -112,5 +112,5 @@ def read_task_graph(graph: Any, tasks: np.ndarray, argument: str = "task_graph")
             f"nodes out",
             f", as in {argument}.subgraph(tasks)",
         )
-    order = [place[name] for name in found]
+    order = [position[name] for name in found]
     return np.ascontiguousarray(weights[np.ix_(order, order)])

@@ -113,7 +113,7 @@ def to_numpy(values: Any) -> Any:
 class DeviceSource(Source):
     """A tensor, or what `on_device` has made: a matrix whose products are made where it lies."""
 
-    place = "device"
+    location = "device"
 
     def __init__(self, matrix: OnDevice, late: bool = True) -> None:
         super().__init__(matrix)
@@ -176,7 +176,7 @@ def like(X: Any, answer: Any) -> Any:
 
 def stack_rows(parts: list[Any]) -> Any:
     """Matrices on top of each other, in the kind of the first one."""
-    if kind_of(parts[0]).place == "device":
+    if kind_of(parts[0]).location == "device":
         import torch
 
         return DeviceMatrix(torch.cat([DeviceSource.read(part, "X").matrix.tensor for part in parts]))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..messages import value_error
-from ..places import row_name
+from ..row_names import row_name
 from .masked import refuse_masked_or_complex
 from .sample_space import TaskLabels
 from .tensors import to_numpy

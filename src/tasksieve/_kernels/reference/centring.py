@@ -91,7 +91,8 @@ def stored_rows(
 
 
 def stored_values(
-    counts, places, rows, raw, sizes, shifts, coefficients, fit, nuisance_shifts, label_shifts, intercept, left, facts
+    counts, positions, rows, raw, sizes, shifts, coefficients, fit, nuisance_shifts, label_shifts, intercept, left,
+    facts,
 ):
     """The same for many values at once, whose rows come one value after the other; coefficients of nuisance columns are
     ``left = fit - sum_k coefficients_k rows_k``, and the `facts` as those of `stored_rows`."""
@@ -99,7 +100,7 @@ def stored_values(
     of_task = np.zeros(tasks, dtype=np.int64) if len(sizes) == 1 else np.arange(tasks)
     facts[:] = 0.0
     for v, (low, high) in enumerate(zip(np.cumsum(counts) - counts, np.cumsum(counts), strict=True)):
-        own, at = slice(low, high), places[low:high]
+        own, at = slice(low, high), positions[low:high]
         pulled = np.einsum("tzk,kt->zt", coefficients[of_task][:, :, at], rows[own])
         left[v] = fit.T - pulled
         if intercept:

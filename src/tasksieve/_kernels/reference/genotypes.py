@@ -54,8 +54,8 @@ def genotype_counts(packed, rows, columns, offsets, threads, out):
     """``out[k, t]``: calls of 2 copies, of 1 copy, and missing ones."""
     codes = calls(packed, rows, columns)
     for t, own in enumerate(segments(offsets)):
-        for place, code in enumerate((0, 2, MISSING)):
-            out[:, t, place] = np.count_nonzero(codes[:, own] == code, axis=1)
+        for position, code in enumerate((0, 2, MISSING)):
+            out[:, t, position] = np.count_nonzero(codes[:, own] == code, axis=1)
 
 
 def genotype_row_holes(packed, rows, columns, threads, out):
@@ -66,7 +66,7 @@ def genotype_row_holes(packed, rows, columns, threads, out):
 def copy_genotypes(packed, rows, sources, flips, targets, order, first, threads, out):
     """Calls of rows ``order`` in columns ``sources`` to rows ``first``, ... of columns ``targets``, whose bits are 0.
 
-    -1 in ``order`` leaves the place alone, -1 in ``sources`` is a variant all of whose calls are missing; flipped
+    -1 in ``order`` leaves the position alone, -1 in ``sources`` is a variant all of whose calls are missing; flipped
     variants count their other allele.
     """
     for k, (source, target) in enumerate(zip(sources, targets, strict=True)):
@@ -75,5 +75,5 @@ def copy_genotypes(packed, rows, sources, flips, targets, order, first, threads,
             codes = np.array([3, MISSING, 2, 0])[codes]
         for i, row in enumerate(order):
             if row >= 0:
-                place = first + i
-                out[target, place // 4] |= np.uint8(int(codes[row]) << (2 * (place % 4)))
+                position = first + i
+                out[target, position // 4] |= np.uint8(int(codes[row]) << (2 * (position % 4)))

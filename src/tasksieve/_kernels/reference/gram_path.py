@@ -68,7 +68,7 @@ class GramPath:
         self._w = np.zeros((features, tasks))
 
     def advance(self, lams, ridges, goals, max_epochs, budget):
-        """(why it stopped, facts, features, rows): as `GramPath::advance`; facts of all values are objectives, wobbles,
+        """(why it stopped, facts, features, rows): as `GramPath::advance`; facts of values: objectives, errors,
         gaps, seconds, epochs, rejected rows and numbers of rows."""
         values: list = []
         features: list = []
@@ -76,7 +76,7 @@ class GramPath:
         for lam, ridge, goal in zip(lams, ridges, goals, strict=True):
             began = time.perf_counter()
             w = self._w.copy()
-            objective, wobble, gap, lost, rejected = self._certify(w, lam, ridge)
+            objective, objective_error, gap, lost, rejected = self._certify(w, lam, ridge)
             epochs = 0
             while gap > goal and epochs < max_epochs and lost <= 0.1 * goal:
                 before = gap
@@ -85,7 +85,7 @@ class GramPath:
                 epochs += 10
                 least = 1e-14 * np.sqrt(self._labels.sum())
                 w[np.linalg.norm(w, axis=1) * self._sizes.max(axis=1) <= least] = 0.0
-                objective, wobble, gap, lost, _ = self._certify(w, lam, ridge)
+                objective, objective_error, gap, lost, _ = self._certify(w, lam, ridge)
                 if gap > goal and not gap < before and epochs > 1000:
                     return 3, *self._arrays(values, features, rows)
             if not np.isfinite(gap) or (gap > goal and lost > 0.1 * goal):
@@ -93,7 +93,7 @@ class GramPath:
             self._w = w
             live = np.flatnonzero(w.any(axis=1))
             seconds = time.perf_counter() - began
-            values.append((objective, wobble, gap, seconds, epochs, rejected, len(live)))
+            values.append((objective, objective_error, gap, seconds, epochs, rejected, len(live)))
             features.append(live)
             rows.append(w[live].ravel())
         return 0, *self._arrays(values, features, rows)
@@ -141,12 +141,12 @@ class GramPath:
         scale = (total + ridge * weight2 + inner) / residual if residual > 0.0 else 1.0
         scale = max(min(scale, limit, 1.0 if ridge > 0.0 else np.inf), 0.0)
         objective = 0.5 * total + norm + 0.5 * ridge * weight2
-        wobble = 0.5 * off + sums * (norm + ridge * weight2) + _gamma(64) * objective
+        objective_error = 0.5 * off + sums * (norm + ridge * weight2) + _gamma(64) * objective
         gap = 0.5 * (1.0 - scale) ** 2 * residual + max(norm * (1.0 + sums) - scale * (inner - error), 0.0)
-        gap = gap * (1.0 + _gamma(64)) + wobble
+        gap = gap * (1.0 + _gamma(64)) + objective_error
         worst = int(np.argmax(gauges)) if len(gauges) else 0
         plain = row_gauge(m[worst], *strengths[worst], self._positive)
-        lost = wobble + error + max(polar - plain, 0.0) * norm
+        lost = objective_error + error + max(polar - plain, 0.0) * norm
         reaches = np.sqrt(2.0 * gap) * np.sqrt(self._sizes.max(axis=1) ** 2 + ridge)
         rejected = np.count_nonzero(scale * gauges + reaches / (lam * (self._group + self._l1)) < 1.0 - 1e-9)
-        return objective, wobble, gap, lost, int(rejected)
+        return objective, objective_error, gap, lost, int(rejected)

@@ -108,10 +108,10 @@ class SortedFista:
                 value, following_products = correlate(following)
                 move = following - point
                 length = float(np.vdot(move, move))
-                bend = float(np.vdot(move, point_products - following_products))
-                if bend <= curvature * length * (1.0 + 1e-9) or length == 0.0:
+                secant = float(np.vdot(move, point_products - following_products))
+                if secant <= curvature * length * (1.0 + 1e-9) or length == 0.0:
                     break
-                curvature = max(1.02 * bend / length, 1.05 * curvature)
+                curvature = max(1.02 * secant / length, 1.05 * curvature)
             curvature = max(0.985 * curvature, floor)
             if float(np.vdot(point - following, following - rows)) > 0.0:
                 momentum, beta = 1.0, 0.0

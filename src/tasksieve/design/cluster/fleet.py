@@ -21,7 +21,7 @@ import numpy as np
 
 from ..lost import ClusterError, DataLost
 from . import worker
-from .messages import CHANGING, Answer, Failed, Message, Question, Stale, Start
+from .messages import CHANGING, Failed, Message, Question, Reply, Stale, Start
 from .needs import active_client, dask_config
 from .sources import ColumnSource
 
@@ -90,7 +90,7 @@ class Fleet:
         self._epoch, self._deaths = [0] * self.n_shards, [0] * self.n_shards
         names = sorted(workers)
         first = {k: names[k * len(names) // self.n_shards] for k in range(self.n_shards)}
-        self._place(range(self.n_shards), first)
+        self._position(range(self.n_shards), first)
         self._drop = weakref.finalize(self, _drop_later, self.client, self.data)
 
     # -- asking ---------------------------------------------------------------------------------------------------
@@ -105,16 +105,16 @@ class Fleet:
         shared = {address: self._where.count(address) for address in set(self._where)}
         return {k: max(1, live.get(str(a), 1) // shared[a]) for k, a in enumerate(self._where)}
 
-    def ask(self, log: FitLog, questions: list[Question]) -> dict[int, Answer]:
+    def ask(self, log: FitLog, questions: list[Question]) -> dict[int, Reply]:
         """Answers of all shards that questions concern; all workers are asked before any answer is awaited."""
         concerned = [k for k in range(self.n_shards) if any(question.concerns(k) for question in questions)]
-        answers: dict[int, Answer] = {}
+        answers: dict[int, Reply] = {}
         for _ in range(_MOST_ROUNDS):
             waiting = [k for k in concerned if k not in answers]
             if not waiting:
                 return answers
             with self._lock:
-                self._place([k for k in waiting if self._where[k] is None])
+                self._position([k for k in waiting if self._where[k] is None])
             new = [k for k in waiting if log.at.get(k, (0, 0))[0] != self._epoch[k]]
             ready = [k for k in waiting if k not in new]
             if new:
@@ -130,7 +130,7 @@ class Fleet:
         questions: list[Question],
         start: Start | None = None,
         replayed: int = 0,
-    ) -> dict[int, Answer]:
+    ) -> dict[int, Reply]:
         """One message to the workers of some shards: the answers of those that gave one."""
         from distributed.protocol.pickle import dumps, loads
 
@@ -146,7 +146,7 @@ class Fleet:
         self.traffic.trips += 1
         self.traffic.sent += len(packed) * len(addresses)
         found = self._run(addresses, worker.serve, packed)
-        answers: dict[int, Answer] = {}
+        answers: dict[int, Reply] = {}
         for address in sorted({a for a in where.values() if a is not None}):
             said = found.get(address, DataLost(f"worker {address} is gone"))
             if said is None:  # nobody knows what it did: it begins again
@@ -242,7 +242,7 @@ class Fleet:
                 "memory for each, help."
             ) from reason
 
-    def _place(self, shards: Iterable[int], where: dict[int, str] | None = None) -> None:
+    def _position(self, shards: Iterable[int], where: dict[int, str] | None = None) -> None:
         """Columns of some shards on workers, the least loaded ones, until all of them are held."""
         waiting = list(shards)
         while waiting:
@@ -293,9 +293,9 @@ class Fleet:
         packed = dumps((self.source, self._order))
         found = self._run(list(jobs), worker.load, self.data, jobs, packed)
         held: set[int] = set()
-        for address, (_, places) in jobs.items():
+        for address, (_, positions) in jobs.items():
             said = found.get(address, DataLost(f"worker {address} is gone"))
-            shards = {place[0] for place in places}
+            shards = {position[0] for position in positions}
             if said is not None and not isinstance(said, BaseException):
                 held |= self._now_at(address, shards)
             elif said is not None:
@@ -407,20 +407,20 @@ def cut(edges: Sequence[int], wanted: int, whole: Callable[[Array], Array] | Non
     ideal = [round(k * n_features / wanted) for k in range(1, wanted)]
     known, slack = np.asarray(edges), n_features / wanted / 4.0
     cuts = []
-    for place in ideal:
-        near = int(known[np.argmin(np.abs(known - place))])
-        cuts.append(near if abs(near - place) <= slack else place)
+    for position in ideal:
+        near = int(known[np.argmin(np.abs(known - position))])
+        cuts.append(near if abs(near - position) <= slack else position)
     if whole is not None:
-        cuts = [_uncut(place, n_features, whole) for place in cuts]
-    return np.array(sorted({0, *(place for place in cuts if 0 < place < n_features), n_features}), dtype=np.int64)
+        cuts = [_uncut(position, n_features, whole) for position in cuts]
+    return np.array(sorted({0, *(cut for cut in cuts if 0 < cut < n_features), n_features}), dtype=np.int64)
 
 
-def _uncut(place: int, n_features: int, whole: Callable[[Array], Array]) -> int:
+def _uncut(position: int, n_features: int, whole: Callable[[Array], Array]) -> int:
     """The next place at which nothing is cut that belongs together."""
-    while place < n_features:
-        before = whole(np.arange(place))
-        last = int(before[-1]) + 1 if len(before) else place
-        if last <= place:
-            return place
-        place = last
+    while position < n_features:
+        before = whole(np.arange(position))
+        last = int(before[-1]) + 1 if len(before) else position
+        if last <= position:
+            return position
+        position = last
     return n_features

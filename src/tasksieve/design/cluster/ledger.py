@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..anchored import Anchored
-from ..ledger import Ahead, Gauges, Reach
+from ..ledger import Gauges, Lookahead, Reach
 from .messages import Judged, Question, Rejected
 
 Array = np.ndarray[Any, Any]
@@ -20,7 +20,7 @@ class ClusterLedger:
     """The questions of a `Ledger`, for penalties whose gaps depend on the largest gauge alone.
 
     What will be asked next comes along where it can be told: the rejections at the next strength with the judgement of
-    this one (`Ahead`), columns with both.
+    this one (`Lookahead`), columns with both.
 
     - `penalty`: Of all features, at unit strength.
     - `largest`, `least`: The largest gauge for the residual of W = 0, and the least ratio of column norm to threshold.
@@ -134,33 +134,33 @@ class ClusterLedger:
         hidden: bool,
         vector: Array,
         errors: Array,
-        ahead: Ahead | None = None,
+        lookahead: Lookahead | None = None,
     ) -> int:
         name, told = self._shard.named(penalty)
         self._working, self._upper = working, upper
         self._gone, self._chosen_for = self._gone[:0], None
         common = followed, note, name, lam, hidden, vector, errors, self._room(), self._most
         question = Question("judge", common, self._split(working, upper))
-        self._ask([*told, question], ahead)
+        self._ask([*told, question], lookahead)
         return sum(said.n_open for said in self._judged.values())
 
-    def _ask(self, questions: list[Question], ahead: Ahead | None = None) -> None:
+    def _ask(self, questions: list[Question], lookahead: Lookahead | None = None) -> None:
         """Judgements, the last of some questions, and what is asked ahead."""
         self._foreseen = None
-        if ahead is None:
+        if lookahead is None:
             self._hear(self._shard.ask(*questions)[-1])
             return
-        name, told = self._shard.named(ahead.penalty)
+        name, told = self._shard.named(lookahead.penalty)
         self._n_foreseen += 1
         tell = self._shard.replay.long
-        later = ahead.reaches, name, ahead.promising, False, tell, self._room(), self._most
-        accepted = Question("accept", (self._n_foreseen, *later), self._split_about(ahead.kept, ahead.about))
+        later = lookahead.reaches, name, lookahead.promising, False, tell, self._room(), self._most
+        accepted = Question("accept", (self._n_foreseen, *later), self._split_about(lookahead.kept, lookahead.about))
         asked = *questions, *told, Question("foresee", accepted.common, accepted.own)
         answers = self._shard.ask(*asked)
         self._hear(answers[len(questions) - 1])
         self._receive(answers[-1])
         if all(said.measured for said in self._judged.values()):
-            key = ahead.reaches, name, ahead.kept, ahead.about, ahead.promising
+            key = lookahead.reaches, name, lookahead.kept, lookahead.about, lookahead.promising
             self._foreseen = key, accepted, answers[-1]
 
     def _hear(self, answers: dict[int, Judged]) -> None:
@@ -182,10 +182,10 @@ class ClusterLedger:
             question = Question("touch_open", (vector, name, errors, self._room(), self._most), left)
             self._ask([*told, question])
 
-    def measure_all(self, vector: Array, penalty: Any, errors: Array, ahead: Ahead | None = None) -> None:
+    def measure_all(self, vector: Array, penalty: Any, errors: Array, lookahead: Lookahead | None = None) -> None:
         name, told = self._shard.named(penalty)
         common = vector, name, errors, self._room(), self._most
-        self._ask([*told, Question("measure_all", common)], ahead)
+        self._ask([*told, Question("measure_all", common)], lookahead)
 
     def settle(self) -> tuple[Gauges, Gauges]:
         kept = max(said.kept for said in self._judged.values())
@@ -210,8 +210,8 @@ class ClusterLedger:
     def _room(self) -> int:
         return max(100, len(self._working))
 
-    def _all(self, places: list[Array]) -> Array:
-        both = zip(places, self._shard.starts[:-1], strict=True)
+    def _all(self, positions: list[Array]) -> Array:
+        both = zip(positions, self._shard.starts[:-1], strict=True)
         return np.concatenate([part + low for part, low in both])
 
     def _split(self, features: Array, values: Array) -> dict[int, tuple[Array, Array]]:

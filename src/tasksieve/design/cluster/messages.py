@@ -132,7 +132,7 @@ class Message:
 
 
 @dataclass
-class Answer:
+class Reply:
     """What a shard says: the answers to all questions that concerned it, in order."""
 
     found: list[Any]

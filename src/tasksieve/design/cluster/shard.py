@@ -28,7 +28,7 @@ class ClusterShard:
     - `samples`, `standardize`, `unpenalised`, `n_threads`: As of `LocalShard`; workers use their own threads.
     """
 
-    lean = False
+    cheap_passes = False
 
     def __init__(
         self, storage: Any, samples: Samples, *, standardize: bool, unpenalised: Array, n_threads: int
@@ -217,7 +217,7 @@ class ClusterShard:
         """Columns that have come unasked: they are kept until somebody takes them."""
         features = sent.features + self.starts[k]
         self._learn(features, sent)
-        self._unasked.update({j: (sent.columns, place) for place, j in enumerate(features.tolist())})
+        self._unasked.update({j: (sent.columns, position) for position, j in enumerate(features.tolist())})
         while len(self._unasked) > _MOST_UNASKED:
             del self._unasked[next(iter(self._unasked))]
 
@@ -244,11 +244,11 @@ class ClusterShard:
             out.squares[at], out.shifts[at], out.sizes[at] = part.squares[of], part.shifts[of], part.sizes[of]
 
         left = []
-        for place, j in enumerate(features.tolist()):
+        for position, j in enumerate(features.tolist()):
             if j in self._unasked:
-                put(place, *self._unasked.pop(j))
+                put(position, *self._unasked.pop(j))
             else:
-                left.append(place)
+                left.append(position)
         missing = np.array(left, dtype=np.int64)
         for at, sent in self.some("take", (), features[missing]):
             put(missing[at], sent.columns, slice(None))
@@ -279,14 +279,14 @@ class ClusterShard:
         self.queue(Question("forget", (m,)))
 
     def bound(self, vector: Any, penalty: Any, note: bool = False, **ball: Any) -> tuple[Array, Array]:
-        """See `AnchorShelf.bound`."""
+        """See `AnchorStore.bound`."""
         name, told = self.named(penalty)
         verb = "noted_bound" if note else "bound"
         found = self.everywhere(*told, Question(verb, (vector, name, {"note": note, **ball})))
         return np.concatenate([part[0] for part in found]), np.concatenate([part[1] for part in found])
 
     def ball_bound(self, first: Any, centre: Any, coefs: Any, penalty: Any, radius: float) -> Array:
-        """See `AnchorShelf.ball_bound`."""
+        """See `AnchorStore.ball_bound`."""
         name, told = self.named(penalty)
         return np.concatenate(self.everywhere(*told, Question("ball_bound", (first, centre, coefs, name, radius))))
 

@@ -26,7 +26,7 @@ class ClusterStorage(ColumnStorage):
 
     shard_class = ClusterShard
     wrapped_shard_class = ClusterShard
-    dear = False  # every fit has shards of its own over the same columns
+    costly_reads = False  # every fit has shards of its own over the same columns
     sparse = False
 
     def __init__(self, source: ColumnSource, order: Array | None) -> None:
@@ -39,7 +39,7 @@ class ClusterStorage(ColumnStorage):
         """``whole(features)``: these and all others that must not be cut apart."""
         if "fleet" in vars(self):
             starts = self.fleet.starts[1:-1]
-            if all(len(whole(np.arange(place))) == place for place in starts.tolist()):
+            if all(len(whole(np.arange(position))) == position for position in starts.tolist()):
                 return
             del self.fleet, self._raw
         self._whole = whole
@@ -59,17 +59,17 @@ class ClusterStorage(ColumnStorage):
         starts, parts = self.fleet.starts, []
         own: dict[int, tuple[Any, ...]] = {}
         for k in range(self.fleet.n_shards):
-            here, places = [], []
+            here, positions = [], []
             for m, a in enumerate(asked):
                 if a.columns is None:
                     here.append(a)
-                    places.append((m, np.arange(starts[k], starts[k + 1])))
+                    positions.append((m, np.arange(starts[k], starts[k + 1])))
                     continue
                 at = np.flatnonzero((a.columns >= starts[k]) & (a.columns < starts[k + 1]))
                 if len(at):
                     here.append(Asked(a.vector, a.offsets, a.shared, a.columns[at] - starts[k], a.squares))
-                    places.append((m, at))
-            parts.append(places)
+                    positions.append((m, at))
+            parts.append(positions)
             if here:
                 own[k] = (here,)
         products = empty_products(asked, self.n_features)

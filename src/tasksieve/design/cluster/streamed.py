@@ -23,7 +23,7 @@ class StreamedStorage(ColumnStorage):
     - `order`: Permutation that brings the rows into task order.
     """
 
-    dear = True
+    costly_reads = True
     sparse = False
 
     def __init__(self, source: ColumnSource, low: int, high: int, order: Array | None) -> None:
@@ -47,7 +47,7 @@ class StreamedStorage(ColumnStorage):
         for k, (low, high) in enumerate(zip(self._cuts[:-1], self._cuts[1:], strict=True)):
             chosen = [(m, np.asarray(asked[m].columns)) for m in some]
             wanted = [(m, np.flatnonzero((columns >= low) & (columns < high))) for m, columns in chosen]
-            wanted = [(m, places) for m, places in wanted if len(places)]
+            wanted = [(m, positions) for m, positions in wanted if len(positions)]
             if not everything and not wanted:
                 continue
             block = self._block(k)
@@ -55,18 +55,18 @@ class StreamedStorage(ColumnStorage):
                 found = block.read([asked[m] for m in everything], threads).products
                 for m, part in zip(everything, found, strict=True):
                     products[m][low:high] = part
-            for m, places in wanted:
+            for m, positions in wanted:
                 a = asked[m]
-                here = np.asarray(a.columns)[places] - low
-                products[m][places] = block.products(a.vector, a.offsets, a.shared, here, a.squares, threads)
+                here = np.asarray(a.columns)[positions] - low
+                products[m][positions] = block.products(a.vector, a.offsets, a.shared, here, a.squares, threads)
         return Reading(products, part_read(asked, self.n_features))
 
     def take(self, features: Array) -> Array:
         out = np.empty((self.n_rows, len(features)), order="F")
         for k, (low, high) in enumerate(zip(self._cuts[:-1], self._cuts[1:], strict=True)):
-            places = np.flatnonzero((features >= low) & (features < high))
-            if len(places):
-                out[:, places] = self._block(k).take(features[places] - low)
+            positions = np.flatnonzero((features >= low) & (features < high))
+            if len(positions):
+                out[:, positions] = self._block(k).take(features[positions] - low)
         return out
 
 

@@ -18,7 +18,7 @@ from ..shard import LocalShard
 from ..storage import DenseStorage
 from ..storage.base import for_kernels
 from ..threads import one_blas_thread
-from .messages import CHANGING, Answer, Failed, Judged, Message, PenaltyName, Rejected, Sent, Stale
+from .messages import CHANGING, Failed, Judged, Message, PenaltyName, Rejected, Reply, Sent, Stale
 from .sources import ColumnSource
 from .streamed import StreamedStorage
 
@@ -48,19 +48,19 @@ class Home:
         """Nobody needs these columns any more."""
         for key in [key for key in self.held if key[0] == data]:
             del self.held[key]
-        for place in [place for place, resident in self.residents.items() if resident.data == data]:
-            del self.residents[place]
+        for position in [position for position, resident in self.residents.items() if resident.data == data]:
+            del self.residents[position]
 
-    def answer(self, message: Message, shard: int) -> Answer | Stale | Failed:
+    def answer(self, message: Message, shard: int) -> Reply | Stale | Failed:
         """What a shard says to a message."""
         epoch, version = message.at[shard]
         held_epoch, storage = self.held.get((message.data, shard), (None, None))
         if held_epoch != epoch:
             return Stale(f"epoch {held_epoch}, asked as {epoch}")
-        place = message.fit, shard
+        position = message.fit, shard
         if message.start is not None:
-            self.residents[place] = Resident(message.data, epoch, storage, message.start, shard)
-        resident = self.residents.get(place)
+            self.residents[position] = Resident(message.data, epoch, storage, message.start, shard)
+        resident = self.residents.get(position)
         if resident is None or (resident.epoch, resident.version) != (epoch, version):
             known = None if resident is None else (resident.epoch, resident.version)
             return Stale(f"epoch and version {known}, asked as {(epoch, version)}")
@@ -74,11 +74,11 @@ class Home:
                             found.append(said)
                         resident.version += question.verb in CHANGING
         except Exception as error:
-            if self.residents.get(place) is resident:
-                del self.residents[place]  # whatever it has done by half
+            if self.residents.get(position) is resident:
+                del self.residents[position]  # whatever it has done by half
             return Failed(error)
         own = resident.shard
-        return Answer(found, own.passes - before, own.rounding, own.measured and own.has_fragile)
+        return Reply(found, own.passes - before, own.rounding, own.measured and own.has_fragile)
 
 
 class Resident:
@@ -341,8 +341,8 @@ async def serve(packed: bytes, dask_worker: Any = None) -> bytes:
     home, loop = home_of(dask_worker), asyncio.get_running_loop()
     message: Message = await loop.run_in_executor(home.pool, pickle.loads, packed)
     for fit in message.ended:
-        for place in [place for place in home.residents if place[0] == fit]:
-            del home.residents[place]
+        for position in [position for position in home.residents if position[0] == fit]:
+            del home.residents[position]
     here = [shard for shard in message.at if (message.data, shard) in home.held]
     answers = await asyncio.gather(
         *(loop.run_in_executor(home.pool, home.answer, message, shard) for shard in here)
@@ -362,12 +362,12 @@ async def load(
 ) -> bool:
     """Read ranges of columns and hold them: by worker (shard, epoch, low, high), from a source, in an order of rows."""
     home, loop = home_of(dask_worker), asyncio.get_running_loop()
-    streamed, places = jobs[dask_worker.address]
+    streamed, positions = jobs[dask_worker.address]
 
     def read() -> None:
         source: ColumnSource
         source, order = pickle.loads(packed)
-        for shard, epoch, low, high in places:
+        for shard, epoch, low, high in positions:
             if streamed:
                 home.hold(data, shard, epoch, StreamedStorage(source, low, high, order))
             else:

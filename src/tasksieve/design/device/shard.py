@@ -9,8 +9,8 @@ import torch
 
 from ..samples import Samples
 from ..shard import FRAGILE_RATIO, TAKE_BLOCK, LocalShard
+from .anchor_store import DeviceAnchorStore
 from .gauges import Thresholds
-from .shelf import DeviceShelf
 from .storage import DeviceStorage
 
 Array = np.ndarray[Any, Any]
@@ -26,7 +26,7 @@ class DeviceShard(LocalShard):
     """
 
     #: a pass is cheap enough to be made at every value
-    lean = True
+    cheap_passes = True
 
     def __init__(
         self, storage: DeviceStorage, samples: Samples, *, standardize: bool, unpenalised: Array, n_threads: int
@@ -35,7 +35,7 @@ class DeviceShard(LocalShard):
         self.columns = storage
         self._lengths: torch.Tensor | None = None  # norms, (features, tasks), or (features, 1) where all tasks agree
         self._scales: torch.Tensor | None = None  # of the same shape
-        self._device_shelf: DeviceShelf | None = None
+        self._device_shelf: DeviceAnchorStore | None = None
         self._judged: torch.Tensor | None = None
         self._longest: torch.Tensor | None = None
         self._limits: tuple[Any, Thresholds] | None = None
@@ -138,12 +138,12 @@ class DeviceShard(LocalShard):
             squares += lost
             for start in range(0, len(self._fragile), TAKE_BLOCK):
                 part = self._fragile[start : start + TAKE_BLOCK]
-                found, places, width = self._centred(part), self.columns.on(part), squares.shape[1]
+                found, positions, width = self._centred(part), self.columns.on(part), squares.shape[1]
                 whole = np.square(found.sizes)
                 left = np.maximum(found.squares, whole / FRAGILE_RATIO**2)[:, :width]
-                squares[places] = self.columns.on(left)
+                squares[positions] = self.columns.on(left)
                 if self.standardize:
-                    spread[places] = self.columns.on(whole[:, :width])
+                    spread[positions] = self.columns.on(whole[:, :width])
         if self.standardize:
             totals = self.samples.task_sums(weights) if not self.samples.uniform else np.array([weights.sum()])
             shares = np.divide(1.0, totals, out=np.zeros_like(totals), where=totals > 0.0)
@@ -157,7 +157,7 @@ class DeviceShard(LocalShard):
     def remember(self, vector: Array, penalty: Any, errors: Array | None = None) -> Array:
         products = self._penalised_correlations(vector)
         if self._device_shelf is None:
-            self._device_shelf = DeviceShelf(self._measured(), self.samples.n_tasks)
+            self._device_shelf = DeviceAnchorStore(self._measured(), self.samples.n_tasks)
         self._device_shelf.store(products)
         return np.asarray(self._gauges(products, penalty, errors).cpu().numpy())
 
@@ -192,8 +192,8 @@ class DeviceShard(LocalShard):
         found = self.columns.lengths(samples.weighted(samples.project(vector)), samples.offsets)
         self.passes += 1.0
         if len(self._fragile):
-            places = self.columns.on(self._fragile)
-            found[places] = torch.linalg.vector_norm(self._correlations(vector, self._fragile), dim=1)
+            positions = self.columns.on(self._fragile)
+            found[positions] = torch.linalg.vector_norm(self._correlations(vector, self._fragile), dim=1)
         found += self._kappa() * float(np.linalg.norm(errors))
         group = self._thresholds(penalty).group
         self._judged = torch.where(group > 0.0, found / group, 0.0) if len(self.unpenalised) else found / group

@@ -25,7 +25,7 @@ class DeviceStorage(ColumnStorage):
     """
 
     sparse = False
-    dear = False
+    costly_reads = False
 
     def __init__(self, x: torch.Tensor, n_rows: int) -> None:
         self.x, self.n_rows, self.n_features = x, n_rows, int(x.shape[0])

@@ -29,7 +29,7 @@ class StreamedStorage(ColumnStorage):
     - `tell`: ``tell(done, total, detail)`` is told once, after the first pass over all columns, what a pass takes.
     """
 
-    dear = True
+    costly_reads = True
     sparse = False
 
     def __init__(self, parts: Sequence[Any], row_order: Array | None = None) -> None:
@@ -86,10 +86,10 @@ class StreamedStorage(ColumnStorage):
         cuts = [slice(low, min(low + self._width, self.n_features)) for low in range(0, self.n_features, self._width)]
         waiting: tuple[slice, torch.Tensor] | None = None
         for k, columns in enumerate(cuts):
-            place = staging[k % 2][: columns.stop - columns.start]
-            self._fill(place.numpy(), columns)
+            position = staging[k % 2][: columns.stop - columns.start]
+            self._fill(position.numpy(), columns)
             # the block before the last has left its place: what was made of it has been fetched
-            block = place.to(self.device, non_blocking=True) if pinned else place
+            block = position.to(self.device, non_blocking=True) if pinned else position
             if waiting is not None:
                 yield waiting
             waiting = columns, block
@@ -103,17 +103,17 @@ class StreamedStorage(ColumnStorage):
             if self._order is None:
                 out[:, first : first + len(part)] = block
             else:
-                place = self._place[first : first + len(part)]
-                out[:, place] = block
+                position = self._position[first : first + len(part)]
+                out[:, position] = block
             first += len(part)
 
     @property
-    def _place(self) -> Array:
+    def _position(self) -> Array:
         """Where each stacked row stands in task order."""
         assert self._order is not None
-        place = np.empty(self.n_rows, dtype=np.int64)
-        place[self._order] = np.arange(self.n_rows)
-        return place
+        position = np.empty(self.n_rows, dtype=np.int64)
+        position[self._order] = np.arange(self.n_rows)
+        return position
 
     def _cut(self, features: Array | None) -> Array:
         assert features is not None

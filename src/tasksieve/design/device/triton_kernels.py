@@ -29,11 +29,11 @@ def _kernels() -> Any:
         CHOSEN: tl.constexpr, SQUARES: tl.constexpr, LENGTHS: tl.constexpr, AHEAD: tl.constexpr,
         FEATURES: tl.constexpr, ROWS: tl.constexpr,
     ):  # fmt: skip
-        places = tl.program_id(0).to(tl.int64) * FEATURES + tl.arange(0, FEATURES)
-        inside = places < count
-        feature = tl.load(columns + places, mask=inside, other=0) if CHOSEN else places
+        positions = tl.program_id(0).to(tl.int64) * FEATURES + tl.arange(0, FEATURES)
+        inside = positions < count
+        feature = tl.load(columns + positions, mask=inside, other=0) if CHOSEN else positions
         vector = vectors + tl.program_id(1).to(tl.int64) * n_rows
-        target = out + (tl.program_id(1).to(tl.int64) * count + places) * (1 if LENGTHS else n_tasks)
+        target = out + (tl.program_id(1).to(tl.int64) * count + positions) * (1 if LENGTHS else n_tasks)
         square = tl.zeros((FEATURES,), dtype=tl.float64)
         if AHEAD > 0:  # every task is one tile: several are under way at once
             for base in range(0, n_tasks, AHEAD):

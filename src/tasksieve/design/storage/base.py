@@ -49,7 +49,7 @@ class ColumnStorage(Protocol):
     n_rows: int
     n_features: int
     dtype: np.dtype[Any]
-    dear: bool  # whether reading is what a pass costs: a file, or more than caches and memory deliver in passing
+    costly_reads: bool  # whether reading is what a pass costs: a file, or more than memory delivers in passing
     sparse: bool  # whether columns are mostly zeros
     #: the type that holds columns as `take` gives them, where `dtype` does not: calls that are missing are means
     taken: np.dtype[Any] | None = None
@@ -107,8 +107,8 @@ def by_part(starts: Array, features: Array) -> list[tuple[Array, Array]]:
     """For parts that begin at `starts`: places in `features` of those that are theirs, and these as the part counts
     them."""
     owner = np.searchsorted(starts, features, side="right") - 1
-    places = [np.flatnonzero(owner == k) for k in range(len(starts) - 1)]
-    return [(own, features[own] - starts[k]) for k, own in enumerate(places)]
+    positions = [np.flatnonzero(owner == k) for k in range(len(starts) - 1)]
+    return [(own, features[own] - starts[k]) for k, own in enumerate(positions)]
 
 
 def empty_products(asked: Sequence[Asked], n_features: int) -> list[Array]:
@@ -141,9 +141,9 @@ def read_grouped(
     return Reading(products, spent)
 
 
-def alike(asked: Sequence[Asked], places: Sequence[int]) -> list[list[int]]:
+def alike(asked: Sequence[Asked], positions: Sequence[int]) -> list[list[int]]:
     """Places of those who cut the rows alike: one kernel serves them together. Squares come first."""
     groups: dict[tuple[bool, bytes], list[int]] = {}
-    for k in places:
+    for k in positions:
         groups.setdefault((asked[k].shared, asked[k].offsets.tobytes()), []).append(k)
     return [sorted(group, key=lambda k: not asked[k].squares) for group in groups.values()]

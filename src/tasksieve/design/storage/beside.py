@@ -22,7 +22,8 @@ class BesideStorage(ColumnStorage):
     def __init__(self, parts: Sequence[ColumnStorage]) -> None:
         self.parts = list(parts)
         largest = max(self.parts, key=lambda part: part.n_features)
-        self.n_rows, self.dtype, self.dear = largest.n_rows, largest.dtype, any(part.dear for part in parts)
+        self.n_rows, self.dtype = largest.n_rows, largest.dtype
+        self.costly_reads = any(part.costly_reads for part in parts)
         self.taken = np.dtype(np.float64)
         self._starts = np.array([0, *accumulate(part.n_features for part in parts)])
         self.n_features = int(self._starts[-1])
@@ -32,7 +33,7 @@ class BesideStorage(ColumnStorage):
     def _cut(self, features: Array) -> list[tuple[ColumnStorage, Array, Array]]:
         """(part, places in `features`, features as that part counts them)."""
         cut = by_part(self._starts, features)
-        return [(part, places, own) for part, (places, own) in zip(self.parts, cut, strict=True)]
+        return [(part, positions, own) for part, (positions, own) in zip(self.parts, cut, strict=True)]
 
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
         chosen = [None if a.columns is None else self._cut(a.columns) for a in asked]
@@ -53,16 +54,16 @@ class BesideStorage(ColumnStorage):
 
     def take(self, features: Array) -> Array:
         out = np.empty((self.n_rows, len(features)), order="F")
-        for part, places, own in self._cut(features):
+        for part, positions, own in self._cut(features):
             if len(own):
-                out[:, places] = part.take(own)
+                out[:, positions] = part.take(own)
         return out
 
     def _fills(self, features: Array) -> Array:
         """What stands for missing calls, by task; NaN where a part has nothing of the kind."""
-        found = [(places, getattr(part, "fills", None), own) for part, places, own in self._cut(features)]
-        known = [(places, fills(own)) for places, fills, own in found if fills is not None]
+        found = [(positions, getattr(part, "fills", None), own) for part, positions, own in self._cut(features)]
+        known = [(positions, fills(own)) for positions, fills, own in found if fills is not None]
         out = np.full((len(features), known[0][1].shape[1]), np.nan)
-        for places, means in known:
-            out[places] = means
+        for positions, means in known:
+            out[positions] = means
         return out

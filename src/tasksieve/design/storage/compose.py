@@ -182,8 +182,8 @@ class OneHot(Storage):
     def products(self, vectors: RowVectors, features: Array | None = None, squares: bool = False) -> Array:
         segments, count = vectors.n_segments, self.n_features + 1
         # the last column of each segment is for rows without a category
-        place = np.repeat(np.arange(segments), np.diff(vectors.offsets)) * count + self._codes % count
-        sums = [np.bincount(place, values, minlength=segments * count) for values in vectors.values]
+        position = np.repeat(np.arange(segments), np.diff(vectors.offsets)) * count + self._codes % count
+        sums = [np.bincount(position, values, minlength=segments * count) for values in vectors.values]
         found = np.reshape(sums, (len(vectors), segments, count)).transpose(0, 2, 1)
         return np.asarray(found[:, :-1] if features is None else found[:, features])
 
@@ -235,6 +235,6 @@ class Interactions(Computed):
         return np.stack([first, chosen - self._starts[first] + first + 1], axis=1)
 
     def compute(self, columns: ColumnStorage, features: Array) -> Array:
-        used, place = np.unique(self.pairs(features), return_inverse=True)
-        taken, (first, second) = columns.take(used), place.reshape(-1, 2).T
+        used, position = np.unique(self.pairs(features), return_inverse=True)
+        taken, (first, second) = columns.take(used), position.reshape(-1, 2).T
         return np.asarray(taken[:, first] * taken[:, second])

@@ -32,7 +32,7 @@ class ComputedStorage(ColumnStorage):
         self.n_rows = storage.n_rows
         self.n_features = storage.n_features if n_features is None else n_features
         self.dtype = np.dtype(np.float64)
-        self.dear = storage.dear
+        self.costly_reads = storage.costly_reads
 
     def take(self, features: Array) -> Array:
         assert self._compute is not None

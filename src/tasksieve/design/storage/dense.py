@@ -36,7 +36,7 @@ class DenseStorage(ColumnStorage):
     def __init__(self, x: Array) -> None:
         if not x.flags.f_contiguous or not for_kernels(x.dtype):
             raise ValueError("DenseStorage needs a Fortran-ordered float64, float32, int8 or uint8 array")
-        self.dear = isinstance(x, np.memmap) or x.nbytes >= LARGE
+        self.costly_reads = isinstance(x, np.memmap) or x.nbytes >= LARGE
         # A plain view: the kernels know arrays, not their subclasses.
         self.x = x.view(np.ndarray)
         self.n_rows, self.n_features = x.shape

@@ -17,10 +17,10 @@ class MappedRowStorage(ColumnStorage):
     """Arrays whose rows are contiguous or out of task order, usually memory maps: read in bounded blocks.
 
     - `blocks`: Stacked on top of each other; never copied as a whole.
-    - `order`: ``order[i]`` is the row of the stacked blocks that stands at place ``i`` in task order.
+    - `order`: ``order[i]`` is the row of the stacked blocks that stands at position ``i`` in task order.
     """
 
-    dear = True
+    costly_reads = True
     sparse = False
 
     def __init__(self, blocks: Sequence[Array], order: Array | None) -> None:
@@ -32,8 +32,8 @@ class MappedRowStorage(ColumnStorage):
         self._starts = starts
         self._order = order
         if order is not None:
-            self._place = np.empty(self.n_rows, dtype=np.int64)  # inverse of order
-            self._place[order] = np.arange(self.n_rows)
+            self._position = np.empty(self.n_rows, dtype=np.int64)  # inverse of order
+            self._position[order] = np.arange(self.n_rows)
 
     def _row_blocks(self) -> Any:
         """(places in task order, rows) of successive blocks that fit the working memory."""
@@ -42,11 +42,11 @@ class MappedRowStorage(ColumnStorage):
             for low in range(0, len(block), step):
                 rows = block[low : low + step]
                 first = int(start) + low
-                places = np.arange(first, first + len(rows))
-                yield (places if self._order is None else self._place[places]), rows
+                positions = np.arange(first, first + len(rows))
+                yield (positions if self._order is None else self._position[positions]), rows
 
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
-        places = sorted(range(len(asked)), key=lambda k: not asked[k].squares)
+        positions = sorted(range(len(asked)), key=lambda k: not asked[k].squares)
         sums = [
             np.zeros((len(a.offsets) - 1, self.n_features if a.columns is None else len(a.columns))) for a in asked
         ]
@@ -54,7 +54,7 @@ class MappedRowStorage(ColumnStorage):
         for rows_at, rows in self._row_blocks():
             together: list[tuple[Array, Array, Array]] = []  # vectors, their tasks, sums: over all columns
             squares = 0
-            for k in places:
+            for k in positions:
                 a, task_of = asked[k], tasks_of[k]
                 if task_of is not None:
                     lines = [(a.vector[rows_at], task_of[rows_at], sums[k])]
@@ -84,6 +84,6 @@ class MappedRowStorage(ColumnStorage):
 
     def take(self, features: Array) -> Array:
         out = np.empty((self.n_rows, len(features)), order="F")
-        for places, rows in self._row_blocks():
-            out[places] = rows[:, features]
+        for positions, rows in self._row_blocks():
+            out[positions] = rows[:, features]
         return out

@@ -112,7 +112,7 @@ class OwnStorage(ColumnStorage):
     - `row_order`: Permutation that brings its rows into task order.
     """
 
-    dear = True
+    costly_reads = True
     sparse = False
 
     def __init__(self, storage: Storage, row_order: Array | None = None) -> None:

@@ -39,7 +39,7 @@ class PlinkStorage(ColumnStorage):
     def __init__(
         self, packed: Array, n_rows: int, offsets: Array, columns: Array | None = None, threads: int = 1
     ) -> None:
-        self.dear = isinstance(packed, np.memmap) or packed.nbytes >= LARGE
+        self.costly_reads = isinstance(packed, np.memmap) or packed.nbytes >= LARGE
         self.packed = packed.view(np.ndarray)
         self.offsets = np.ascontiguousarray(offsets, dtype=np.int64)
         self._columns = None if columns is None else np.ascontiguousarray(columns, dtype=np.int64)
@@ -59,7 +59,7 @@ class PlinkStorage(ColumnStorage):
         hole_of = np.full(len(self.packed), -1, dtype=np.int64)
         step, total = max(1, _COUNTED // (3 * max(tasks, 1))), 0
         for low in range(0, self.n_features, step):
-            own = self._places(np.arange(low, min(low + step, self.n_features)))
+            own = self._positions(np.arange(low, min(low + step, self.n_features)))
             counts = self._counts(own, threads)
             holes = np.flatnonzero(counts[:, :, 2].any(axis=1))
             hole_of[own[holes]] = total + np.arange(len(holes))
@@ -68,12 +68,12 @@ class PlinkStorage(ColumnStorage):
         means = np.concatenate(found) if total else np.empty((0, tasks))
         return (hole_of if total else None), np.ascontiguousarray(means)
 
-    def _places(self, features: Array) -> Array:
+    def _positions(self, features: Array) -> Array:
         return np.ascontiguousarray(features if self._columns is None else self._columns[features], dtype=np.int64)
 
-    def _counts(self, places: Array, threads: int) -> Array:
-        out = np.empty((len(places), len(self.offsets) - 1, 3), dtype=np.int32)
-        kernels.genotype_counts(self.packed, self.n_rows, places, self.offsets, threads, out)
+    def _counts(self, positions: Array, threads: int) -> Array:
+        out = np.empty((len(positions), len(self.offsets) - 1, 3), dtype=np.int32)
+        kernels.genotype_counts(self.packed, self.n_rows, positions, self.offsets, threads, out)
         return out
 
     def _mean(self, counts: Array) -> Array:
@@ -85,7 +85,7 @@ class PlinkStorage(ColumnStorage):
 
     def counts(self, features: Array, threads: int = 1) -> Array:
         """Calls of 2 copies, of 1 copy, and missing ones: (features, tasks, 3)."""
-        return self._counts(self._places(features), threads)
+        return self._counts(self._positions(features), threads)
 
     def fills(self, features: Array) -> Array:
         """What stands, or would stand, for missing calls: (features, tasks)."""
@@ -104,7 +104,7 @@ class PlinkStorage(ColumnStorage):
         if not asked:
             return []
         columns = asked[0].columns
-        places = self._columns if columns is None else self._places(columns)
+        positions = self._columns if columns is None else self._positions(columns)
         count = self.n_features if columns is None else len(columns)
         wide = [a.shared and len(a.offsets) - 1 > _MANY and len(self.offsets) == 2 for a in asked]
         vectors: list[tuple[bool, int, Array]] = []  # with squares, whose, over all rows
@@ -115,20 +115,20 @@ class PlinkStorage(ColumnStorage):
         found = [np.empty((count, len(self.offsets) - 1)) for _ in vectors]
         if vectors:
             kernels.genotype_products(
-                self.packed, self.n_rows, self._hole_of, self._means, places,
+                self.packed, self.n_rows, self._hole_of, self._means, positions,
                 [vectors[m][2] for m in order], sum(squares for squares, _, _ in vectors), self.offsets, threads,
                 [found[m] for m in order],
             )  # fmt: skip
         answers = []
         for k, a in enumerate(asked):
             own = [found[m] for m, (_, whose, _) in enumerate(vectors) if whose == k]
-            answers.append(self._wide(a, places, count, threads) if wide[k] else self._joined(a, own))
+            answers.append(self._wide(a, positions, count, threads) if wide[k] else self._joined(a, own))
         return answers
 
-    def _wide(self, a: Asked, places: Array | None, count: int, threads: int) -> Array:
+    def _wide(self, a: Asked, positions: Array | None, count: int, threads: int) -> Array:
         out = np.empty((count, len(a.offsets) - 1))
         kernels.genotype_shared_products(
-            self.packed, self.n_rows, self._hole_of, self._means, places,
+            self.packed, self.n_rows, self._hole_of, self._means, positions,
             a.vector.reshape(-1, self.n_rows).T, a.squares, threads, out,
         )  # fmt: skip
         return out
@@ -163,6 +163,6 @@ class PlinkStorage(ColumnStorage):
     def take(self, features: Array) -> Array:
         out = np.empty((self.n_rows, len(features)), order="F")
         kernels.genotype_columns(
-            self.packed, self.n_rows, self._hole_of, self._means, self._places(features), self.offsets, 1, out
+            self.packed, self.n_rows, self._hole_of, self._means, self._positions(features), self.offsets, 1, out
         )
         return out

@@ -39,10 +39,10 @@ class RepeatedStorage(ColumnStorage):
             tasks = np.flatnonzero(times > k)
             copies = first[tasks] + k
             rows = np.concatenate([np.arange(*self._own_offsets[t : t + 2]) for t in tasks])
-            places = np.concatenate([np.arange(*self.offsets[c : c + 2]) for c in copies])
-            self._layers.append((tasks, copies, rows, places))
+            positions = np.concatenate([np.arange(*self.offsets[c : c + 2]) for c in copies])
+            self._layers.append((tasks, copies, rows, positions))
         self.n_rows, self.n_features = int(self.offsets[-1]), storage.n_features
-        self.dtype, self.dear = storage.dtype, storage.dear
+        self.dtype, self.costly_reads = storage.dtype, storage.costly_reads
         #: where the columns live, it is there that rows are repeated
         self.shard_class = self.wrapped_shard_class = storage.wrapped_shard_class
         self.inner, self.around = storage, partial(RepeatedStorage, offsets=self._own_offsets, times=times)
@@ -72,9 +72,9 @@ class RepeatedStorage(ColumnStorage):
     def _by_copies(self, a: Asked, inner: list[Asked]) -> list[int]:
         """Adds a vector for each layer of copies; weights are the same for all of them: then one serves."""
         served: list[int] = []
-        for _, _, rows, places in self._layers:
+        for _, _, rows, positions in self._layers:
             part = np.zeros(self._of.n_rows)
-            part[rows] = a.vector[places]
+            part[rows] = a.vector[positions]
             known = served and np.array_equal(inner[served[0]].vector[rows], part[rows])
             if not known:
                 inner.append(Asked(part, self._own_offsets, False, a.columns, a.squares))

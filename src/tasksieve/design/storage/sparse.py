@@ -24,7 +24,7 @@ class SparseStorage(ColumnStorage):
         self.x = x
         self.n_rows, self.n_features = x.shape
         self.dtype = x.dtype
-        self.dear = x.data.nbytes + x.indices.nbytes >= LARGE
+        self.costly_reads = x.data.nbytes + x.indices.nbytes >= LARGE
 
     def products(
         self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int

@@ -19,7 +19,7 @@ Request = tuple[Sequence[Asked], int]  # what is asked for, and with how many th
 
 
 class SharedReading:
-    """A storage that several designs read, each through a `seat` of its own.
+    """A storage that several designs read, each through a `reader` of its own.
 
     Passes over all columns wait for company (`meet`); columns that anybody has read are kept for a while.
 
@@ -35,7 +35,7 @@ class SharedReading:
         self._lock = threading.Lock()
         self._kept: dict[int, Array] = {}  # oldest first
 
-    def seat(self) -> ColumnStorage:
+    def reader(self) -> ColumnStorage:
         """The storage as one of the designs sees it; columns that live elsewhere are not read through here."""
         return SharedStorage(self) if self.storage.shard_class is None else self.storage
 
@@ -85,10 +85,10 @@ class SharedReading:
             if len(missing) == len(wanted):  # nothing of it was known
                 out = found
             else:
-                places = {j: k for k, j in enumerate(missing)}
+                positions = {j: k for k, j in enumerate(missing)}
                 out = np.empty((n_rows, len(wanted)), order="F")
                 for k, j in enumerate(wanted):
-                    out[:, k] = found[:, places[j]] if j in places else self._kept[j]
+                    out[:, k] = found[:, positions[j]] if j in positions else self._kept[j]
             if found.nbytes <= _KEPT_BYTES // 2:
                 for k, j in enumerate(missing):
                     self._kept[j] = found[:, k].copy()
@@ -103,7 +103,7 @@ class SharedStorage(ColumnStorage):
     def __init__(self, reading: SharedReading) -> None:
         self._reading, storage = reading, reading.storage
         self.n_rows, self.n_features, self.dtype = storage.n_rows, storage.n_features, storage.dtype
-        self.dear, self.sparse = storage.dear, storage.sparse
+        self.costly_reads, self.sparse = storage.costly_reads, storage.sparse
         if storage.sparse:
             self.x = getattr(storage, "x")  # noqa: B009
 

@@ -250,7 +250,7 @@ class Solution:
     - `length`: The norm of V(beta) where W is a table of single precision.
     - `seen`: The lowest objective on the way and its W: dual methods do not go downhill in it.
     - `intercept` (ndarray of shape (n_tasks,)): As it is stored.
-    - `floored`: The solver has met its goal, but not with the rounding of the stored numbers.
+    - `limited_by_rounding`: The solver has met its goal, but not with the rounding of the stored numbers.
     """
 
     w: np.ndarray
@@ -266,14 +266,14 @@ class Solution:
     length: float = 0.0
     seen: tuple[float, np.ndarray] | None = None
     intercept: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    floored: bool = False
+    limited_by_rounding: bool = False
 
     @property
     def status(self) -> Status:
         """How it ended; Newton's method ends where it finds no better step, the descent by its epochs."""
         if self.converged:
             return Status.CONVERGED
-        if self.floored:
+        if self.limited_by_rounding:
             return Status.ROUNDING
         return Status.STALLED if self.solver == "newton" else Status.ITERATIONS
 
@@ -613,19 +613,19 @@ def _line_search(
     start = float(np.sum(gradient * p))
     if not start < 0.0:
         return 0.0
-    bend = float(np.sum(p * (problem.coupling @ p)))
+    curvature = float(np.sum(p * (problem.coupling @ p)))
     base = float(np.sum(p * (problem.coupling @ w)))
     low, high, length = 0.0, np.inf, 1.0
     for _ in range(25):
         first, second = kernels.smoothed_slope(problem.handle, z, q, length, mu, problem.threads)
-        slope = first + base + length * bend
+        slope = first + base + length * curvature
         if abs(slope) <= 0.1 * -start:
             return length
         if slope > 0:
             high = length
         else:
             low = length
-        following = length - slope / max(second + bend, 1e-300)
+        following = length - slope / max(second + curvature, 1e-300)
         if not low < following < high:
             following = 0.5 * (low + high) if high < np.inf else 2.0 * length
         length = following

@@ -30,7 +30,7 @@ GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 def solve_and_certify(problem: GraphProblem, *, tol: float, max_iter: int, **how: Any) -> Solution:
     """`solve`, then certify what is stored: ``objective`` and ``gap`` are those of ``w`` and ``intercept``.
 
-    ``converged`` is said of the certified gap alone. Where only rounding is in its way, ``floored`` is True.
+    ``converged`` is about the certified gap alone. Where only rounding prevents it, ``limited_by_rounding`` is True.
     """
     found = solve(problem, tol=tol, max_iter=max_iter, **how)
     if found.solver == "none":
@@ -46,7 +46,7 @@ def solve_and_certify(problem: GraphProblem, *, tol: float, max_iter: int, **how
         found, certificate = again, _stored(problem, again)
     found.objective, found.gap = certificate.objective, certificate.dual_gap
     found.converged = found.gap <= goal
-    found.floored = met and not found.converged
+    found.limited_by_rounding = met and not found.converged
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..proof.certificate import Certificate
-from ..proof.claims import Answer, certify
+from ..proof.claims import ClaimedSolution, certify
 from ..proof.forms import form_of, plain_labels
 from ..proof.matrices import readable
 from ..tasks.named import takes_named_tasks
@@ -41,7 +41,7 @@ class CertifiedMachine:
         header, arrays, tasks, dual = _statement(model._stated(), state, model.dual_coef_, X, y, task, sample_weight)
         rows = np.ascontiguousarray(state.coef.T, dtype=np.float64)
         features = np.flatnonzero(rows.any(axis=1))
-        answer = Answer(*_STRENGTHS, features, rows[features], np.asarray(state.intercept), dual)
+        answer = ClaimedSolution(*_STRENGTHS, features, rows[features], np.asarray(state.intercept), dual)
         return certify(header, arrays, tasks, [answer])
 
     def _in_words_of_the_format(
@@ -97,15 +97,15 @@ def _statement(
     tasks = [Task(matrix.take_rows(nothing), np.zeros(0), np.zeros(0), None) for _ in data.tasks]
     class_weights, dual = np.ones((len(data.tasks), 2)), [np.zeros(0) for _ in data.tasks]
     for t, part in enumerate(labels.per_task()):
-        place = int(data.place[t])
+        position = int(data.position[t])
         live = weights[part] > 0.0
         kept = np.ones(len(live), dtype=bool) if labels.shared else live
         rows = np.flatnonzero(kept) if labels.shared else np.flatnonzero(kept) + part.start
         rows = rows if labels.order is None or labels.shared else labels.order[rows]
-        tasks[place] = Task(matrix.take_rows(rows), codes[part][kept], weights[part][kept], None)
-        dual[place] = np.where(live, p[part], 0.0)[kept]
+        tasks[position] = Task(matrix.take_rows(rows), codes[part][kept], weights[part][kept], None)
+        dual[position] = np.where(live, p[part], 0.0)[kept]
         if factors is not None:
-            class_weights[place, codes[part][live].astype(np.intp)] = factors[part][live]
+            class_weights[position, codes[part][live].astype(np.intp)] = factors[part][live]
     header = {
         "tasks": plain_labels(data.tasks),
         "n_features": int(matrix.shape[1]),

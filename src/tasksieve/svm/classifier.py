@@ -192,11 +192,11 @@ class GraphSVC(TaskClassification, GraphModel):
             return [_signs(y == classes[1], present)]
         pairs = [np.unique(y[part][present[part]]) for part in labels.per_task()]
         if len(pairs) > 1 and all(len(pair) == 2 for pair in pairs):
-            tasks, place, _ = self._read_graph(labels)
+            tasks, position, _ = self._read_graph(labels)
             self.classes_ = [None] * len(tasks)
             signs = np.zeros(len(y))
             for t, (pair, part) in enumerate(zip(pairs, labels.per_task(), strict=True)):
-                self.classes_[place[t]] = pair
+                self.classes_[position[t]] = pair
                 signs[part] = _signs(y[part] == pair[1], present[part])
             return [signs]
         self.classes_ = classes

@@ -27,10 +27,12 @@ Array = np.ndarray[Any, Any]
 def solves(problem: Problem) -> bool:
     """Whether a problem's columns lie on a device that makes passes, the loss is squared, and rows are penalised."""
     shards = problem.design.shards
-    return len(shards) == 1 and shards[0].lean and not VariationalNewton.needs.unmet(problem.loss, problem.penalty)
+    if len(shards) != 1 or not shards[0].cheap_passes:
+        return False
+    return not VariationalNewton.needs.unmet(problem.loss, problem.penalty)
 
 
-class LeanWalk:
+class DevicePath:
     """Values of a path, one at a time: a `Walk`.
 
     - `single`: Only one value will be asked for.
@@ -39,7 +41,7 @@ class LeanWalk:
 
     def __init__(self, problem: Problem, *, max_iter: int, single: bool, start: tuple[Array, Array] | None) -> None:
         strategy = DeviceStrategy(problem)
-        self.engine = LeanEngine(problem, (), strategy, max_iter=max_iter, single=single, start=start)
+        self.engine = DeviceEngine(problem, (), strategy, max_iter=max_iter, single=single, start=start)
 
     def values(self, lams: Sequence[float] | Array, goals: Sequence[float] | Array) -> list[Value]:
         return [self.engine.step(float(lams[0]), float(goals[0]))]
@@ -89,7 +91,7 @@ class _AtStrength:
         return getattr(self._whole, name)
 
 
-class LeanEngine(Engine):
+class DeviceEngine(Engine):
     """`Engine` with a full pass in place of bounds; the gauges of all features stay where the columns are."""
 
     def _first_working_set(
@@ -127,10 +129,10 @@ class LeanEngine(Engine):
         hidden: bool,
         best_dual: float,
         goal: float,
-        ahead: float | None = None,
+        next_lam: float | None = None,
     ) -> tuple[Pair, float]:
-        places = self.columns.places(working)
-        primal, dual, products, errors = self._points(working, places, own, solved)
+        positions = self.columns.positions(working)
+        primal, dual, products, errors = self._points(working, positions, own, solved)
         objective = primal.at.value + penalty.restrict(primal.features).total(primal.rows)
         rows_penalty = penalty.restrict(dual.features)
         gauges = own.upper_gauges(products, errors)

@@ -13,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import tasksieve as ts
-from tasksieve.graph import complete_graph, read_fasta
+from tasksieve.graph import complete_graph
+from tasksieve.svm import read_fasta
 
 
 def windows(rng, n, length=20, letters="ACGT"):

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..fitted.arguments import kernel_threads, warn_column
 from ..fitted.assess import HeldOutRows, assess, units_of, widening
 from ..fitted.choosing import fold_tolerance, select
-from ..fitted.deal import read_seed
+from ..fitted.fold_assignment import read_seed
 from ..fitted.folds import Weights, make_folds
 from ..fitted.held_out import HeldOutTask, mean_score, read_scorer
 from ..fitted.measures import measure_of

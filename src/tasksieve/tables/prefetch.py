@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def one_ahead(items: Iterator[T]) -> Iterator[T]:
+def prefetched(items: Iterator[T]) -> Iterator[T]:
     """The same items, each asked for as soon as the one before it is taken; whoever stops waits for one at most."""
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, items, None)

@@ -10,7 +10,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-class FoldDealer:
+class FoldAssigner:
     """Folds of the rows of a task, one after the other: all folds in an order drawn by lot, and again."""
 
     def __init__(self, n_folds: int, seed: Sequence[int]) -> None:

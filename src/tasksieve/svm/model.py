@@ -11,16 +11,15 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ..fitted.arguments import check_choice, check_number, kernel_threads
-from ..fitted.deal import read_seed
+from ..fitted.fold_assignment import read_seed
 from ..fitted.model import FittedModel
 from ..fitted.parameters import check_common
 from ..fitted.progress import reporter
 from ..messages import Message, either, estimator_name, value_error
-from ..tasks import TaskLabels, label_array, read_labels, read_stacked, some_of
+from ..tasks import TaskLabels, label_array, read_graph, read_labels, read_stacked, some_of
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
 from .certified import CertifiedMachine
-from .graphs import read_graph
 from .grids import read_Cs, read_strengths
 from .hashing import read_strings
 from .path import GraphPath, GraphPoint
@@ -125,12 +124,12 @@ class GraphModel(CertifiedMachine, GraphRows):
                     f"graph has {n_tasks} rows, but the data have {len(found)} tasks ({some_of(found)}): pass "
                     "graph_tasks, the task of each row."
                 )
-        place = {name: k for k, name in enumerate(names)}
-        unknown = [name for name in found if name not in place]
+        position = {name: k for k, name in enumerate(names)}
+        unknown = [name for name in found if name not in position]
         if unknown:
             raise ValueError(f"task {unknown[0]!r} is not on the graph, whose tasks are {some_of(names)}.")
         tasks = labels.tasks if names == found else label_array(names)
-        return tasks, np.array([place[name] for name in found], dtype=np.int64), weights
+        return tasks, np.array([position[name] for name in found], dtype=np.int64), weights
 
     def _read_data(self, X: Any, y: Any, task: Any, sample_weight: Any) -> GraphData:
         """All that C and the strength of the graph do not change; sets attributes about features and classes."""
@@ -139,11 +138,11 @@ class GraphModel(CertifiedMachine, GraphRows):
         if not np.any(labels.weights > 0):
             raise value_error("No row is left to fit: every label is missing or has zero {sample_weight}.")
         targets = self._encode(labels)
-        tasks, place, graph = self._read_graph(labels)
+        tasks, position, graph = self._read_graph(labels)
         self._remember_features(X if self.hasher is None else source.text, source.shape[1])
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
         shape = Shape(self.loss, float(getattr(self, "epsilon", 0.0)), bias, kernel_threads(self.n_jobs))
-        return GraphData(source, labels, targets, tasks, place, graph, shape)
+        return GraphData(source, labels, targets, tasks, position, graph, shape)
 
     def _stated(self) -> GraphModel:
         """Whose problem the certificate is about."""
@@ -284,7 +283,7 @@ class GraphModel(CertifiedMachine, GraphRows):
         worst = worst_of(solutions)
         if worst.converged:
             return
-        if worst.floored:
+        if worst.limited_by_rounding:
             words = Message(
                 "{model} is certified to {relative:.1e} of the objective at W = 0, not {tol=:g}: the rounding of "
                 "double precision is in the way, more iterations will not help. Subtract large means from the columns "

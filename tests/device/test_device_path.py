@@ -98,9 +98,9 @@ def test_newton_on_the_device_solves_what_newton_here_does(name: str, device: st
     x, flat, y, weights = drawn(case, "float64", seed=3)
     problem = problem_of(x, case, flat, y, weights)
     columns = PackedColumns(problem.design)
-    places = columns.places(np.arange(30))
+    positions = columns.positions(np.arange(30))
     penalty = problem.penalty.at(0.2 * problem.lambda_max()).restrict(np.arange(30))
-    work = WorkingProblem(columns, places, penalty, problem.loss)
+    work = WorkingProblem(columns, positions, penalty, problem.loss)
     start, tol = np.zeros((30, problem.design.n_tasks)), 1e-10 * problem.loss.null.value
     a = VariationalNewton(columns).solve(work, start, tol, 200)
     b = DeviceNewton(columns, torch.device(device)).solve(work, start, tol, 200)

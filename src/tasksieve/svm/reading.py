@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse
 from sklearn import get_config
 
+from ..graph.graphs import similarity_of
 from ..tasks import TaskLabels, refuse_not_finite
-from .graphs import similarity_of
 from .ranges import refuse_costs, refuse_ranges
 from .solver import GraphProblem, StringSource
 
@@ -34,7 +34,7 @@ class GraphData:
     - `targets`: Numbers, or -1 / +1: one for each machine (more than two classes: one per class), in the order of the
       labels.
     - `tasks` (ndarray of shape (T,)): Those of the graph, in its order.
-    - `place`: Where each task of the labels is among them.
+    - `position`: Where each task of the labels is among them.
     - `graph` (ndarray of shape (T, T)): Its weights.
     """
 
@@ -42,7 +42,7 @@ class GraphData:
     labels: TaskLabels
     targets: list[np.ndarray]
     tasks: np.ndarray
-    place: np.ndarray
+    position: np.ndarray
     graph: np.ndarray
     shape: Shape
     _rows: Any = None
@@ -50,7 +50,7 @@ class GraphData:
     _couplings: dict[float, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.order, self.offsets = _graph_order(self.labels, self.place, len(self.tasks))
+        self.order, self.offsets = _graph_order(self.labels, self.position, len(self.tasks))
         self.row_of = _row_of_sample(self.labels, self.order)
 
     def without_rows(self) -> GraphData:
@@ -134,15 +134,15 @@ class GraphData:
         return self.unsorted(squares)
 
 
-def _graph_order(labels: TaskLabels, place: np.ndarray, n_tasks: int) -> tuple[np.ndarray | None, np.ndarray]:
+def _graph_order(labels: TaskLabels, position: np.ndarray, n_tasks: int) -> tuple[np.ndarray | None, np.ndarray]:
     """The samples task after task as the graph has them (None: as they are already), and where each task begins."""
     counts = np.zeros(n_tasks, dtype=np.int64)
-    counts[place] = np.diff(labels.offsets)
+    counts[position] = np.diff(labels.offsets)
     offsets = np.concatenate([[0], np.cumsum(counts)])
-    if np.all(np.diff(place) > 0):
+    if np.all(np.diff(position) > 0):
         return None, offsets
     parts = list(labels.per_task())
-    return np.concatenate([np.arange(parts[k].start, parts[k].stop) for k in np.argsort(place)]), offsets
+    return np.concatenate([np.arange(parts[k].start, parts[k].stop) for k in np.argsort(position)]), offsets
 
 
 def _row_of_sample(labels: TaskLabels, order: np.ndarray | None) -> np.ndarray | None:

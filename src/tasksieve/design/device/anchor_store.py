@@ -1,4 +1,4 @@
-"""Anchored correlations on a device: `AnchorShelf` in torch, nothing of it features x tasks ever leaves."""
+"""Anchored correlations on a device: `AnchorStore` in torch, nothing of it features x tasks ever leaves."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _unit_of(values: torch.Tensor) -> float:
     return 2.0 ** min(max(math.frexp(largest)[1], -1000), 1000) if math.isfinite(largest) else 1.0
 
 
-class DeviceShelf:
+class DeviceAnchorStore:
     """Products of the anchors with the features of a shard, in single precision.
 
     - `norms`: tensor, (features, tasks), or (features, 1) where all tasks agree
@@ -50,7 +50,7 @@ class DeviceShelf:
     def bound(
         self, vector: Anchored, penalty: Any, radius: float = 0.0, stretch: Array | None = None, note: bool = False
     ) -> tuple[Array, Array]:
-        """See `AnchorShelf.bound`; `note` is of no use here, where bounds are cheap."""
+        """See `AnchorStore.bound`; `note` is of no use here, where bounds are cheap."""
         norms, remainder = self._norms, vector.remainder
         wide = norms.shape[1] > 1
         if stretch is not None and not wide:
@@ -97,5 +97,5 @@ class DeviceShelf:
     def ball_bound(
         self, first: Anchored, centre: Anchored, coefs: tuple[float, float], penalty: Any, radius: float
     ) -> Array:
-        """See `AnchorShelf.ball_bound`: here the anchors are simply looked at again."""
+        """See `AnchorStore.ball_bound`: here the anchors are simply looked at again."""
         return self.bound(centre, penalty, radius)[1]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame as DataFrame
 
 #: An array; but a list for a list of tasks, a tensor for a tensor, a dask array for a dask array.
-Answer: TypeAlias = "np.ndarray[Any, Any] | Any"
+Predictions: TypeAlias = "np.ndarray[Any, Any] | Any"
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

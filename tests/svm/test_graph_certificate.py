@@ -14,9 +14,9 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import tasksieve as ts
-from tasksieve.graph.finish import _lowest_part
 from tasksieve.graph.graphs import similarity_of
-from tasksieve.graph.row_terms import feasible, row_terms
+from tasksieve.svm.finish import _lowest_part
+from tasksieve.svm.row_terms import feasible, row_terms
 
 SVC = ("hinge", "squared_hinge", "logistic")
 SVR = ("epsilon_insensitive", "squared_epsilon_insensitive", "squared")

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse
 
 import tasksieve as ts
-from tasksieve.places import cell_name, row_name
+from tasksieve.row_names import cell_name, row_name
 
 X = np.arange(24.0).reshape(8, 3) % 5
 Y = np.arange(8.0)
@@ -76,7 +76,7 @@ def test_a_row_that_cannot_be_learned_is_named_as_it_was_given() -> None:
 
 
 def test_no_message_counts_rows_by_itself() -> None:
-    """An index may not be written into a message without `places` (tables count with `row_number`, from 1, too)."""
+    """An index may not be written into a message without `positions` (tables count with `row_number`, from 1, too)."""
     package = Path(ts.__file__).parent
     counted = re.compile(r"row_number|\+ 1|^rows:,$|^shown$|^number$|_refusal")
     found = []

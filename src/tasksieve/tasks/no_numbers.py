@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..places import row_name
+from ..row_names import row_name
 
 
-def refuse_strangers(X: Any, matrix: np.ndarray, name: str) -> None:
+def refuse_no_numbers(X: Any, matrix: np.ndarray, name: str) -> None:
     """Raise a ValueError that names the first column of text or dates, if there is one.
 
     - `X` (array or data frame): As it was given: a data frame knows the names of its columns.
@@ -21,7 +21,7 @@ def refuse_strangers(X: Any, matrix: np.ndarray, name: str) -> None:
     names = [f"{name}[:, {j}]" for j in range(matrix.shape[1])] if columns is None else [repr(own) for own in columns]
     for j, column in enumerate(matrix.T):
         for i, value in enumerate(column):
-            found = _stranger(value)
+            found = _no_number(value)
             if found is not None:
                 (kind, remedy), word = found, str(value)[:60]
                 shown = repr(word) if kind == "text" else word
@@ -30,7 +30,7 @@ def refuse_strangers(X: Any, matrix: np.ndarray, name: str) -> None:
                 ) from None
 
 
-def _stranger(value: Any) -> tuple[str, str] | None:
+def _no_number(value: Any) -> tuple[str, str] | None:
     """What a value is that is no number, and what to do about it."""
     if isinstance(value, str | bytes):
         if _is_number(value):

@@ -42,7 +42,7 @@ def random_numbers(random_state: Any) -> Any:
     return np.random.RandomState(read_seed(random_state))
 
 
-def deal_rows(
+def assign_rows(
     offsets: np.ndarray, classes: np.ndarray, observed: np.ndarray, n_folds: int, seed: int
 ) -> np.ndarray:
     """The fold in which each row is held out.
@@ -66,23 +66,23 @@ def deal_rows(
     return fold
 
 
-def deal_task(n_rows: int, place: int, n_folds: int, seed: int) -> np.ndarray:
-    """The folds of `deal_rows` for the observed rows of one task without classes, in as few bytes as they need.
+def assign_task_rows(n_rows: int, position: int, n_folds: int, seed: int) -> np.ndarray:
+    """The folds of `assign_rows` for the observed rows of one task without classes, in as few bytes as they need.
 
-    - `place`: Of the task among the tasks.
+    - `position`: Of the task among the tasks.
     """
     kind = np.int8 if n_folds <= 127 else np.int32
     fold = np.full(n_rows, NEVER, dtype=kind)
     if n_rows > 1:
-        rows = np.random.RandomState([seed, place]).permutation(np.arange(n_rows, dtype=np.int32))
+        rows = np.random.RandomState([seed, position]).permutation(np.arange(n_rows, dtype=np.int32))
         step = 1 << 20
         for low in range(0, n_rows, step):
             part = rows[low : low + step]
-            fold[part] = (place * n_rows + np.arange(low, low + len(part))) % n_folds
+            fold[part] = (position * n_rows + np.arange(low, low + len(part))) % n_folds
     return fold
 
 
-def deal_groups(strata: np.ndarray, groups: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
+def assign_groups(strata: np.ndarray, groups: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
     """The fold in which each group is held out.
 
     The largest come first, those of one size in an order drawn by lot; each goes to the fold that has the smallest

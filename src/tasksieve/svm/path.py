@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from ..fitted.answers import Answer
+from ..fitted.predictions import Predictions
 from ..path.status import statuses_of
 from .reading import GraphData
 from .solver import Solution
@@ -179,7 +179,7 @@ class GraphPath:
         """
         return self.model(k).certificate(X, y, task=task, sample_weight=sample_weight)
 
-    def predict(self, X: Any, k: int, task: Any = None) -> Answer:
+    def predict(self, X: Any, k: int, task: Any = None) -> Predictions:
         """Predictions of the model at value k.
 
         Parameters
