@@ -1,7 +1,7 @@
 """A whole problem as one file: a model's parameters and the data, so that a bug report is a file.
 
-An .npz file without compression: `problem` is JSON as bytes, all else are plain arrays. It is read as any file that
-nobody vouches for: no pickles, estimators and members from a fixed list, no array larger than the file itself.
+An .npz file without compression: `problem` is JSON as bytes, all else are plain arrays. It is read as an
+untrusted file: no pickles, estimators and members from a fixed list, no array larger than the file itself.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def save_problem(
     from .tables import write_arrays  # not loaded with the names of the package
 
     if estimators().get(type(model).__name__) is not type(model):
-        raise ValueError(f"model: {type(model).__name__} is no estimator of tasksieve, and nobody could load it again.")
+        raise ValueError(f"model: {type(model).__name__} is no estimator of tasksieve and could not be loaded again.")
     arrays: dict[str, Array] = {}
     pack = _Packer(arrays)
     # where it was computed is no part of a problem
@@ -175,7 +175,7 @@ def load_problem(path: Any) -> SavedProblem:
         )
     except ImportError as error:
         raise ValueError(f"{path}: {error}") from None
-    except Exception as error:  # the file may be anything: whatever its content makes of our own constructors
+    except Exception as error:  # the file may be anything, and so may be what our constructors raise
         raise ValueError(f"{path} is not a readable problem file: {type(error).__name__}: {str(error)[:300]}") from None
 
 

@@ -37,9 +37,9 @@ def stacked(kind: str = "values", d: int = 7, seed: int = 0) -> tuple[np.ndarray
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
     """All permutations of the next test."""
     kept: list[np.ndarray] = []
-    real = permutation._lots
+    real = permutation._permutations
 
-    def lots(*arguments: Any) -> Any:
+    def recorded(*arguments: Any) -> Any:
         draw = real(*arguments)
 
         def and_keep(count: int) -> np.ndarray:
@@ -48,7 +48,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
 
         return and_keep
 
-    monkeypatch.setattr(permutation, "_lots", lots)
+    monkeypatch.setattr(permutation, "_permutations", recorded)
     return kept
 
 

@@ -203,7 +203,7 @@ def test_filters_and_what_they_drop(rng, tmp_path):
     assert within.dropped["variants with missing calls in a task (task_geno)"] == 1
     assert within.dropped["variants too rare in a task (task_maf)"] >= 1
     for options, words in (
-        ({"keep": ["nobody"]}, "keep names nobody"),
+        ({"keep": ["nobody"]}, "keep names no person"),
         ({"extract": ["none"]}, "leave no variant"),
         ({"maf": 2}, "maf must be"),
         ({"maf": 0.5}, "no variant is left"),

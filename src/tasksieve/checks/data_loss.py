@@ -1,6 +1,6 @@
-"""The properties of a loss on data, whatever it is made of: a convex function F of z~ with nuisance minimised out.
+"""The properties of a loss on data: a convex function F of z~ with nuisance minimised out.
 
-Nothing but the methods of `DataLoss` is used: conjugates are known from residuals, since ``u = -F'(z3)`` has
+Only the methods of `DataLoss` are used: conjugates are known from residuals, since ``u = -F'(z3)`` has
 ``F*(-u) = -F(z3) - <u, z3>``.
 """
 

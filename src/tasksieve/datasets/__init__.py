@@ -4,7 +4,7 @@ Those named ``make_...``, ``load_...`` and ``fetch_...`` return a :class:`TaskDa
 ``X, y, task, support``: rows stacked and sorted by task, the matrix in Fortran order (one feature's rows of all tasks
 contiguous: the library's own layout), and the sorted indices of the features that truly matter.
 
-``make_...`` draw synthetic data, ``load_...`` need nothing but the library, ``fetch_...`` read a file from a folder of
+``make_...`` draw synthetic data, ``load_...`` need only the library, ``fetch_...`` read a file from a folder of
 yours or download it once.
 """
 

@@ -3,7 +3,7 @@
 A ``fetch_...`` function looks for its file in the folder given, in the folder named by the environment variable
 TASKSIEVE_DATA, and among its earlier downloads; else it downloads the file from its public source with pooch
 (``pip install 'tasksieve[data]'``). Either way the *numbers* are checked against a SHA-256 sum, so what is returned is
-what the documentation and the tests speak of, whatever container it came in.
+what the documentation and the tests use, in any container.
 
 No data set is part of this library. Cite the papers named in the docstrings.
 """
@@ -68,7 +68,7 @@ def _matlab(path: Path) -> dict[str, Any]:
 
     try:
         return loadmat(path)
-    except Exception as error:  # whatever a broken file makes the reader raise
+    except Exception as error:  # a broken file may make the reader raise anything
         raise ValueError(f"{path} is not a MATLAB file that can be read: {error}") from error
 
 
@@ -247,7 +247,7 @@ def _checked(source: Source, file: Path) -> Arrays:
         try:
             with np.load(file, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
-        except Exception as error:  # whatever a broken archive makes the reader raise
+        except Exception as error:  # a broken archive may make the reader raise anything
             raise ValueError(f"{file} is not a NumPy archive that can be read: {error}") from error
     else:
         arrays = source.read(file)

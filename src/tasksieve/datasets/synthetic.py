@@ -173,7 +173,7 @@ def make_genotypes(
     Parameters
     ----------
     n_tasks, n_rows, n_features : int
-        Tasks, people of each task (nobody is in two tasks), markers.
+        Tasks, people of each task (no person is in two tasks), markers.
     n_true : int
         Causal markers.
     heritability : float

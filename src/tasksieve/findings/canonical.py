@@ -1,6 +1,6 @@
-"""An order of the rows that is theirs alone: what is drawn by lot must not depend on how the data were handed in.
+"""An order of the rows by their content: random draws must not depend on the order or form of the data.
 
-Within a task rows are sorted by label, weight and offset, then by as many columns of X as it takes to tell them apart.
+Within a task rows are sorted by label, weight and offset, then by as many columns of X as it takes to distinguish them.
 Every task has a stream of random numbers of its own, seeded by its rows in that order: not by its name, nor by its
 place. (Nor by its labels alone: two tasks with as many rows of each class would draw alike.)
 """
@@ -41,13 +41,13 @@ def canonical(data: TaskData) -> Canonical:
     flat = [data.y, data.weights] if known is None else [data.y, data.weights, known]
     if data.shared:
         labels = np.concatenate([part.reshape(data.n_tasks, n_rows) for part in flat]).T
-        home = np.zeros(n_rows, dtype=np.int64)
+        task = np.zeros(n_rows, dtype=np.int64)
         observed = np.logical_or.reduce((data.weights > 0.0).reshape(data.n_tasks, n_rows), axis=0)
     else:
-        labels, home = np.stack(flat, axis=1), data.task_of_sample
+        labels, task = np.stack(flat, axis=1), data.task_of_sample
         observed = np.asarray(data.weights > 0.0)
     labels = labels + 0.0  # no negative zeros
-    position = refined(np.zeros(len(home), dtype=np.int64), [*labels.T[::-1], home])
+    position = refined(np.zeros(len(task), dtype=np.int64), [*labels.T[::-1], task])
     blocks = column_blocks(data)
     while len(tied := np.flatnonzero(observed & (np.bincount(position)[position] > 1))):
         block = next(blocks, None)
@@ -56,6 +56,6 @@ def canonical(data: TaskData) -> Canonical:
         position[tied] = refined(position[tied], list(block[tied].T[::-1]))
     order = np.argsort(position, kind="stable")
     order = order[observed[order]]
-    rows = [order[home[order] == k] for k in range(int(home.max()) + 1)]
+    rows = [order[task[order] == k] for k in range(int(task.max()) + 1)]
     names = content_names(data, [np.ascontiguousarray(labels[own]).tobytes() for own in rows], rows)
     return Canonical(rows, [tuple(np.frombuffer(name, dtype=">u4").tolist()) for name in names])

@@ -10,7 +10,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Columns:
-    """``found["pvalue"]`` and ``found.columns``, of whatever ``to_dict()`` answers."""
+    """``found["pvalue"]`` and ``found.columns``, from what ``to_dict()`` returns."""
 
     def to_dict(self) -> dict[str, Any]:
         raise NotImplementedError

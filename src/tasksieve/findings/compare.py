@@ -89,7 +89,7 @@ def compare(
     Returns
     -------
     Comparison
-        ``summary()``, ``to_frame()``, ``plot()``; ``differences["own"]`` has the paired tests. After Ctrl-C it tells of
+        ``summary()``, ``to_frame()``, ``plot()``; ``differences["own"]`` has the paired tests. After Ctrl-C it is about
         the folds that were finished, if these are two or more (``interrupted`` is True).
 
     Notes
@@ -131,15 +131,15 @@ def compare(
     data, nest, outer, n_inner = plan.data, plan.nest, plan.outer, plan.n_inner
     X = placed(X, plan.shared)  # once, for all fits
     contenders = Contenders(plan.shared, X, y, task, data, pooled and not isinstance(data.classes, list))
-    tell = reporter("compare", "fit", verbose)
+    report = reporter("compare", "fit", verbose)
     pieces = [(f, name) for f in range(cv) for name in contenders.names]
     left = TimeLeft([name for _, name in pieces], effective_n_jobs(n_jobs))
     known_by = plan.known_by() if keeping() else None
     results = list[Judged]()
 
     def say(f: int, name: str, more: str = "") -> None:
-        if tell is not None:
-            tell(len(results), len(pieces), f"fold {f + 1} of {cv}, {name}{more}", left.estimate())
+        if report is not None:
+            report(len(results), len(pieces), f"fold {f + 1} of {cv}, {name}{more}", left.estimate())
 
     def work(f: int, name: str) -> Judged:
         held = outer == f
@@ -197,7 +197,7 @@ def check_comparison(
 class _Plan:
     """What is compared, by which folds, and that it can be.
 
-    - `data`: The rows as they are told apart and judged.
+    - `data`: The rows as they are distinguished and scored.
     - `outer` (int array of shape (N,)): The outer fold of each sample.
     """
 
@@ -248,7 +248,7 @@ class _Plan:
 
 
 def _each(work: Any, pieces: list[tuple[int, str]], n_jobs: int | None) -> Generator[Judged, None, None]:
-    """Results in the order of the pieces, as they come; pieces not begun are left when nobody asks for more."""
+    """Results in the order of the pieces, as they come; pieces not begun are cancelled when the caller stops."""
     jobs = effective_n_jobs(n_jobs)
     if jobs == 1:
         yield from (work(*piece) for piece in pieces)
@@ -264,7 +264,7 @@ def _each(work: Any, pieces: list[tuple[int, str]], n_jobs: int | None) -> Gener
 
 
 def _read(model: Any, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
-    """The rows as they are told apart and judged."""
+    """The rows as they are distinguished and scored."""
     if getattr(model, "hasher", None) is not None:
         X = np.asarray(read_strings(X))  # letters, as numbers
     targets: Any = "values" if model._targets == "values" else "many classes"

@@ -74,12 +74,12 @@ class Contenders:
         self.names = (SHARED, OWN, POOLED, MEAN) if pooled else (SHARED, OWN, MEAN)
         self._stacked = self._stack() if pooled else None
 
-    def fit(self, name: str, weights: Array, fold: Array, tell: Callable[[int], None] | None = None) -> Judged:
+    def fit(self, name: str, weights: Array, fold: Array, callback: Callable[[int], None] | None = None) -> Judged:
         """How well a contender that learns from some rows predicts all of them.
 
         - `weights` (array of shape (N,)): 0 for rows that it must not see.
         - `fold` (int array of shape (N,)): By which it chooses its strength; -1: never held out.
-        - `tell`: Called with how many tasks are done, where each has a model of its own.
+        - `callback`: Called with how many tasks are done, where each has a model of its own.
         """
         labels = self._labels
         found = self._nothing()
@@ -100,8 +100,8 @@ class Contenders:
                 seen = y[weights[part] > 0.0].tolist() if labels.classes is not None else ()
                 model = with_classes(self._alone, set(seen)).set_params(cv=_splits(fold[part]))
                 model.fit(X, y, sample_weight=weights[part])
-                if tell is not None:
-                    tell(t + 1)
+                if callback is not None:
+                    callback(t + 1)
             if name == MEAN:
                 found.loss[part], found.judged[part] = self._ruler.constant(t, weights[part])
             else:

@@ -1,7 +1,7 @@
-"""The paths of many halves of the rows, each followed until so many features were used.
+"""The paths of many subsamples (halves of the rows), each followed until so many features were used.
 
 A half is a set of row weights: all of them read the same X, through a `SharedReading`, and walk in step
-(`path.lockstep`), so that one reading serves many. Where reading is what costs (a file, a storage of the user's own) as
+(`path.lockstep`), so that one reading serves many. Where reading is what costs (a file, a custom storage) as
 many walk together as memory allows; elsewhere a few at a time, so that an interruption loses little.
 
 What a half selects depends on its own rows alone, also the values of alpha that it looks at: the bounds need halves of
@@ -39,12 +39,12 @@ from .halves import Halves
 Array = np.ndarray[Any, Any]
 
 _MOST = 100  # halves that have threads of their own
-_COMPANY = 10  # of those walk in step where readings cost little
-_AT_ONCE = 4  # values that are asked for together, where a walk finds them so
+_IN_STEP = 10  # of those walk in step where readings are cheap
+_AT_ONCE = 4  # values that are solved together, where the solver can
 _EVEN = 4  # values until about q features are to be expected; from there steps grow
 _USUAL = 10  # values until q features were used
 _LEAST_STEP, _MOST_STEP = 0.02, 0.3  # of log alpha
-_DEEPEST = math.log(1e3)  # of log alpha below the largest: where nothing new is worth the time
+_DEEPEST = math.log(1e3)  # of log alpha below the largest: further down nothing new is worth the time
 
 
 def grid_of(alpha_max: float, levels: Array, q: int) -> Array:
@@ -115,7 +115,7 @@ class Entries:
 
 @dataclass
 class Followed:
-    """What following halves came to: `None` for those not finished."""
+    """The entries of halves: `None` for those not finished."""
 
     entries: list[Entries | None]
     done: int = 0
@@ -133,15 +133,15 @@ class HalfPaths:
 
     def __init__(self, model: PathEstimator, data: TaskData, selectable: Selectable, q: int) -> None:
         self._model = copy(model)
-        self._model.__dict__["_warn_dependent"] = _say_nothing  # all rows were looked at, and it was said of those
+        self._model.__dict__["_warn_dependent"] = _no_warning  # all rows were checked, with the warning
         self._data, self._selectable, self._q = data, selectable, q
         self._elsewhere = 0.0  # readings of columns that are not read through here
 
-    def follow(self, halves: Halves, n_jobs: int, tell: Callable[[int, int], None] | None = None) -> Followed:
+    def follow(self, halves: Halves, n_jobs: int, callback: Callable[[int, int], None] | None = None) -> Followed:
         """The entries of all halves; after a KeyboardInterrupt of those that were finished.
 
         - `n_jobs`: Threads.
-        - `tell`: ``tell(done, total)`` after each half.
+        - `callback`: ``callback(done, total)`` after each half.
         """
         found = Followed([None] * len(halves))
         known_by = self._known_by(n_jobs)
@@ -149,7 +149,7 @@ class HalfPaths:
         try:
             for low in range(0, len(halves), _MOST):
                 some = range(low, min(low + _MOST, len(halves)))
-                self._follow(some, halves, n_jobs, known_by, found, tell)
+                self._follow(some, halves, n_jobs, known_by, found, callback)
         except KeyboardInterrupt:
             found.interrupted = True
         return found
@@ -161,7 +161,7 @@ class HalfPaths:
         n_jobs: int,
         known_by: str | None,
         found: Followed,
-        tell: Callable[[int, int], None] | None,
+        callback: Callable[[int, int], None] | None,
     ) -> None:
         """Some halves, in step; one begins when another has ended."""
         shared = SharedReading(self._data.make_storage(), n_jobs)
@@ -175,8 +175,8 @@ class HalfPaths:
             self._half(h, halves, shared, threads, known_by, found)
             with found.lock:
                 found.done += 1
-                if tell is not None:
-                    tell(found.done, len(halves))
+                if callback is not None:
+                    callback(found.done, len(halves))
 
         try:
             with one_blas_thread():
@@ -191,7 +191,7 @@ class HalfPaths:
         data = self._data
         columns = data.n_tasks if data.class_counts is None else int(np.sum(data.class_counts))
         stored = data.n_rows * data.n_features * data.make_storage().dtype.itemsize
-        wanted = n_halves if data.make_storage().costly_reads and not keeping() else _COMPANY
+        wanted = n_halves if data.make_storage().costly_reads and not keeping() else _IN_STEP
         return max(2, min(walks_that_fit(data.n_features, columns, stored), wanted))
 
     def _known_by(self, n_jobs: int) -> str | None:
@@ -242,7 +242,7 @@ class HalfPaths:
 
 
 class _UntilUsed(Pace):
-    """Down a path until so many were used, with the alpha at which each was first."""
+    """Follow a path until so many features were used; the alpha at which each was used first."""
 
     most = _AT_ONCE
 
@@ -274,8 +274,8 @@ class _UntilUsed(Pace):
         return numbers[np.lexsort((numbers, -strength))]
 
 
-def _say_nothing(*_: Any) -> None:
-    """Where the same was said before."""
+def _no_warning(*_: Any) -> None:
+    """In place of a warning that was given before."""
 
 
 def selection_counts(entries: Sequence[Entries], q: int, size: int) -> Array:

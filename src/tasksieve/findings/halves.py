@@ -2,10 +2,10 @@
 
 What is drawn is a *unit*: a row; all rows of a group; the row of a matrix that tasks share. Units are halved within
 strata: those with rows in the same tasks, and of the same classes where targets are classes. What is left of strata
-with an odd number of units goes to the one half and the other by turns, in a random order that begins with a coin.
+with an odd number of units goes to the halves by turns, in random order, beginning with a random half.
 
 The halves are a function of the seed and of the data as a set of rows in a set of tasks: not of the order of the rows,
-the names of tasks and groups, or the form in which the data came. For that, rows are told apart by what they hold
+the names of tasks and groups, or the form in which the data came. For that, rows are distinguished by their content
 (labels, and as many columns as it takes), and each task draws from a stream of its own, seeded by its rows.
 """
 
@@ -88,11 +88,11 @@ def draw_halves(
     if not len(samples):
         raise ValueError("No task has two rows (or groups of rows), so that there is nothing to halve.")
     own, code = np.unique(unit[samples], return_inverse=True)
-    crowd = _Crowd(data, samples, code.astype(np.int64), len(own))
+    drawn = _Units(data, samples, code.astype(np.int64), len(own))
     first = np.zeros((n_pairs, len(own)), dtype=bool)
-    for stream, strata, tasks in crowd.blocks(seed):
+    for stream, strata, tasks in drawn.blocks(seed):
         for b in range(n_pairs):
-            _halve(first[b], stream, strata, crowd, tasks, "rows" if named is None else "groups")
+            _halve(first[b], stream, strata, drawn, tasks, "rows" if named is None else "groups")
     of_sample = np.full(len(data.y), _NOWHERE)
     of_sample[samples] = code
     kind = "rows" if named is None else "whole groups of rows"
@@ -102,9 +102,9 @@ def draw_halves(
 
 
 def _halve(
-    first: Array, stream: np.random.RandomState, strata: Sequence[Array], crowd: _Crowd, tasks: Array, kind: str
+    first: Array, stream: np.random.RandomState, strata: Sequence[Array], drawn: _Units, tasks: Array, kind: str
 ) -> None:
-    """Draw who is in the first half, until every task has units in both."""
+    """Draw the units of the first half, until every task has units in both."""
     for _ in range(_ATTEMPTS):
         rest = []
         for units in strata:
@@ -116,20 +116,20 @@ def _halve(
         first[mixed[stream.randint(2) :: 2]] = True
         if len(tasks) == 1:  # at least two units, and so at least one in each half
             return
-        inside = crowd.units_of_tasks[tasks] @ first.astype(np.int64)
-        alone = np.flatnonzero((inside == 0) | (inside == crowd.units_a_task[tasks]))
+        inside = drawn.units_of_tasks[tasks] @ first.astype(np.int64)
+        alone = np.flatnonzero((inside == 0) | (inside == drawn.units_a_task[tasks]))
         if not len(alone):
             return
     t = tasks[alone[0]]
     otherwise = "use smaller groups" if kind == "groups" else "stack the rows (task=) so that tasks are halved alone"
     raise ValueError(
-        f"{kind}: no way was found to put {kind} of every task into both halves; task {crowd.names[t]!r} has "
-        f"{crowd.units_a_task[t]}, which belong to other tasks as well. Leave the task out, or {otherwise}."
+        f"{kind}: no way was found to put {kind} of every task into both halves; task {drawn.names[t]!r} has "
+        f"{drawn.units_a_task[t]}, which belong to other tasks as well. Leave the task out, or {otherwise}."
     )
 
 
-class _Crowd:
-    """Units in an order that depends on nothing but what their rows hold.
+class _Units:
+    """Units in an order that depends only on the content of their rows.
 
     - `samples`: Entries of the flat sample space that are drawn.
     - `unit`: The unit of each of them, from 0.

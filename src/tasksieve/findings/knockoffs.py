@@ -149,15 +149,15 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
         tasks = sorted(range(len(order.rows)), key=order.seeds.__getitem__)
         copies = GaussianCopies(columns, self.covariance, order)
         self.n_used_ = _most_used(data, count, self.fdr)
-        tell = reporter(type(self).__name__, "draw")
+        report = reporter(type(self).__name__, "draw")
         draws = np.empty((int(self.n_draws), count))
         for m in range(len(draws)):
             positions = order.stream(seed, *tasks, more=(m, 1)).permutation(2 * count)
             both = np.empty((len(columns), 2 * count), order="F")
             both[:, positions[:count]], both[:, positions[count:]] = columns, copies.draw(seed, m)
             draws[m] = self._compare(model, data, both, positions)
-            if tell is not None:
-                tell(m + 1, len(draws))
+            if report is not None:
+                report(m + 1, len(draws))
         self._remember_features(X, count)
         self._select(draws)
         return self

@@ -1,4 +1,4 @@
-"""Folds within folds that depend on the seed and on what rows hold: not on their order, names of tasks, or form.
+"""Nested folds that depend on the seed and the content of rows: not on their order, names of tasks, or form.
 
 What is held out is a *unit*: a row, a whole group, or a row of a matrix that tasks share.
 """
@@ -18,11 +18,11 @@ Array = np.ndarray[Any, Any]
 
 
 class NestedFolds:
-    """Deals units into folds, as often as it is asked.
+    """Assigns units to folds, any number of times.
 
     - `data`: Rows of weight 0 are absent.
     - `groups`: labels of the rows of X
-    - `unit` (int array of shape (N,)): The unit of each sample, in an order that is theirs alone.
+    - `unit` (int array of shape (N,)): The unit of each sample, in an order that depends on their content alone.
     """
 
     def __init__(self, data: TaskData, groups: Any, seed: int) -> None:
@@ -59,8 +59,8 @@ class NestedFolds:
     def assign(self, chosen: Array, n_folds: int, *key: int) -> Array:
         """The fold of each sample, -1 for those never held out: without them a task could not be learned.
 
-        - `chosen` (bool array of shape (N,)): Samples that are dealt.
-        - `key`: Which deal it is.
+        - `chosen` (bool array of shape (N,)): Samples that are assigned.
+        - `key`: Which assignment it is.
         """
         inside = np.flatnonzero(chosen & self._observed)
         stream = np.random.default_rng([self._seed, *key, *self._words])
@@ -68,7 +68,7 @@ class NestedFolds:
         if not len(inside):
             return fold
         if self._single:
-            # in the order of units, then by lot, then by stratum: each is spread over the folds, and they take turns
+            # in the order of units, then shuffled, then by stratum: each stratum is spread evenly over the folds
             rows = inside[np.argsort(self.unit[inside], kind="stable")]
             rows = stream.permutation(rows)
             rows = rows[np.argsort(self._strata[rows], kind="stable")]

@@ -105,8 +105,8 @@ def permutation_test(
     sample_weight, offset : array or list in the form of y, or float, optional
         As in `fit`. They belong to their labels and move with them. Rows of weight 0 are absent and stay.
     groups : array of shape (n,), or list of such, optional
-        Families, patients: labels of a whole group move together to a group with as many rows in each task, in an
-        order by lot. So groups have to be exchangeable, and rows within a group.
+        Families, patients: labels of a whole group move together to a group with as many rows in each task, in
+        random order. So groups have to be exchangeable, and rows within a group.
     n_permutations : int, default=1000
     random_state : int, default=0
         The result depends on nothing else: not on the order of rows, on names of tasks, on the form of the data.
@@ -151,10 +151,10 @@ def permutation_test(
     named = None if groups is None else read_groups(groups, data)
     problem = model._problem(data)
     covariates = len(problem.design.unpenalised) > 0
-    draw = _lots(data, named, seed)
+    draw = _permutations(data, named, seed)
     statistic = model._alpha_max(problem, data)
-    tell = reporter("permutation_test", "permutation", model.verbose)
-    levels = PermutedLevels(data, problem, model.n_jobs)(draw, int(n_permutations), tell)
+    report = reporter("permutation_test", "permutation", model.verbose)
+    levels = PermutedLevels(data, problem, model.n_jobs)(draw, int(n_permutations), report)
     factor = model._strength() * model._unit(data)
     null = np.array([alpha_of(problem.units.outward(level), factor) for level in levels.tolist()])
     reached = int(np.count_nonzero(null >= statistic * (1.0 - _TIE)))
@@ -166,7 +166,7 @@ def permutation_test(
     return PermutationTest(statistic, null, (1 + reached) / (1 + int(n_permutations)), covariates, moved)
 
 
-def _lots(data: TaskData, named: tuple[Array, Array] | None, seed: int) -> Callable[[int], Array]:
+def _permutations(data: TaskData, named: tuple[Array, Array] | None, seed: int) -> Callable[[int], Array]:
     """``draw(k)``: the next k permutations of the rows, (k, rows), as the row whose label comes to a row."""
     own = canonical(data)
     shufflers = _by_rows(own, seed) if named is None else _by_groups(data, own, named, seed)

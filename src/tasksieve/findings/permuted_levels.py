@@ -54,7 +54,7 @@ class PermutedLevels:
         self._scale = self._design.scale if not self._covariates else None
         self._lock = threading.Lock()
 
-    def __call__(self, draw: Callable[[int], Array], count: int, tell: Any = None) -> Array:
+    def __call__(self, draw: Callable[[int], Array], count: int, callback: Any = None) -> Array:
         """Levels of so many permutations; ``draw(k)`` gives the next k, each as the row whose label comes to a row."""
         penalty = self._problem.penalty
         held = 8 * (self._design.n_samples + self._data.n_rows + (0 if penalty.separable else len(penalty.weights)))
@@ -64,8 +64,8 @@ class PermutedLevels:
             for low in range(0, count, chunk):
                 part = slice(low, min(low + chunk, count))
                 levels[part] = self._chunk(draw(part.stop - low))
-                if tell is not None:
-                    tell(part.stop, count)
+                if callback is not None:
+                    callback(part.stop, count)
         return levels
 
     def _chunk(self, sources: Array) -> Array:

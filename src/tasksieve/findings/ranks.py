@@ -1,4 +1,4 @@
-"""Rows, and sets of rows, told apart by what they hold: columns of X are read only as long as some are alike."""
+"""Rows, and sets of rows, distinguished by their content: columns of X are read only as long as some are alike."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..tasks import TaskData
 
 Array = np.ndarray[Any, Any]
 
-_BLOCK_ENTRIES = 1 << 22  # of X, read at a time to tell rows apart
+_BLOCK_ENTRIES = 1 << 22  # of X, read at a time to distinguish rows
 
 
 def column_blocks(data: TaskData) -> Iterator[Array]:

@@ -87,13 +87,13 @@ def refit(
     data = model._read_with(X, y, task, sample_weight, offset)
     if data.n_features != model.n_features_in_:
         raise ValueError(f"X has {data.n_features} features, but the model was fitted to {model.n_features_in_}.")
-    home = match_tasks(model, data)
+    task_index = match_tasks(model, data)
     positive = bool(getattr(model, "positive", False))
-    supports = [np.flatnonzero(state.rows[t]) for t in home]
+    supports = [np.flatnonzero(state.rows[t]) for t in task_index]
     fits = fit_support(model, data, supports, range(data.n_tasks), ridge=float(ridge), positive=positive)
     coef, intercept = np.zeros_like(state.rows), np.zeros(len(state.rows))
     for k, found in fits.items():
-        coef[home[k], supports[k]], intercept[home[k]] = found.coef, found.intercept
+        coef[task_index[k], supports[k]], intercept[task_index[k]] = found.coef, found.intercept
     names = [data.tasks.tolist()[k] for k, found in fits.items() if not found.unique]
     if names:
         warn(

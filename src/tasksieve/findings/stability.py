@@ -127,7 +127,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
     value those with the larger coefficients count as first.
 
     Within a `checkpoint` block finished halves are kept, and used again by the same fit after an interruption; within a
-    `watch` block somebody hears of each half.
+    `watch` block the callback is called after each half.
 
     References
     ----------

@@ -85,7 +85,7 @@ def fit_task(
         root = np.sqrt(weights)[:, None]
         centred = columns - shifts
         level = root * np.ones((len(y), 1))
-        freed, target = root * centred, root[:, 0] * (centred @ coef)  # the same scores, whatever gives them
+        freed, target = root * centred, root[:, 0] * (centred @ coef)  # any coefficients with the same scores
         if ridge or positive:
             assert isinstance(on, TargetLoss)
             target = on.weighted_labels

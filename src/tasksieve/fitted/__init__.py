@@ -1,4 +1,4 @@
-"""What a fitted model is, whatever fitted it: prediction, scores, progress, model selection, the path.
+"""What a fitted model is, by any solver: prediction, scores, progress, model selection, the path.
 
 `parameters` is the table of parameters that estimators share (default, text, check), `documented` completes signatures
 and docstrings from it when a class is made.

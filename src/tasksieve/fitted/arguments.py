@@ -78,7 +78,7 @@ def check_device(device: Any) -> None:
     """Refuse a device that is not there; None is where X lies."""
     if device is None:
         return
-    if not isinstance(device, str) and not hasattr(device, "type"):  # told without torch, which may not be there
+    if not isinstance(device, str) and not hasattr(device, "type"):  # tested without torch, which may not be installed
         raise ParameterError("device", "must be None or name a device, such as 'cuda'", device)
     read_device(device)
 
@@ -94,7 +94,7 @@ def check_choice(value: Any, name: str, allowed: Iterable[Any]) -> None:
 
 
 def read_several(value: Any, name: str) -> list[Any]:
-    """One value, or several to compare, as a list; each is checked by who uses it."""
+    """One value, or several to compare, as a list; each is checked by its caller."""
     if isinstance(value, Real | str) or not isinstance(value, Iterable):
         return [value]
     values = list(value)
@@ -141,7 +141,7 @@ def given_grid(alphas: Any) -> np.ndarray:
 
 
 def check_parameters(estimator: Any) -> None:
-    """Raise what ``fit`` would raise about the parameters of an estimator, whatever the data.
+    """Raise what ``fit`` would raise about the parameters of an estimator, without data.
 
     - `estimator`: estimator of this library
     """

@@ -85,7 +85,7 @@ def assign_task_rows(n_rows: int, position: int, n_folds: int, seed: int) -> np.
 def assign_groups(strata: np.ndarray, groups: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
     """The fold in which each group is held out.
 
-    The largest come first, those of one size in an order drawn by lot; each goes to the fold that has the smallest
+    The largest come first, those of one size in random order; each goes to the fold that has the smallest
     share of its strata so far, or of two such to the one with fewer rows. A group that holds all rows of a stratum
     is never held out.
 
@@ -102,12 +102,12 @@ def assign_groups(strata: np.ndarray, groups: np.ndarray, n_folds: int, seed: in
     needed = np.unique(of_group[alone[of_stratum]])
     share = counts / np.bincount(strata, minlength=n_strata)[of_stratum]
     sizes = np.bincount(groups, minlength=n_groups)
-    lot = np.random.RandomState([seed]).permutation(n_groups)
+    ties = np.random.RandomState([seed]).permutation(n_groups)
     starts = np.searchsorted(of_group, np.arange(n_groups + 1))
     held, rows_held = np.zeros((n_folds, n_strata)), np.zeros(n_folds, dtype=np.int64)
     free = np.ones(n_groups, dtype=bool)
     free[needed] = False
-    for g in np.lexsort((lot, -sizes)).tolist():
+    for g in np.lexsort((ties, -sizes)).tolist():
         if free[g] and sizes[g]:
             part = slice(starts[g], starts[g + 1])
             own = of_stratum[part]

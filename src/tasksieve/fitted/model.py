@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class FittedModel(Shown, BaseEstimator):
-    """Linear model with one row of coefficients per task, whatever fits it: features, scores of rows, test labels."""
+    """Linear model with one row of coefficients per task, by any solver: features, scores of rows, test labels."""
 
     _targets: ClassVar[Literal["values", "classes"]]
 
@@ -151,7 +151,7 @@ class FittedModel(Shown, BaseEstimator):
 
 
 class FeatureSelector(SelectorMixin, FittedModel):
-    """Whatever selects features, of one matrix or of one for each task."""
+    """Estimators that select features, of one matrix or of one for each task."""
 
     def get_support(self, indices: bool = False) -> np.ndarray:
         """The features selected.
@@ -284,12 +284,12 @@ class TaskLinearModel(SelectingModel):
         )
         if targets != "values":
             data = with_class_weight(data, getattr(self, "class_weight", None))
-        self._tell_of_passes(data)
+        self._report_passes(data)
         ordinary = without_common_factor(data.weights)
         return data if ordinary is data.weights else data.with_weights(ordinary)
 
-    def _tell_of_passes(self, data: TaskData) -> None:
-        """Whoever listens hears once how long a pass takes, where X streams through a device."""
+    def _report_passes(self, data: TaskData) -> None:
+        """Report once how long a pass takes, where X streams through a device."""
         source = data.source
         if source is not None and source.streams:
             source.make_storage().tell = reporter(type(self).__name__, "pass", getattr(self, "verbose", 0))

@@ -22,7 +22,7 @@ class TaskKFold(BaseEstimator):
     r"""K folds within each task: every task is split on its own, so that every task is in every training part.
 
     With :math:`n_t` rows of task t, each fold holds out :math:`\lfloor n_t / K \rfloor` or
-    :math:`\lceil n_t / K \rceil` of them. The odd rows are dealt out round robin over the tasks, so that the folds
+    :math:`\lceil n_t / K \rceil` of them. The odd rows are assigned round robin over the tasks, so that the folds
     are of equal size also where tasks are small.
 
     Parameters

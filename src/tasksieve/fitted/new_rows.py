@@ -29,7 +29,7 @@ def quality_on(
 ) -> HeldOutQuality:
     """R² (or D²) and the mean loss of each task, or accuracy, AUC and log loss, with standard errors.
 
-    Nothing is chosen by these rows, provided that they are new to the model: nobody can check that here.
+    Nothing is chosen by these rows, provided that they are new to the model, which cannot be checked here.
 
     - `X`, `y`, `task`, `sample_weight`, `offset`: Rows in any form that `fit` takes.
     - `groups` (array of shape (n,)): Labels that related rows share: they count as one in the standard errors.

@@ -264,7 +264,7 @@ class RegularizationPath:
     def certificate(
         self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None
     ) -> Any:
-        """The proof of all values, for anybody to check.
+        """The proof of all values, which an independent program can check.
 
         Parameters
         ----------

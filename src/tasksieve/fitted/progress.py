@@ -1,7 +1,7 @@
-"""Progress of long work: estimators tell, whoever watches hears.
+"""Progress of long computations, reported to callbacks.
 
-Everything that takes long asks `reporter` for somebody to tell. It finds the callbacks of all `watch` blocks around
-the call, and with ``verbose`` one more that prints lines: there is no other way in which this library shows progress.
+Everything that takes long gets its callback from `reporter`: it calls those of all `watch` blocks around the call, and
+with ``verbose`` one more that prints lines. The library shows progress through nothing else.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Progress:
         What is counted: "value" (of alpha), "pass", "step", "row", "half" (of the rows).
     done : int
     total : int or None
-        None where nobody knows it beforehand.
+        None where it is not known beforehand.
     detail : str
         More in words ("12 features selected"), or nothing.
     seconds : float
@@ -66,7 +66,7 @@ class Progress:
 
 @contextmanager
 def watch(callback: Callable[[Progress], Any]) -> Iterator[None]:
-    """Be told how far the fits within a ``with`` block are.
+    """Call a function with the progress of the fits within a ``with`` block.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def watch(callback: Callable[[Progress], Any]) -> Iterator[None]:
         Called with a `Progress` after each value of a path, each pass, each chunk or half of the rows, in whichever
         thread does the work (folds may have threads of their own), but never twice at the same time. What it raises
         ends the fit; KeyboardInterrupt does what Ctrl-C does: a path keeps the values solved so far. Fits in other
-        processes are not heard.
+        processes are not reported.
 
     See Also
     --------
@@ -107,24 +107,24 @@ def watch(callback: Callable[[Progress], Any]) -> Iterator[None]:
 
 
 def reporter(label: str, unit: str, verbose: Any = False) -> Callable[..., None] | None:
-    """Whom to tell of a piece of work that begins now: ``tell(done, total=None, detail="", left=None)``.
+    """The callback for a piece of work that begins now: ``report(done, total=None, detail="", left=None)``.
 
-    None if nobody listens.
+    None if progress is neither watched nor printed.
 
     - `label`, `unit`: As in `Progress`.
-    - `verbose`: Whether lines are to be printed, whoever else watches: about one a second, with 2 and more all of them.
+    - `verbose`: Whether lines are to be printed as well: about one a second, with 2 and more all of them.
     """
     watchers = _watchers.get() + ((Lines(1.0 if verbose == 1 else 0.0),) if verbose else ())
     if not watchers:
         return None
     began = time.monotonic()
 
-    def tell(done: int, total: int | None = None, detail: str = "", left: float | None = None) -> None:
+    def report(done: int, total: int | None = None, detail: str = "", left: float | None = None) -> None:
         progress = Progress(label, unit, done, total, detail, time.monotonic() - began, left)
         for watcher in watchers:
             watcher(progress)
 
-    return tell
+    return report
 
 
 class Lines:
@@ -136,18 +136,18 @@ class Lines:
     def __init__(self, every: float = 1.0, last: bool = True) -> None:
         self.every = every
         self.last = last
-        self._said = time.monotonic()
+        self._printed_at = time.monotonic()
 
     def __call__(self, progress: Progress) -> None:
         now = time.monotonic()
-        if now - self._said >= self.every or (self.last and progress.done == progress.total):
-            self._said = now
+        if now - self._printed_at >= self.every or (self.last and progress.done == progress.total):
+            self._printed_at = now
             print(progress, file=sys.stderr, flush=True)
 
 
 @contextmanager
 def unwatched() -> Iterator[None]:
-    """Fits within the block tell nobody: whoever repeats them tells of the whole."""
+    """Fits within the block report no progress: the caller that repeats them reports that of the whole."""
     token = _watchers.set(())
     try:
         yield
@@ -156,7 +156,7 @@ def unwatched() -> Iterator[None]:
 
 
 def carried(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that sees, in whatever thread it runs, the `watch` and `checkpoint` blocks around this call."""
+    """A function that sees, in any thread that runs it, the `watch` and `checkpoint` blocks around this call."""
     context = copy_context()
 
     def run(*args: Any, **options: Any) -> Any:

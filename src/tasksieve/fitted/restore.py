@@ -73,7 +73,7 @@ def get_state(model: Any) -> dict[str, Any]:
 
 
 def set_state(model: Any, **state: Any) -> Any:
-    """Make a model the fitted one whose state `get_state` has told; parts that are not given stay as they are."""
+    """Make a model the fitted one whose state `get_state` returned; parts that are not given stay as they are."""
     for name, value in state.items():
         if name not in ATTRIBUTES:
             raise TypeError(f"{name!r} is no part of a fitted model; these are: {', '.join(ATTRIBUTES)}.")

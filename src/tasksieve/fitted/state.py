@@ -21,7 +21,7 @@ def read_rows(X: Any, name: str) -> Any:
 class LinearState:
     """Coefficients, and what they belong to.
 
-    Every answer of a fitted model comes from one such state. A model that goes on learning hands out a new one for
+    Every answer of a fitted model comes from one such state. A model that is still learning makes a new one for
     each answer, so that no answer mixes what was learned before and after.
 
     - `coef` (ndarray of shape (T, d), with more than two classes (K, T, d)): Where tasks have different classes, and

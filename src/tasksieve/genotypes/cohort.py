@@ -57,7 +57,7 @@ class Cohort:
         """Calls of some variants, each in a row of `out`, of people (-1: of another cohort) from place `first` on."""
         home, index, flip = self.home[variants], self.index[variants], self.flip[variants]
         for k, (file, rows) in enumerate(zip(self.files, self.rows, strict=True)):
-            own = np.flatnonzero((home == k) | (home < 0) if k == 0 else home == k)  # the first tells what none has
+            own = np.flatnonzero((home == k) | (home < 0) if k == 0 else home == k)  # the first: also those in no file
             if len(own):
                 kernels.copy_genotypes(
                     file.calls.view(np.ndarray), file.n_people, np.where(home[own] < 0, -1, index[own]),
@@ -67,7 +67,7 @@ class Cohort:
     def held(self, people: Array) -> tuple[Cohort, Array]:
         """These people alone, their calls of variants in use read to memory.
 
-        Also flags of variants that a file turns out not to give, which are then missing for everybody.
+        Also flags of variants that a file turns out not to give, which are then missing for all people.
         """
         files, rows, home, index = list(self.files), list(self.rows), self.home.copy(), self.index.copy()
         for k, file in enumerate(self.files):

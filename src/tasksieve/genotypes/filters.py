@@ -1,4 +1,4 @@
-"""Variants that say too little: nobody called, one allele only, too rare, too often missing."""
+"""Variants that carry too little information: no calls, one allele only, too rare, too often missing."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def without_holes(X: Genotypes, mind: float) -> tuple[Genotypes, Array]:
     """Without people who have a larger part of missing calls; and flags of those who stay."""
     few = X.holes_by_person() <= check_part(mind, "mind") * X.n_variants
     if not few.any():
-        raise value_error("{mind=}: everybody has a larger part of missing calls.", mind=mind)
+        raise value_error("{mind=}: all people have a larger part of missing calls.", mind=mind)
     left = X.with_people(np.flatnonzero(few))
     left.dropped["people with missing calls (mind)"] = int(np.count_nonzero(~few))
     return left, few
@@ -152,7 +152,7 @@ def _with_people(X: Genotypes, keep: Any, remove: Any, dropped: dict[str, int]) 
         dropped["people in remove"] = int(np.count_nonzero(gone))
         stay &= ~gone
     if not stay.any():
-        raise ValueError("keep and remove leave nobody.")
+        raise ValueError("keep and remove leave no people.")
     return X if stay.all() else X.with_people(np.flatnonzero(stay))
 
 

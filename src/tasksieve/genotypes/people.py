@@ -48,7 +48,7 @@ def flag_people(samples: Table, wanted: Iterable[tuple[str, str] | str], name: s
     flags = np.array([(f, i) in pairs or i in single for f, i in people], dtype=bool)
     if not flags.any():
         raise ValueError(
-            f"{name} names nobody of the genotypes, whose first person is FID {samples['fid'][0]}, IID "
+            f"{name} names no person of the genotypes, whose first person is FID {samples['fid'][0]}, IID "
             f"{samples['iid'][0]}: it must have a FID and an IID in each line, or an IID alone."
         )
     return flags
@@ -100,8 +100,8 @@ def align_people(samples: Table, source: Any, name: str, columns: Sequence[str] 
     if not any(key in found for key in keys):
         first = keys[0] if width == 1 else " ".join(keys[0])
         raise ValueError(
-            f"{name} and the genotypes have nobody in common: their first person is {first}, that of "
-            f"{name} is {' '.join(rows[0][:width]) if rows else 'nobody'}."
+            f"{name} and the genotypes have no person in common: their first person is {first}, that of "
+            f"{name} is {' '.join(rows[0][:width]) if rows else 'none'}."
         )
     index = {column: names.index(column) for column in wanted}
     return {

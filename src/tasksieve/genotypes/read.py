@@ -29,7 +29,7 @@ task_geno, task_maf : float, optional
     The same within every task.
 like : Genotypes or data frame of variants, optional
     The variants of other data, usually those that a model was fitted to: the same columns, counted the same way. A
-    variant that the files do not have is missing for everybody. Nothing else is dropped.
+    variant that the files do not have is missing for all people. Nothing else is dropped.
 """
 
 
@@ -99,7 +99,7 @@ def read_plink(prefix: Any, **options: Unpack[GenotypeOptions]) -> Genotypes:
         Of the three files. ``@`` stands for the chromosome: ``"chr@"`` reads chr1, chr2, ..., whose people must be
         the same. A list or a dict: several cohorts, people one after the other. Their variants are matched by
         chromosome, position and alleles, either way round and on either strand, and are counted as the first cohort
-        counts them; A/T and C/G variants, which do not tell their strand, are dropped.
+        counts them; A/T and C/G variants, whose strand is ambiguous, are dropped.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def read_pgen(prefix: Any, **options: Unpack[GenotypeOptions]) -> Genotypes:
     -------
     Genotypes
         Variants with more than two alleles are left out and counted in ``dropped``. Without FIDs in the .psam file the
-        FID of everybody is 0, as in plink2.
+        FID of all people is 0, as in plink2.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def read_vcf_zarr(path: Any, **options: Unpack[GenotypeOptions]) -> Genotypes:
     -------
     Genotypes
         Variants with more than two alleles, or with calls of fewer than two copies (chromosome X of men), are left out
-        and counted in ``dropped``; with `like` the latter are missing. The FID of everybody is 0. A variant without an
+        and counted in ``dropped``; with `like` the latter are missing. All FIDs are 0. A variant without an
         identifier is called chr:pos:ref:alt.
 
     Raises

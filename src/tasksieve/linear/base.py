@@ -211,16 +211,16 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         check_choice(self.screening, "screening", self._screening_rules)
 
     def _progress(self, label: str | None = None) -> Callable[[int, int, Any], None] | None:
-        """Whom the engine tells of each value, if anybody listens."""
-        tell = reporter(label or type(self).__name__, "value", self.verbose)
-        if tell is None:
+        """The callback for each value of a path; None if progress is neither watched nor printed."""
+        notify = reporter(label or type(self).__name__, "value", self.verbose)
+        if notify is None:
             return None
         free = 0 if self.feature_weights is None else int(np.count_nonzero(np.asarray(self.feature_weights) == 0.0))
         closely = self.verbose >= 2
 
         def report(k: int, n_values: int, point: Any) -> None:
             selected = len(point.features) - free  # covariates are in every value, and not selected
-            tell(k + 1, n_values, f"{selected} features selected" + (f", {_account(point)}" if closely else ""))
+            notify(k + 1, n_values, f"{selected} features selected" + (f", {_account(point)}" if closely else ""))
 
         return report
 

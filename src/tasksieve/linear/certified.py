@@ -30,7 +30,7 @@ class CertifiedModel:
     def certificate(
         self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None
     ) -> Certificate:
-        """The proof of the fit, for anybody to check.
+        """The proof of the fit, which an independent program can check.
 
         Afterwards ``proven_zero_`` and ``proven_nonzero_`` are there as well.
 

@@ -44,7 +44,7 @@ from .row_folds import RowFolds
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_UNSURE = 0.01  # of a held-out error: where rounding may have done more, it is said
+_UNSURE = 0.01  # of a held-out error: a warning where rounding may exceed it
 
 
 class PathEstimatorCV(CertifiedModel, TaskLinearModel):
@@ -167,7 +167,7 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
     def _sum_folds(
         self, models: list[PathEstimator], data: TaskData, folds: Folds, names: np.ndarray | None
     ) -> FoldSource | None:
-        """Sums over the rows of each fold, for which tall data are read only once; None where the rows are better."""
+        """Sums over the rows of each fold, which take one pass over the data; None where the rows are better."""
         return None
 
     def _choose(self, source: FoldSource) -> tuple[list[Solved], int] | None:

@@ -1,4 +1,4 @@
-"""The paths of all folds of a cross-validation, whatever the folds are made of: rows, or sums over rows.
+"""The paths of all folds of a cross-validation, which are made of rows or of sums over rows.
 
 A fold is solved on its own, or all folds walk in step (`path.lockstep`): where reading X is what costs, so that one
 reading serves all, and with early stopping, so that all stop at the same value.
@@ -24,8 +24,8 @@ from .early_stopping import PATIENCE, MeanCurve
 from .held_out import pack_points
 from .path_solver import PathSolver, solve_along
 
-# With early stopping: values that are scored together, which reads the columns they use once. Values that a fold may be
-# ahead of the slowest one, and which may turn out useless: at least those, more where company saves readings.
+# With early stopping: values that are scored together, which reads the columns they use once; and the lookahead, by how
+# many values, perhaps in vain, a fold may be ahead of the slowest one: more where folds in step share readings.
 SCORED_TOGETHER = 4
 LOOKAHEAD, LOOKAHEAD_READING = SCORED_TOGETHER, PATIENCE
 
@@ -185,8 +185,8 @@ class FoldPaths:
 
         def all_rows() -> PathSolution:
             pace = None if curve is None else _InStep(steps, curve, lookahead)
-            tell = source.models[m]._progress(f"{self._name}, all rows")
-            found = solve_along(source.whole(m, len(alphas)), alphas, tell, pace)
+            report = source.models[m]._progress(f"{self._name}, all rows")
+            found = solve_along(source.whole(m, len(alphas)), alphas, report, pace)
             found.raise_interrupt()
             return found
 
@@ -234,8 +234,8 @@ class FoldPaths:
             if curve is not None:
                 assert steps is not None
                 pace = _InStep(steps, curve, lookahead, fold.score, f)
-            tell = self._models[m]._progress(f"{self._name}, fold {f + 1}")
-            found = solve_along(fold.solver, alphas, tell, pace)
+            report = self._models[m]._progress(f"{self._name}, fold {f + 1}")
+            found = solve_along(fold.solver, alphas, report, pace)
         found.raise_interrupt()
         points = found.points
         scores, open_ = np.full(len(alphas), np.nan), np.zeros(len(alphas), dtype=bool)

@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Grade:
-    r"""What is proved about somebody's coefficients.
+    r"""What is proved about given coefficients.
 
     .. math:: P(W, b) - \min P \le \texttt{dual\_gap}
 
@@ -36,7 +36,7 @@ class Grade:
     objective : float
         P at the coefficients.
     dual_gap : float
-        They are at most so much above the optimum: a proof, whoever computed them.
+        They are at most so much above the optimum: a proof, however they were computed.
     relative_gap : float
         ``dual_gap`` / the objective at zero coefficients with the best intercepts.
     best_objective : float or None

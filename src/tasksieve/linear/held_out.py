@@ -71,7 +71,7 @@ class Judge:
                 continue
             s = weights[flat] if data.class_factors is None else weights[flat] / data.class_factors[flat]
             y, rows = labels_of(data, t, flat), None
-            if not isinstance(self._scorer, _BaseScorer):  # who knows what it does with X
+            if not isinstance(self._scorer, _BaseScorer):  # it may use X in any way
                 rows = data.take(np.arange(data.n_features))[chosen[t] if data.shared else flat]
             for k, point in enumerate(points):
                 out[t, k] = self._score(data, t, y, z[:, k], point, rows, s)

@@ -308,7 +308,7 @@ class ManyClasses(ClassifierMixin):
         codes = np.zeros(rows)
         codes[seen] = np.searchsorted(classes, labels.y[seen])
         data = read_tasks(placed(X, self), codes, None, labels.weights)
-        self._tell_of_passes(data)
+        self._report_passes(data)
         counts = np.array([len(classes)])
         data = replace(data, classes=classes, class_counts=counts)
         return with_class_weight(data, self.class_weight)

@@ -71,20 +71,20 @@ class PathSolver(Protocol):
 
 
 def solve_along(
-    solver: PathSolver, alphas: np.ndarray, tell: Progress | None = None, pace: Pace | None = None
+    solver: PathSolver, alphas: np.ndarray, callback: Progress | None = None, pace: Pace | None = None
 ) -> PathSolution:
     """The values at decreasing alphas, as far as the solver and the pace lead."""
     pace = Pace() if pace is None else pace
     solution = PathSolution(np.nan)
     with one_blas_thread():
-        follow(solution, lambda k: solver.values(alphas[k:][: pace.most]), len(alphas), tell, pace)
+        follow(solution, lambda k: solver.values(alphas[k:][: pace.most]), len(alphas), callback, pace)
     solution.null_objective, solution.passes = solver.null_objective, solver.passes
     solution.choice, solution.history = solver.choice, solver.history
     return solution
 
 
 class RowSolver:
-    """On the rows, by whatever `policy` chooses for a problem in memory or on a device.
+    """On the rows, with the solver that `policy` chooses for a problem in memory or on a device.
 
     - `model`: With the accuracy asked for.
     - `data`: Its rows are those with a positive weight.
@@ -93,7 +93,7 @@ class RowSolver:
     - `after`: The last value of sums over the rows, from which to go on; its units are those of the data.
     - `by_sums`: False: sums came to their end before, and are not tried again.
     - `start`: A first guess, in the units of the problem.
-    - `note`: Whether progress tells where the columns are, where that is worth telling.
+    - `note`: Whether progress reports where the columns are, where that is of interest.
     """
 
     def __init__(
@@ -115,9 +115,9 @@ class RowSolver:
     def _begin(self) -> PathWalk:
         model, units, after = self._model, self.problem.units, self._after
         note = self.problem.design.note if self._note else ""
-        tell = reporter(type(model).__name__, "value", model.verbose) if note else None
-        if tell is not None:
-            tell(0, self._n_values, note)
+        report = reporter(type(model).__name__, "value", model.verbose) if note else None
+        if report is not None:
+            report(0, self._n_values, note)
         if after is not None:
             lam = units.inward(np.array([after.lam]))[0]
             after = replace(after, lam=float(lam), rows=units.rows(after.rows))
@@ -172,7 +172,7 @@ class RowSolver:
 
 
 class SumSolver:
-    """On sums over the rows: `values` finds none where these have too few digits, and somebody has the rows.
+    """On sums over the rows: `values` finds none where these lack digits and the rows can be had instead.
 
     - `model`: With squared loss and a penalty of the sparse group family.
     - `units`: Of the sums.

@@ -114,23 +114,23 @@ def sums_of_rows(model: Any, data: TaskData, n_values: int) -> SumSolver | None:
     problem = found.problem
     if not problem.finite:
         data.refuse_not_finite()
-    # Squares that are all zero may be those of numbers too small to be squared: only the rows tell.
+    # Squares that are all zero may be those of numbers too small to be squared: only the rows show it.
     known = problem.serves and problem.null_value > 0.0 and problem.spread.any()
     return found if known else None
 
 
 def say_where(model: Any, data: TaskData) -> None:
-    """Tell those who watch that the rows of a cluster stay where they are."""
-    tell = reporter(type(model).__name__, "pass", model.verbose)
-    if tell is None or data.source is None or data.source.location != "cluster":
+    """Report that the rows of a cluster stay where they are."""
+    report = reporter(type(model).__name__, "pass", model.verbose)
+    if report is None or data.source is None or data.source.location != "cluster":
         return
     blocks = sum(data.source.n_row_blocks)
     size = 8e-6 * (data.n_features + 2.0) ** 2 * data.n_tasks
-    tell(0, None, f"rows stay where they are: sums of products of {blocks} blocks, {size:.3g} MB each, are gathered")
+    report(0, None, f"rows stay where they are: sums of products of {blocks} blocks, {size:.3g} MB each, are gathered")
 
 
 def suits(model: Any) -> bool:
-    """Whether a model is one of those that moments determine, solved in the way that was meant for it."""
+    """Whether a model is one of those that moments determine, with its default solver."""
     if type(model._member) is not Squared or model.warm_start or model._engine_options() != {"screening": "auto"}:
         return False
     if model.task_graph is not None and model.graph_strength > 0.0:

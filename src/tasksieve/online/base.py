@@ -76,9 +76,9 @@ def locked(method: Method) -> Method:
 class OnlineLinearModel(SelectingModel):
     """Dual averaging: the state is the sum of the gradients, the weights are a closed form of it.
 
-    Several threads may share a model. Whatever learns (`fit` as a whole, each `partial_fit`, each `learn_one`) and
-    whatever reads the memory takes a lock; answers from coefficients (`predict`, `score`, `certify`) are computed
-    from one `LinearState` taken under the lock, while learning goes on.
+    Several threads may share a model. What learns (`fit` as a whole, each `partial_fit`, each `learn_one`) and
+    what reads the memory takes a lock; answers from coefficients (`predict`, `score`, `certify`) are computed
+    from one `LinearState` taken under the lock, while learning continues.
     """
 
     _losses: ClassVar[tuple[str, ...]]
@@ -146,7 +146,7 @@ class OnlineLinearModel(SelectingModel):
         return isinstance(self.gamma, str)
 
     def _configure(self) -> None:
-        """Tell the kernel the parameters as they are now."""
+        """Pass the current parameters to the kernel."""
         scalar = np.ndim(self.l1) == 0
         self._learner.configure(
             PENALTIES[self.penalty],
@@ -173,7 +173,7 @@ class OnlineLinearModel(SelectingModel):
 
     @locked
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; a model that has begun to learn goes on with the new ones.
+        """Set parameters; a model that has begun to learn continues with the new ones.
 
         Parameters
         ----------
@@ -286,7 +286,7 @@ class OnlineLinearModel(SelectingModel):
                 raise RefusedRow(done if order is None else int(order[done]), self._refusal())
 
     def _refusal(self) -> str:
-        """Why a row was not learned; what to do depends on who chose gamma."""
+        """Why a row was not learned; what to do depends on whether gamma was chosen automatically."""
         advice = (
             "The row itself must be the cause: look for a mistake in it, or for other units"
             if self._automatic
@@ -295,7 +295,7 @@ class OnlineLinearModel(SelectingModel):
         )
         return (
             "was not learned: with it the iterates would grow without bound (beyond what 64-bit numbers can "
-            f"tell apart). The model is as it was before that row. {advice}."
+            f"resolve). The model is as it was before that row. {advice}."
         )
 
     def _learn_plain(self, X: Any, y: Any, task: Any) -> bool:
@@ -432,14 +432,14 @@ class OnlineLinearModel(SelectingModel):
             kept = np.flatnonzero(batch.weights > 0)
         else:
             kept = np.arange(len(batch.y))
-        tell = reporter(type(self).__name__, "pass", self.verbose)
+        report = reporter(type(self).__name__, "pass", self.verbose)
         for epoch in range(self.max_iter):
             order = rng.permutation(kept) if self.shuffle else kept
             if self.missing == "rounds":
                 order = by_rounds(order, batch.codes)
             self._learn(batch, order)
-            if tell is not None:
-                tell(epoch + 1, self.max_iter)
+            if report is not None:
+                report(epoch + 1, self.max_iter)
         self.n_iter_ = self.max_iter
 
     def _check_batch(self, batch: RowBatch) -> None:

@@ -119,7 +119,7 @@ class CertifyMixin:
             raise ValueError(f"weights must be 'last' or 'averaged'; got {weights!r}.")
         if not self.alpha > 0:
             raise ValueError("certify needs alpha > 0: without a penalty there is nothing to be proved zero.")
-        with model._guard:  # one state, judged while learning goes on
+        with model._guard:  # one state, while learning continues
             state: LinearState = model._learned()
             coef, intercept = state.coef, state.intercept
             if weights == "averaged":

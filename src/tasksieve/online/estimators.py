@@ -73,9 +73,9 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
     random_state : int, RandomState or None
         For that order.
     warm_start : bool, default=False
-        Whether `fit` goes on from what was learned before.
+        Whether `fit` continues from what was learned before.
     task_feature : hashable, optional
-        Name under which the rows of `learn_one` carry their task, for pipelines that pass nothing but rows.
+        Name under which the rows of `learn_one` carry their task, for pipelines that pass rows only.
     hash_features : int, optional
         `learn_one` hashes feature names into so many features; by default each new name is a new feature.
     verbose : int, default=0
@@ -124,7 +124,7 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
     A row that no step can be made from (its squares overflow; with the squared loss, a prediction :math:`2^{52}` times
     larger than any target) is refused with a ValueError, and the model is as it was before that row.
 
-    Threads may share a model: a lock inside lets one at a time learn or look at the memory. Whoever reads sees the
+    Threads may share a model: a lock inside lets one at a time learn or look at the memory. A reader sees the
     state after a row (`learn_one`), a chunk (`partial_fit`, `fit_stream`) or a whole `fit`, never half an update, and
     waits for it if need be. Each call of `predict`, `score`, `certify`, `save`, ``copy`` or ``pickle`` answers from one
     such state, and predicting does not hold learning up: the coefficients are taken under the lock, the products

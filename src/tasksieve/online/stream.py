@@ -115,7 +115,7 @@ class StreamMixin:
     ) -> Self:
         """Learn from a file or an iterator larger than memory, a chunk at a time, once through.
 
-        The model goes on from what it has learned. With a ``checkpoint`` that exists (and ``resume``), it first takes
+        The model continues from what it has learned. With a ``checkpoint`` that exists (and ``resume``), it first takes
         the state saved there and skips the rows that this state has seen; the result is the same, bit for bit, as
         without the interruption.
 
@@ -171,11 +171,11 @@ class StreamMixin:
         chunks = self._open(
             source, format, target, task, sample_weight, features, n_features, zero_based, chunk_rows
         )
-        began, tell = time.monotonic(), reporter(type(self).__name__, "row", self.verbose)
+        began, report = time.monotonic(), reporter(type(self).__name__, "row", self.verbose)
         saved_at = rows
         if max_rows is None or rows < max_rows:
             for X, y, labels, weight in skipped(chunks, rows):
-                with model._guard:  # whoever saves the model meanwhile finds rows and their number together
+                with model._guard:  # a model saved meanwhile has both the rows and their number
                     if isinstance(X, dict):
                         model.learn_one(X, y, labels, 1.0 if weight is None else weight)
                         rows += 1
@@ -188,8 +188,8 @@ class StreamMixin:
                     saved_at = rows
                 if progress is not None:
                     progress(rows, time.monotonic() - began)
-                if tell is not None:
-                    tell(rows)
+                if report is not None:
+                    report(rows)
                 if max_rows is not None and rows >= max_rows:
                     break
         if checkpoint is not None and rows > saved_at:
