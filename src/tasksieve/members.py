@@ -23,7 +23,7 @@ class Entry:
     Attributes
     ----------
     source : str or type
-        The class, or ``"module:Class"`` until it is asked for.
+        The class, or ``"module:Class"`` until it is loaded.
     offered : bool
         Whether `MultiTaskRegressor`, `MultiTaskClassifier` and `grade` take it by its name; if not, it is part of other
         models.

@@ -231,7 +231,7 @@ def test_groups_that_span_tasks_oddly() -> None:
         draw_halves(data, 3, groups=list("abcdxxxx"))
     # three groups, and each two of them are a task: two of them are always in the same half
     X, y, task = some_tasks(sizes=(2, 2, 2))
-    with pytest.raises(ValueError, match="groups: no way was found to put groups of every task into both halves"):
+    with pytest.raises(ValueError, match="groups: no draw put groups of every task into both halves"):
         draw_halves(read_tasks(X, y, task), 3, groups=list("abbcac"))
     # but where there is a way it is found
     found = read_tasks(*some_tasks(sizes=(2, 2, 2, 2)))

@@ -219,7 +219,7 @@ class TestBadInput:
     def test_sizes(self) -> None:
         x, y, task = data()
         own = ts.KnockoffSelection(ts.MultiTaskLasso())
-        with pytest.raises(ValueError, match=r"50 rows in 1 task\(s\) do not tell the covariance of 30 features"):
+        with pytest.raises(ValueError, match=r"50 rows in 1 task\(s\) do not determine the covariance of 30 features"):
             own.fit(x[:50], y[:50])
         own.set_params(covariance=related(30, 0.4)).fit(x[:50], y[:50])  # the user knows it
         with pytest.raises(ValueError, match="fewer than 1/fdr = 5 discoveries"):

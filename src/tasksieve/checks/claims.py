@@ -1,4 +1,4 @@
-"""How a broken property is told: its name, the property in words, and the numbers that show it."""
+"""How a broken property is reported: its name, the property in words, and the numbers that show it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def claim(holds: Any, name: str, words: str, **numbers: Any) -> None:
     - `**numbers`: What shows it.
     """
     if not holds:
-        shown = "; ".join(f"{key} = {told(value)}" for key, value in numbers.items())
+        shown = "; ".join(f"{key} = {as_text(value)}" for key, value in numbers.items())
         raise AssertionError(f"{name}: {words}" + (f"\n    {shown}" if shown else ""))
 
 
-def told(value: Any) -> str:
+def as_text(value: Any) -> str:
     """A number or a small array, in few digits."""
     if isinstance(value, float | np.floating):
         return f"{value:.10g}"

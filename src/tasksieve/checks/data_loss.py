@@ -100,14 +100,14 @@ def l6_nuisance(case: DataCase, z: Array) -> None:
     loss, design = case.loss, case.design
     at = loss.evaluate(z)
     total = float(case.weights.sum())
-    told = loss.value_at(case.raw(z, at.nuisance))
+    value = loss.value_at(case.raw(z, at.nuisance))
     claim(
-        abs(told - at.value) <= 1e-8 * (total + abs(told)),
+        abs(value - at.value) <= 1e-8 * (total + abs(value)),
         "L6",
         "`value_at` of the predictions (with the intercepts of `evaluate`) must be the value of `evaluate`.",
         data=case.words,
         value=at.value,
-        value_at=told,
+        value_at=value,
     )
     for column in design.nuisance_basis:
         sums = design.task_sums(column * at.residual)
@@ -355,14 +355,14 @@ def l9_offset(case: DataCase, z: Array) -> None:
     loss, plain, per_sample = case.loss, case.plain, case.design.per_sample
     at = loss.evaluate(z)
     scores = case.raw(z, at.nuisance)
-    told = plain.value_at(scores + per_sample(loss.shift - plain.shift) + case.offset)
+    value = plain.value_at(scores + per_sample(loss.shift - plain.shift) + case.offset)
     claim(
-        abs(told - loss.value_at(scores)) <= 1e-9 * (1.0 + abs(told)),
+        abs(value - loss.value_at(scores)) <= 1e-9 * (1.0 + abs(value)),
         "L9",
         "with an `offset` the value must be that of predictions with the offset added.",
         data=case.words,
         value=loss.value_at(scores),
-        expected=told,
+        expected=value,
     )
 
 

@@ -40,7 +40,7 @@ class DataCase:
     """A loss on data.
 
     - `words`: What is special about the data.
-    - `offset`: What the loss was told to add to every prediction; `plain` is the loss that was told nothing.
+    - `offset`: What the loss adds to every prediction; `plain` is the loss without it.
     """
 
     words: str

@@ -96,8 +96,8 @@ def p0_shapes(case: Case) -> None:
             f"`{name}` must return a float64 array of shape {shape} for {d} rows and {tasks} tasks.",
             found=found,
         )
-        claim(np.isfinite(found).all(), "P0", f"`{name}` must be finite for finite rows.", found=found, **case.tells)
-    claim(np.all(gauges >= 0.0), "P0", "gauges must not be negative.", gauges=gauges, **case.tells)
+        claim(np.isfinite(found).all(), "P0", f"`{name}` must be finite for finite rows.", found=found, **case.details)
+    claim(np.all(gauges >= 0.0), "P0", "gauges must not be negative.", gauges=gauges, **case.details)
     other = np.asfortranarray(products)
     claim(
         close(penalty.gauges(other), gauges) and close(penalty.prox(other, 0.5), near),
@@ -155,7 +155,7 @@ def p1_norms(case: Case) -> None:
         k=k,
         value=value,
         scaled=penalty.value(-k * case.rows),
-        **case.tells,
+        **case.details,
     )
     # with W >= 0 gauges are asked about positive parts only
     products = np.maximum(case.products, 0.0) if penalty.positive else case.products
@@ -167,7 +167,7 @@ def p1_norms(case: Case) -> None:
         k=k,
         gauges=gauges,
         scaled=scaled,
-        **case.tells,
+        **case.details,
     )
     other, move = rng.standard_normal((2, *case.rows.shape))
     claim(
@@ -176,7 +176,7 @@ def p1_norms(case: Case) -> None:
         "value(V + W) must be at most value(V) + value(W).",
         sum_of_values=value + penalty.value(other),
         value_of_sum=penalty.value(case.rows + other),
-        **case.tells,
+        **case.details,
     )
     claim(
         at_most(case.polar(case.products + move), polar + case.polar(move)),
@@ -184,7 +184,7 @@ def p1_norms(case: Case) -> None:
         "polar(C + D) must be at most polar(C) + polar(D).",
         sum_of_polars=polar + case.polar(move),
         polar_of_sum=case.polar(case.products + move),
-        **case.tells,
+        **case.details,
     )
 
 
@@ -198,7 +198,7 @@ def p2_monotone(case: Case) -> None:
         "gauges must not grow when entries of C shrink: bounds rely on it.",
         gauges=before,
         of_shrunk=after,
-        **case.tells,
+        **case.details,
     )
     grown = case.rows * case.rng.uniform(0.0, 1.0, case.rows.shape)
     claim(
@@ -207,7 +207,7 @@ def p2_monotone(case: Case) -> None:
         "the value must not grow when entries of W shrink.",
         value=case.penalty.value(case.rows),
         of_shrunk=case.penalty.value(grown),
-        **case.tells,
+        **case.details,
     )
 
 
@@ -224,7 +224,7 @@ def p3_fenchel(case: Case) -> None:
             "would be taken for feasible that are not.",
             inner_product=inner,
             bound=bound,
-            **case.tells,
+            **case.details,
         )
         if penalty.separable:
             gauges = penalty.row_gauges(products)
@@ -238,7 +238,7 @@ def p3_fenchel(case: Case) -> None:
                 "small (or the value is).",
                 inner_products=inners,
                 bounds=gauges * values,
-                **case.tells,
+                **case.details,
             )
 
 
@@ -255,7 +255,7 @@ def p4_attained(case: Case) -> None:
         "prox must leave zero where the polar exceeds the step: prox(C/(0.999 polar), 1) is 0. The gauges are too "
         "large, or the prox shrinks too much.",
         polar=polar,
-        **case.tells,
+        **case.details,
     )
     reached = float(np.vdot(products, near)) / penalty.value(near)
     claim(
@@ -265,7 +265,7 @@ def p4_attained(case: Case) -> None:
         "Gauges, value and prox do not belong together.",
         polar=polar,
         attained=reached,
-        **case.tells,
+        **case.details,
     )
     still = penalty.proximal(products / (polar * (1.0 + 1e-8)), 1.0)
     claim(
@@ -275,7 +275,7 @@ def p4_attained(case: Case) -> None:
         "too small, or the prox shrinks too little.",
         polar=polar,
         prox=still,
-        **case.tells,
+        **case.details,
     )
     if penalty.separable:
         gauges = penalty.row_gauges(products)
@@ -289,7 +289,7 @@ def p4_attained(case: Case) -> None:
             "in every row prox must leave zero where the gauge exceeds the step.",
             gauges=gauges,
             rows_not_zero=live,
-            **case.tells,
+            **case.details,
         )
 
 
@@ -305,7 +305,7 @@ def p5_prox(case: Case) -> None:
             "P5",
             "with W >= 0 the prox must not be negative.",
             prox=near,
-            **case.tells,
+            **case.details,
         )
         claim(
             polar <= 1.0 + 1e-9,
@@ -313,7 +313,7 @@ def p5_prox(case: Case) -> None:
             "what prox takes away must lie in the dual ball: polar((V - prox(V, s))/s) must be at most 1.",
             polar=polar,
             step=step,
-            **case.tells,
+            **case.details,
         )
         inner, value = float(np.vdot(dual, near)), penalty.value(near)
         claim(
@@ -323,7 +323,7 @@ def p5_prox(case: Case) -> None:
             inner_product=inner,
             value=value,
             step=step,
-            **case.tells,
+            **case.details,
         )
 
 
@@ -349,7 +349,7 @@ def p6_reach(case: Case) -> None:
             norms=np.asarray(where.norms),
             errors=where.errors,
             centre=where.centre,
-            **case.tells,
+            **case.details,
         )
         if not np.all(worst > 0.0):
             continue
@@ -371,7 +371,7 @@ def p6_reach(case: Case) -> None:
             norms=np.asarray(where.norms),
             errors=where.errors,
             centre=where.centre,
-            **case.tells,
+            **case.details,
         )
 
 
@@ -403,7 +403,7 @@ def p6_inactive(case: Case) -> None:
                     called_zero=zero,
                     rows=near,
                     radius=radius,
-                    **case.tells,
+                    **case.details,
                 )
             entries = penalty.zero_entries(centre, np.full(shape[0], error), norms, radius)
             claim(
@@ -413,7 +413,7 @@ def p6_inactive(case: Case) -> None:
                 called_zero=entries,
                 rows=near,
                 radius=radius,
-                **case.tells,
+                **case.details,
             )
 
 
@@ -428,7 +428,7 @@ def p8_parts(case: Case) -> None:
         "the value must not grow when a row becomes zero.",
         value=penalty.value(rows),
         without_last=penalty.value(dropped),
-        **case.tells,
+        **case.details,
     )
     blocks = case.blocks
     some = np.concatenate([blocks[k] for k in rng.permutation(len(blocks))[: max(1, len(blocks) - 1)]])
@@ -448,7 +448,7 @@ def p8_parts(case: Case) -> None:
         features=some,
         value=part.value(rows[some]),
         expected=penalty.value(kept),
-        **case.tells,
+        **case.details,
     )
     k = float(rng.uniform(0.2, 4.0))
     unridged = penalty.without_ridge()
@@ -463,7 +463,7 @@ def p8_parts(case: Case) -> None:
             k=k,
             value=scaled.value(rows),
             expected=k * penalty.value(rows),
-            **case.tells,
+            **case.details,
         )
     ridges = penalty.at(k).ridge, penalty.times(k).ridge
     claim(
@@ -472,7 +472,7 @@ def p8_parts(case: Case) -> None:
         "`at(k)` must scale the part of the ridge that belongs to the strength, `times(k)` leave the ridge alone.",
         ridge_at_k=ridges[0],
         ridge_times_k=ridges[1],
-        **case.tells,
+        **case.details,
     )
 
 

@@ -24,7 +24,7 @@ def p7_euclid(case: Case) -> None:
                 "`euclid` is too small: gauge(c) must be at most euclid ||c||_2.",
                 gauges=gauges,
                 bounds=penalty.euclid * sizes,
-                **case.tells,
+                **case.details,
             )
         if penalty.outer is not None:
             claim(
@@ -33,7 +33,7 @@ def p7_euclid(case: Case) -> None:
                 "`outer` is too small: a row of gauge 1 must have a norm of at most that.",
                 norms=sizes,
                 bounds=penalty.outer * gauges,
-                **case.tells,
+                **case.details,
             )
         form = penalty.thresholds()
         if form is not None:
@@ -46,12 +46,12 @@ def p7_euclid(case: Case) -> None:
                 claim(
                     np.all(over == (scale > 1.0)),
                     "P7",
-                    "`thresholds` do not tell the dual ball: ||soft(m, l1)|| must exceed group exactly where the "
+                    "`thresholds` do not give the dual ball: ||soft(m, l1)|| must exceed group exactly where the "
                     "gauge exceeds 1.",
                     gauge=scale,
                     group=group,
                     l1=l1,
-                    **case.tells,
+                    **case.details,
                 )
 
 
@@ -72,7 +72,7 @@ def p7_steepest(case: Case) -> None:
         inner_product=inner,
         value=value,
         polar=polar,
-        **case.tells,
+        **case.details,
     )
 
 
@@ -97,7 +97,7 @@ def p7_row_form(case: Case) -> None:
         polar=polar,
         inner_product=inner,
         value=value,
-        **case.tells,
+        **case.details,
     )
 
 
@@ -113,7 +113,7 @@ def p7_split(case: Case) -> None:
         "P7",
         "`split` must give parts whose sum the rows are, and whose values are together no more than that of the rows.",
         parts=parts,
-        **case.tells,
+        **case.details,
     )
 
 
@@ -130,7 +130,7 @@ def p7_features(case: Case) -> None:
             "`leading` must name rows exactly where the polar exceeds 1.",
             polar=factor,
             leading=leading,
-            **case.tells,
+            **case.details,
         )
         known = case.rng.random(len(gauges)) < 0.6
         claim(
@@ -139,7 +139,7 @@ def p7_features(case: Case) -> None:
             "`certified` must not lower a bound.",
             bounds=gauges,
             certified=penalty.certified(gauges, known),
-            **case.tells,
+            **case.details,
         )
         if len(penalty.open(gauges, known)) == 0:
             sure = penalty.polar(np.where(known, gauges, 0.0))
@@ -150,5 +150,5 @@ def p7_features(case: Case) -> None:
                 "`open` names no feature, though features that are only bounded could make the polar larger.",
                 polar_of_known=sure,
                 polar=whole,
-                **case.tells,
+                **case.details,
             )

@@ -33,14 +33,14 @@ class Case:
     rng: np.random.Generator
 
     @property
-    def tells(self) -> dict[str, Any]:
-        """What every message says of the case."""
-        told: dict[str, Any] = {"features x tasks": self.rows.shape, "weights": self.penalty.weights}
+    def details(self) -> dict[str, Any]:
+        """What every message reports of the case."""
+        facts: dict[str, Any] = {"features x tasks": self.rows.shape, "weights": self.penalty.weights}
         if self.penalty.positive:
-            told["positive"] = True
+            facts["positive"] = True
         if self.penalty.ridge:
-            told["ridge"] = self.penalty.ridge
-        return told
+            facts["ridge"] = self.penalty.ridge
+        return facts
 
     @cached_property
     def first(self) -> Array:

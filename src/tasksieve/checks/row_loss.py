@@ -154,7 +154,7 @@ def _fenchel(loss: RowLoss, y: Array, z: Array, other: Array, rng: np.random.Gen
                 np.all(excess >= -1e-9 * scale),
                 "L3",
                 "value(z) + conjugate(p) + p z must not be negative for any z and any p in the domain: the conjugate "
-                "is too small, or infinite outside a domain that `domain` does not tell.",
+                "is too small, or infinite outside a domain that `domain` does not state.",
                 y=y[i],
                 z=point[i],
                 p=p2[i],

@@ -52,12 +52,12 @@ def compare(name: str, problem: Problem, x: Array, **where: Any) -> None:
     if problem.design.fit_intercept:
         answer[-1] = point.intercept - problem.loss.shift
     found, reference, size = plain.objective(answer), plain.minimum(), abs(problem.loss.null.value)
-    told = point.objective - problem.loss.constant
+    reported = point.objective - problem.loss.constant
     claim(
-        abs(found - told) <= 1e-9 * size,
+        abs(found - reported) <= 1e-9 * size,
         name,
         "a fit must report the objective of its coefficients.",
-        reported=told,
+        reported=reported,
         objective=found,
         **where,
     )

@@ -33,7 +33,7 @@ from .time_left import TimeLeft
 
 Array = np.ndarray[Any, Any]
 
-LEAST_UNITS = 3  # of a task that a model is to be learned from, and chosen by folds of its own
+LEAST_UNITS = 3  # of a task with a model of its own, chosen by folds within them
 
 
 @takes_named_tasks
@@ -137,7 +137,7 @@ def compare(
     known_by = plan.known_by() if keeping() else None
     results = list[Judged]()
 
-    def say(f: int, name: str, more: str = "") -> None:
+    def report_fit(f: int, name: str, more: str = "") -> None:
         if report is not None:
             report(len(results), len(pieces), f"fold {f + 1} of {cv}, {name}{more}", left.estimate())
 
@@ -146,14 +146,14 @@ def compare(
         weights, inner = np.where(held, 0.0, data.weights), nest.assign(~held, n_inner, 1, f)
         spent: float | None = None
 
-        def tell_task(count: int) -> None:
+        def report_task(count: int) -> None:
             left.go_on(name, count / data.n_tasks, time.monotonic() - began)
-            say(f, name, f", task {count} of {data.n_tasks}")
+            report_fit(f, name, f", task {count} of {data.n_tasks}")
 
         def compute() -> dict[str, Array]:
             nonlocal spent
             with unwatched(), unkept():
-                found = contenders.fit(name, weights, inner, tell_task)
+                found = contenders.fit(name, weights, inner, report_task)
             spent = time.monotonic() - began
             return found.at(held).arrays()
 
@@ -167,7 +167,7 @@ def compare(
         try:
             for judged in found:
                 results.append(judged)
-                say(*pieces[len(results) - 1])
+                report_fit(*pieces[len(results) - 1])
         except KeyboardInterrupt:
             if len(results) < 2 * len(contenders.names):
                 raise

@@ -258,11 +258,11 @@ class Comparison(Columns):
             "pvalue": [*versus.pvalues.tolist(), versus.overall_pvalue],
             "adjusted": [*versus.adjusted.tolist(), float("nan")],
         }
-        told, width = self.quality["shared"].to_dict(self.level), len(self.quality["shared"].measures)
-        columns["score_error"] = told["error"][::width]
-        columns["null_loss"] = told["null_value"][width - 1 :: width]
-        columns["null_score"] = told["null_value"][::width]
-        return columns | {name: told[name][::width] for name in ("increment", "increment_error")}
+        shared, width = self.quality["shared"].to_dict(self.level), len(self.quality["shared"].measures)
+        columns["score_error"] = shared["error"][::width]
+        columns["null_loss"] = shared["null_value"][width - 1 :: width]
+        columns["null_score"] = shared["null_value"][::width]
+        return columns | {name: shared[name][::width] for name in ("increment", "increment_error")}
 
     def plot(self, ax: Any = None, *, most: int = 40) -> Axes:
         """Draw the score of each task with the shared model and with its own, tasks that gain most on top.

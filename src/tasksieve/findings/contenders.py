@@ -1,6 +1,6 @@
 """Four ways to predict the rows of several tasks: a shared model, a model for each task, one for all rows, a constant.
 
-Every one of them learns from the same rows, and chooses its strength by the same folds of them.
+All have the same training rows, and choose their strength by the same folds of these.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .cv_sibling import for_one_task, with_classes
 Array = np.ndarray[Any, Any]
 
 SHARED, OWN, POOLED, MEAN = "shared", "own", "pooled", "mean"
-LEAST = 1e-15  # of a probability: what was thought impossible costs so much, and not more
+LEAST = 1e-15  # lower bound of probabilities, so that the log loss is finite
 STACKED_BYTES = 1 << 31  # of a matrix that is repeated for each task
 
 
@@ -56,7 +56,7 @@ class Judged:
 
 
 class Contenders:
-    """The models, and the rows that they are judged on.
+    """The models, and the rows on which they are scored.
 
     - `X`, `y`, `task`: As they were given.
     - `labels`: Numbers, -1 / +1 or codes of classes.
@@ -75,7 +75,7 @@ class Contenders:
         self._stacked = self._stack() if pooled else None
 
     def fit(self, name: str, weights: Array, fold: Array, callback: Callable[[int], None] | None = None) -> Judged:
-        """How well a contender that learns from some rows predicts all of them.
+        """How well a contender predicts all rows, given its training rows.
 
         - `weights` (array of shape (N,)): 0 for rows that it must not see.
         - `fold` (int array of shape (N,)): By which it chooses its strength; -1: never held out.
@@ -201,27 +201,27 @@ class Ruler:
         """Loss and what the measure sums, of a task's rows; `position`: of the task in the model, None: it has one."""
         labels = self._labels
         y = labels.y[labels.offsets[t] : labels.offsets[t + 1]]
-        told: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         if position is not None:
-            told = {"task": np.repeat(model.tasks_[position : position + 1], len(y))}
+            options = {"task": np.repeat(model.tasks_[position : position + 1], len(y))}
         if not self._classes:
-            z = np.asarray(model._scores(X, told.get("task")))
+            z = np.asarray(model._scores(X, options.get("task")))
             loss = self._loss.deviance(y, z)
             assert self._measure.row_losses is not None
             return loss, self._measure.row_losses(y, z if self._measure.of_scores else self._link(z))
         names = self._names(t, y)
-        met = np.asarray(to_numpy(model.predict(X, **told))) == names
+        met = np.asarray(to_numpy(model.predict(X, **options))) == names
         if self._missed:
             return 1.0 - met, met
         if self._probable:
-            p = to_numpy(model.predict_proba(X, **told))
+            p = to_numpy(model.predict_proba(X, **options))
             classes = model.classes_
             if isinstance(p, list):
                 p = p[position or 0]
             if isinstance(classes, list):
                 classes = classes[position or 0]
             return -np.log(np.maximum(_of_true(p, classes, names), LEAST)), met
-        z = np.asarray(model._scores(X, told.get("task")))
+        z = np.asarray(model._scores(X, options.get("task")))
         return self._loss.deviance(y, z), met
 
     def constant(self, t: int, weights: Array) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ from ..svm.cross_validation import GraphModelCV
 BETWEEN_TASKS = ("task_weights", "task_graph", "graph", "graph_tasks", "graph_strengths")
 
 
-def cv_sibling(model: Any, asker: str) -> Any:
+def cv_sibling(model: Any, caller: str) -> Any:
     """A model that chooses its own strength: the model itself, or its ``...CV`` sibling with the same parameters."""
     if isinstance(model, PathEstimatorCV | GraphModelCV):
         return clone(model)
@@ -26,7 +26,7 @@ def cv_sibling(model: Any, asker: str) -> Any:
         name = model.__name__ if isinstance(model, type) else kind.__name__
         what = f"an instance of it: {name}()" if isinstance(model, type) else "MultiTaskLasso() or MultiTaskLassoCV()"
         raise ValueError(
-            f"model: {name} has no sibling that chooses its strength by cross-validation, which {asker} repeats in "
+            f"model: {name} has no sibling that chooses its strength by cross-validation, which {caller} repeats in "
             f"every fold. Give an estimator that has one, or the sibling itself ({what}, for example)."
         )
     sibling = siblings[0]
@@ -44,7 +44,7 @@ def _kinds() -> Iterator[Any]:
             yield kind
 
 
-def inner_folds(model: Any, asker: str) -> int:
+def inner_folds(model: Any, caller: str) -> int:
     """Number of folds that a cross-validated model chooses by."""
     cv = model.cv
     if cv is None:
@@ -54,7 +54,7 @@ def inner_folds(model: Any, asker: str) -> int:
     if type(cv) is not bool and isinstance(cv, Integral) and int(cv) >= 2:
         return int(cv)
     raise ValueError(
-        f"model: its cv is {cv!r}, but {asker} makes the folds inside its own folds itself: give a whole number >= 2."
+        f"model: its cv is {cv!r}, but {caller} makes the folds inside its own folds itself: give a whole number >= 2."
     )
 
 

@@ -70,8 +70,8 @@ class GaussianCopies:
         free = sum(len(block) - 1 for block in self._blocks)
         if free < ROWS_A_FEATURE * count:
             raise ValueError(
-                f"covariance='shrunk': {sum(map(len, self._blocks))} rows in {len(self._blocks)} task(s) do not tell "
-                f"the covariance of {count} features; it takes {ROWS_A_FEATURE} rows a feature, "
+                f"covariance='shrunk': {sum(map(len, self._blocks))} rows in {len(self._blocks)} task(s) do not "
+                f"determine the covariance of {count} features; it takes {ROWS_A_FEATURE} rows a feature, "
                 f"{ROWS_A_FEATURE * count} beside one for each task. Choose fewer features beforehand, without "
                 "looking at y, or give covariance=."
             )

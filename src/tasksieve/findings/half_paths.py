@@ -1,7 +1,7 @@
 """The paths of many subsamples (halves of the rows), each followed until so many features were used.
 
 A half is a set of row weights: all of them read the same X, through a `SharedReading`, and walk in step
-(`path.lockstep`), so that one reading serves many. Where reading is what costs (a file, a custom storage) as
+(`path.lockstep`), so that one reading serves many. Where reads are costly (a file, a custom storage) as
 many walk together as memory allows; elsewhere a few at a time, so that an interruption loses little.
 
 What a half selects depends on its own rows alone, also the values of alpha that it looks at: the bounds need halves of
@@ -105,7 +105,7 @@ class Entries:
     """The first features (or groups) that the path of a half used, in the order in which it did.
 
     - `alphas`: At which they were first used, not increasing.
-    - `n_open`: Values that were not solved as asked.
+    - `n_open`: Values that did not converge.
     """
 
     numbers: Array
@@ -127,7 +127,7 @@ class Followed:
 class HalfPaths:
     """The paths of halves.
 
-    - `model`: With the accuracy asked for.
+    - `model`: With the requested accuracy.
     - `q`: A path ends when so many were used.
     """
 

@@ -123,7 +123,7 @@ def _halve(
     t = tasks[alone[0]]
     otherwise = "use smaller groups" if kind == "groups" else "stack the rows (task=) so that tasks are halved alone"
     raise ValueError(
-        f"{kind}: no way was found to put {kind} of every task into both halves; task {drawn.names[t]!r} has "
+        f"{kind}: no draw put {kind} of every task into both halves; task {drawn.names[t]!r} has "
         f"{drawn.units_a_task[t]}, which belong to other tasks as well. Leave the task out, or {otherwise}."
     )
 
@@ -208,7 +208,7 @@ def _ranks(data: TaskData, samples: Array, task: Array) -> Array:
 
 
 def _task_digests(data: TaskData, samples: Array, task: Array, ranks: Array) -> dict[int, bytes]:
-    """A name of each task that its rows give it: a hash of its labels in order, and of as many columns as tell it from
+    """A name of each task by its content: a hash of its labels in order, and of as many columns as distinguish it from
     all others; tasks that are the same in all of them are numbered."""
     order = np.lexsort((ranks, task))
     samples, task = samples[order], task[order]

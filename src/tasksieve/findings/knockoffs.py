@@ -45,9 +45,9 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
         \le \text{fdr} \Bigr\}, \qquad \hat S = \{ j : W_j \ge \tau \}
 
     Every feature gets a copy that is related to the other features as the feature is, but not to y. The model's path is
-    followed on features and copies together, in random order, until it uses a number of them that depends on nothing
-    but the size of the data; :math:`w_j`, :math:`\tilde w_j` are the coefficients of feature j and of its copy there,
-    in all tasks. A feature that does not matter is as likely to lose against its copy as to win: losses tell how many
+    followed on features and copies together, in random order, until it uses a number of them that depends on the
+    size of the data only; :math:`w_j`, :math:`\tilde w_j` are the coefficients of feature j and of its copy there,
+    in all tasks. A feature that does not matter is as likely to lose against its copy as to win: losses show how many
     wins are false. The expected share of features in :math:`\hat S` that have no relation to y in any task, given all
     other features, is at most ``fdr`` (Candès, Fan, Janson and Lv 2018) *if* rows within tasks are normal with the
     covariance that was used. That is an assumption about X; with an estimated covariance it holds approximately.
@@ -264,7 +264,7 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
 
 
 class _UntilUsed(Pace):
-    """Down a path, value by value, until so many features have coefficients."""
+    """Follow a path, value by value, until so many features have coefficients."""
 
     most = 1
 

@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 
-def path_model(model: Any, asker: str) -> Any:
+def path_model(model: Any, caller: str) -> Any:
     """A model with `path`, `alpha_max` and a problem of its own: of a ``...CV`` model the one that it repeats."""
     if hasattr(model, "_candidates"):
         found = model._candidates()
@@ -17,14 +17,14 @@ def path_model(model: Any, asker: str) -> Any:
             check_is_fitted(model, "path_")
         except ValueError:
             raise ValueError(
-                f"model: {type(model).__name__} compares {len(found)} models, and {asker} is about one. Fit it first, "
+                f"model: {type(model).__name__} compares {len(found)} models, and {caller} is about one. Fit it first, "
                 f"or give {type(found[0]).__name__} with the values that you mean."
             ) from None
         return model.path_._estimator
     if isinstance(model, type) or not (hasattr(model, "_problem") and hasattr(model, "alpha_max")):
         name = model.__name__ if isinstance(model, type) else type(model).__name__
         raise ValueError(
-            f"model: {name} has no path of penalty strengths; {asker} needs an estimator with `path` and `alpha_max`, "
+            f"model: {name} has no path of penalty strengths; {caller} needs an estimator with `path` and `alpha_max`, "
             f"{'an instance of it: ' + name + '()' if hasattr(model, 'alpha_max') else 'MultiTaskLasso() for example'}."
         )
     return model

@@ -92,7 +92,7 @@ class PermutedLevels:
         return found if together is None else np.array([penalty.polar(gauges) for gauges in together.T])
 
     def _width(self) -> int:
-        """Columns to read at a time: more of them where reading is what costs, as a row of a file has many."""
+        """Columns to read at a time: more of them where reads are costly, as a row of a file has many."""
         fitting = BLOCK_BYTES // (8 * max(self._data.n_rows, 1)) if self._data.make_storage().costly_reads else 0
         return max(_FEATURES, fitting)
 
@@ -120,7 +120,7 @@ class PermutedLevels:
                 found = self._design.take(features).columns
             uniform = self._design.uniform
             return [np.ascontiguousarray(found[own.rows if uniform else own.flat].T) for own in self._segments]
-        with self._lock:  # a storage of the user's own need not know threads
+        with self._lock:  # a custom storage need not be thread-safe
             raw = np.array(self._data.take(features), dtype=np.float64)
         if self._problem.units.x:
             raw = np.ldexp(raw, -self._problem.units.x)

@@ -26,8 +26,8 @@ def column_blocks(data: TaskData) -> Iterator[Array]:
 
 
 def refined(ranks: Array, keys: list[Array]) -> Array:
-    """Ranks (the number of those before) of members of whole ties, which further keys tell apart, the last of these
-    first."""
+    """Ranks (the number of those before) of members of whole ties, which further keys break, the last of
+    these first."""
     order = np.lexsort([*keys, ranks])
     sorted_keys = [key[order] for key in (*keys, ranks)]
     opens = np.ones(len(order), dtype=bool)  # whether one differs from the one before
@@ -44,7 +44,7 @@ def refined(ranks: Array, keys: list[Array]) -> Array:
 
 def content_names(data: TaskData, first: Sequence[bytes], rows: Sequence[Array]) -> list[bytes]:
     """A name for each of several sets of rows that its content gives it: a hash of what comes first, and of as many
-    columns as tell it from all others; those that are the same in everything are numbered."""
+    columns as distinguish it from all others; those that are the same in everything are numbered."""
     found = [hashlib.sha256(part) for part in first]
 
     def alike() -> list[int]:

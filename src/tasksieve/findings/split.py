@@ -351,7 +351,7 @@ def _sandwich(
 
 def _grown(pull: Array, left: Array, unit: Array) -> tuple[Array, Array]:
     """``(I - U_g U_g')^(-1/2) pull_g`` for every unit; and how much of each row of `pull` lies where nothing is left of
-    the residuals, so that they cannot tell an error."""
+    the residuals, so that they determine no error."""
     sizes, lost = np.bincount(unit), np.zeros(len(pull))
     free = 1.0 - np.sum(np.square(left), axis=1)
     alone = sizes[unit] == 1

@@ -119,7 +119,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
     -----
     Halves are drawn within tasks (of classifications: within the classes of a task); of a matrix that tasks share, row
     by row; and whole ``groups`` of rows together. They are row weights, so X is neither copied nor cut, and where
-    reading it is what costs all halves share every reading. Features that are never penalised (``feature_weights`` of
+    reads are costly all halves share every reading. Features that are never penalised (``feature_weights`` of
     0) are in every model, are not counted, and are never called stable.
 
     Each half is followed down its own path, at values of alpha that depend on its rows alone, each solved to a duality

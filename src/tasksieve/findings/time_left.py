@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 class TimeLeft:
-    """An estimate of seconds, for people who wait; nothing is decided by it.
+    """An estimate of seconds, for display only; nothing is decided by it.
 
     - `kinds`: Of each piece of the work: pieces of one kind take about as long as each other.
     - `at_once`: Pieces that are worked on at the same time.
@@ -38,7 +38,7 @@ class TimeLeft:
             each.setdefault(kind, seconds / share)
         if not each:
             return None if self._waiting.total() else 0.0
-        usual = sum(each.values()) / len(each)  # of kinds not met yet
+        usual = sum(each.values()) / len(each)  # of kinds without a finished piece
         left = sum(count * each.get(kind, usual) for kind, count in self._waiting.items())
         left -= sum(min(share, 1.0) * each[kind] for kind, (share, _) in self._under_way.items())
         return max(left, 0.0) / self._at_once

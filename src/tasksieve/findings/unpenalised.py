@@ -14,7 +14,7 @@ from ..losses.squared import TargetLoss
 
 Array = np.ndarray[Any, Any]
 
-_FLAT = 1e-9  # of the largest curvature: less, in some direction, and the fit runs away along it
+_FLAT = 1e-9  # of the largest curvature: less, in some direction, and the fit diverges along it
 
 
 class NoFit(ValueError):
@@ -124,7 +124,7 @@ def _least_squares(columns: Array, target: Array, ridge: float, positive: bool) 
 
 
 def _refuse_divergence(on: Any, basis: Array) -> None:
-    """Refuse a fit that gets better and better without an end, as where classes are separated."""
+    """Refuse a fit that diverges, as where classes are separated."""
     null = on.null
     curvature = null.second if null.second is not None else null.curvature
     steep = np.linalg.eigvalsh((basis * curvature) @ basis.T) if len(basis) else np.ones(1)

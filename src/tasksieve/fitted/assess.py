@@ -1,4 +1,4 @@
-"""From rows that models have not seen to their `HeldOutQuality`: measures, and what every row contributes to them."""
+"""From predictions of held-out rows to their `HeldOutQuality`: measures, and what every row contributes to them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOTHING = 1e-14
 
 @dataclass(frozen=True)
 class Ranked:
-    """What classes are told apart by: an entry for every time that a row was held out.
+    """Scores by which classes are ranked: an entry for every time that a row was held out.
 
     - `row` (int array of shape (m,)): Which row it is about.
     - `fold` (int array of shape (m,)): Which model has judged it. Scores of different models are not compared with each
@@ -32,7 +32,7 @@ class Ranked:
 
 
 class HeldOutRows:
-    """What models made of rows that they had not seen, in the flat sample space: sums over the times held out.
+    """Predictions of held-out rows, in the flat sample space: sums over the times held out.
 
     - `codes` (int array of shape (N,)): Classes, from 0; None: numbers.
     """
@@ -46,7 +46,7 @@ class HeldOutRows:
         self, flat: np.ndarray, loss: np.ndarray, judged: np.ndarray, ranks: np.ndarray | None = None
     ) -> None:
         """Rows that one model has judged: losses, what the measure sums (losses of its own, or whether the class was
-        met), and what classes are told apart by."""
+        met), and the scores by which classes are ranked."""
         self.times[flat] += 1.0
         self._loss[flat] += loss
         self._judged[flat] += judged
@@ -80,12 +80,12 @@ def units_of(labels: TaskLabels, groups: Any = None) -> np.ndarray:
 
 
 def widening(tests: Sequence[np.ndarray], trainings: Sequence[np.ndarray]) -> float:
-    """How much longer standard errors are, because the models of the folds share most of the rows that they learn from.
+    """How much longer standard errors are, because the models of the folds share most of their training rows.
 
-    With J folds that hold out :math:`n_2` rows and learn from :math:`n_1`, and n rows held out at all, the variance is
+    With J folds of :math:`n_2` held-out and :math:`n_1` training rows, and n rows held out at all, the variance is
     multiplied by :math:`n / (J n_2) + n / n_1` (Nadeau and Bengio 2003): :math:`1 + K / (K - 1)` for K folds.
 
-    - `tests`, `trainings`: For each fold, which samples it holds out and learns from (not 0).
+    - `tests`, `trainings`: For each fold, its held-out and its training samples (not 0).
     """
     held, learned = (np.array([np.count_nonzero(part) for part in parts]) for parts in (tests, trainings))
     n_rows = int(np.count_nonzero(np.logical_or.reduce([part != 0 for part in tests])))
@@ -93,7 +93,7 @@ def widening(tests: Sequence[np.ndarray], trainings: Sequence[np.ndarray]) -> fl
 
 
 def spread_of_folds(n_rows: float, held: np.ndarray, learned: np.ndarray) -> float:
-    """`widening`, from numbers of rows: all, held out by each fold, learned from in each."""
+    """`widening`, from numbers of rows: all, held out in each fold, used for training in each."""
     return float(np.sqrt(max(1.0, n_rows / np.sum(held) + n_rows / np.mean(learned))))
 
 
@@ -212,8 +212,8 @@ class Cells:
         """1 - mean loss / mean loss of the best constant; NaN where that is nothing beside the sizes of the labels."""
         own, best = self.mean(losses), self.mean(base)
         size = self._sums(self.weights * sizes) / self._total
-        told = (best.values > NOTHING * size) & (self.n_rows > 1)
-        bottom = np.where(told, best.values, np.nan)
+        known = (best.values > NOTHING * size) & (self.n_rows > 1)
+        bottom = np.where(known, best.values, np.nan)
         ratio = own.values / bottom
         # the constant itself is at its best, so that its own change does not count
         return Part(1.0 - ratio, (ratio[self.task] * best.changes - own.changes) / bottom[self.task])
@@ -243,13 +243,13 @@ class Cells:
     ) -> HeldOutQuality:
         """All measures of the tasks, and their means; those of the null model beside them."""
         parts = [part for _, part in columns]
-        values, errors, overall, overall_errors = self._told(parts)
+        values, errors, overall, overall_errors = self._values_and_errors(parts)
         beside: dict[str, Any] = {}
         if null is not None:
             named = ("null_values", "null_errors", "null_overall", "null_overall_errors")
-            beside = dict(zip(named, self._told([part for _, part in null]), strict=True))
+            beside = dict(zip(named, self._values_and_errors([part for _, part in null]), strict=True))
             gains = [part.beyond(other) for part, (_, other) in zip(parts, null, strict=True)]
-            _, beside["increment_errors"], _, beside["overall_increment_errors"] = self._told(gains)
+            _, beside["increment_errors"], _, beside["overall_increment_errors"] = self._values_and_errors(gains)
         skipped = [part.one_class_folds for part in parts if part.one_class_folds is not None]
         return HeldOutQuality(
             tasks=tasks,
@@ -267,7 +267,7 @@ class Cells:
             **words,
         )
 
-    def _told(self, parts: list[Part]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def _values_and_errors(self, parts: list[Part]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Values and standard errors of the tasks, (T, M), and of their means, (M,)."""
         values, errors, overall, overall_errors = [], [], [], []
         for part in parts:
@@ -336,7 +336,7 @@ def _area(
         return float("nan"), np.full(len(ranks), np.nan)
     won, other = np.where(positive, below, above), np.where(positive, downs[fold], ups[fold])
     area = float(weights[positive] @ below[positive]) / pairs
-    # one row of a class cannot say how it varies
+    # one row of a class has no variance
     compared = (ups * downs > 0.0)[fold]
     few = min(np.count_nonzero(positive & compared), np.count_nonzero(~positive & compared)) < 2
     return area, np.full(len(ranks), np.nan) if few else weights * (won - area * other) / pairs

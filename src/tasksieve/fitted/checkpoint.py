@@ -34,11 +34,11 @@ class FoldStore(Protocol):
     """Where finished folds are kept: two methods that several threads may call at the same time.
 
     A name (lower-case letters, digits, hyphens) ends in a digest of everything that the fold depends on, so a store
-    never has to ask whether what it holds is out of date.
+    never has to check whether what it holds is out of date.
     """
 
     def recall(self, name: str) -> Arrays | None:
-        """What `keep` was given under this name; None if nothing, or if it is spoilt."""
+        """What `keep` was given under this name; None if nothing, or if it is damaged."""
 
     def keep(self, name: str, arrays: Arrays) -> None:
         """A fold is finished: small arrays of numbers by name."""
@@ -69,7 +69,7 @@ def checkpoint(store: str | os.PathLike[str] | FoldStore) -> Iterator[FoldStore]
 
     See Also
     --------
-    watch : be told how far a fit is.
+    watch : call a function with the progress of fits.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class FolderStore:
         return self.folder / f"{name}{ENDING}"
 
     def recall(self, name: str) -> Arrays | None:
-        """What `keep` was given under this name; None if nothing, or if the file is spoilt."""
+        """What `keep` was given under this name; None if nothing, or if the file is damaged."""
         file = self._file(name)
         if not file.is_file():
             return None
@@ -174,7 +174,7 @@ def kept(name: str, facts: Any, compute: Callable[[], Arrays]) -> Arrays:
         digest = joblib.hash([facts, [found[key] for key in COMPUTING]], hash_name="sha1")
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise ValueError(
-            f"checkpoint: a parameter of the model cannot be pickled, so a fold cannot be known again: {error}"
+            f"checkpoint: a parameter of the model cannot be pickled, so a fold cannot be recognised: {error}"
         ) from error
     name = f"{name}-{digest}"
     arrays = store.recall(name)

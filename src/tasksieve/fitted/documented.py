@@ -101,7 +101,7 @@ cv_task_scores_ : ndarray of shape (T, n_folds)
 path_ : RegularizationPath
     The path on all rows.
 path_scores_ : ndarray of shape (`n_scored_`, n_folds)
-    ``cv_scores_`` along ``path_``; what they measure says ``cv_measure``.
+    ``cv_scores_`` along ``path_``; ``cv_measure`` names what they measure.
 n_scored_ : int
     Values that were solved: past an early stop ``cv_scores_`` are NaN, and there ``path_`` ends.
 passes_ : float

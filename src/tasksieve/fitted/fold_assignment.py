@@ -1,4 +1,4 @@
-r"""Dealing rows into folds: shuffled within tasks, stratified by class, whole groups together.
+r"""Fold assignment: rows shuffled within tasks, stratified by class, whole groups together.
 
 Without groups, the fold of a row depends on the seed, on its task's place among the tasks and on that task's observed
 rows alone: not on other tasks, nor on rows without a label, nor on the form in which the data came.

@@ -1,4 +1,4 @@
-"""From ``cv``, ``groups`` and ``random_state`` to folds: weights of the rows to learn from and of those held out."""
+"""From ``cv``, ``groups`` and ``random_state`` to folds: weights of training rows and of held-out rows."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def make_folds(
     - `groups` (labels of the rows of X): Rows of one group are held out together.
     - `random_state` (int, RandomState, Generator or None): Seed of the shuffling.
     - `like_scikit_learn`: Whether a whole number, a shared matrix and no groups mean unshuffled folds of its rows.
-    - `whole_tasks`: Whether a fold may hold out all rows of a task, because others speak for it.
+    - `whole_tasks`: Whether a fold may hold out all rows of a task, because related tasks determine it.
     """
     cv = _read_cv(cv)
     named = None if groups is None else read_groups(groups, labels)
@@ -228,7 +228,7 @@ def _stretches(n_folds: int, labels: TaskLabels, sample: Sample) -> tuple[Iterab
     return TaskKFold(n_folds).split(strata[:, None], groups=strata), words
 
 
-# --- folds of others -------------------------------------------------------------------------------------------------
+# --- other splitters -------------------------------------------------------------------------------------------------
 
 
 def _origin(cv: Any, labels: TaskLabels) -> str:

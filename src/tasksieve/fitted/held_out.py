@@ -1,4 +1,4 @@
-"""Held-out rows judged by any scorer of scikit-learn, one task at a time."""
+"""Held-out rows scored by any scorer of scikit-learn, one task at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..messages import ParameterError
 
 @dataclass(frozen=True)
 class HeldOutTask:
-    """Rows of one task that a model has not learned from.
+    """Held-out rows of one task.
 
     - `position`: Of the task in ``tasks_``.
     - `X`, `y`: As a model of this task alone would be given them.

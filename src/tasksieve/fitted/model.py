@@ -49,7 +49,7 @@ class FittedModel(Shown, BaseEstimator):
 
     _targets: ClassVar[Literal["values", "classes"]]
 
-    #: whether more than two classes are judged together, not one by one against the rest
+    #: whether more than two classes are scored together, not one by one against the rest
     _joint: ClassVar[bool] = False
     _takes_offset: ClassVar[bool] = False
 
@@ -65,7 +65,7 @@ class FittedModel(Shown, BaseEstimator):
         return "values" if self._targets == "values" else "labels"
 
     def _learned(self) -> LinearState:
-        """What the next answer is made of."""
+        """The state from which the next call is answered."""
         check_is_fitted(self, "coef_")
         classes = getattr(self, "classes_", None) if self._targets == "classes" else None
         return LinearState(

@@ -1,4 +1,4 @@
-"""How well a fitted model predicts rows that it has not learned from: a test set."""
+"""How well a fitted model predicts held-out rows: a test set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .covariates import covariates_of
 from .measures import Measure, measure_of
 from .quality import HeldOutQuality
 
-# What a probability is taken for at least, so that one wrong row does not cost infinitely much.
+# Lower bound of probabilities, so that one wrong row does not make the log loss infinite.
 SMALLEST = 1e-15
 
 
@@ -37,8 +37,8 @@ def quality_on(
     - returns: in the order of ``tasks_``, also of tasks without rows.
     """
     labels = read_labels(count_rows(X), y, task, sample_weight, targets=model._raw_targets, allow_empty=True)
-    told = {name: given for name, given in (("task", task), ("offset", offset)) if given is not None}
-    if labels.form == "single" and np.ndim(predicted := model.predict(X, **told)) == 2:
+    options = {name: given for name, given in (("task", task), ("offset", offset)) if given is not None}
+    if labels.form == "single" and np.ndim(predicted := model.predict(X, **options)) == 2:
         raise ValueError(f"The model has {np.shape(predicted)[1]} tasks: pass task, the task of each row.")
     # one task needs no name, and the classes of a multinomial model are none
     tasks = labels.tasks if labels.form == "single" else np.asarray(model.tasks_)
@@ -54,8 +54,8 @@ def quality_on(
 
     def columns(model: Any) -> list[tuple[str, Part]]:
         if measure.constant_losses is None:
-            return _of_classes(model, X, told, labels, rows, cells)
-        answer = model._scores(X, task, offset=offset) if measure.of_scores else model.predict(X, **told)
+            return _of_classes(model, X, options, labels, rows, cells)
+        answer = model._scores(X, task, offset=offset) if measure.of_scores else model.predict(X, **options)
         return _of_numbers(measure, model, labels.y[rows], labels.flatten(answer)[rows], cells)
 
     beside, n_covariates = None, 0
@@ -81,14 +81,14 @@ def _of_numbers(
 
 
 def _of_classes(
-    model: Any, X: Any, told: dict[str, Any], labels: TaskLabels, rows: np.ndarray, cells: Cells
+    model: Any, X: Any, options: dict[str, Any], labels: TaskLabels, rows: np.ndarray, cells: Cells
 ) -> list[tuple[str, Part]]:
     """Accuracy; AUC where there are scores; log loss where these are probabilities."""
     y = labels.y[rows]
-    met = y == labels.flatten(np.asarray(to_numpy(model.predict(X, **told))))[rows]
+    met = y == labels.flatten(np.asarray(to_numpy(model.predict(X, **options))))[rows]
     columns = [("accuracy", cells.mean(met.astype(np.float64)))]
     probable = hasattr(model, "predict_proba")
-    answer = to_numpy(model.predict_proba(X, **told) if probable else model.decision_function(X, **told))
+    answer = to_numpy(model.predict_proba(X, **options) if probable else model.decision_function(X, **options))
     if isinstance(answer, list):  # different classes, and more than two: nothing to compare
         return columns
     answer = np.asarray(answer)

@@ -10,7 +10,7 @@ from ..messages import Message, either
 from ..tasks import some_of
 from ..user_warnings import warn
 
-# Standard errors beyond which a lag-1 autocorrelation is taken to be no accident.
+# Standard errors beyond which a lag-1 autocorrelation is taken to be no chance effect.
 STANDARD_ERRORS = 4.0
 
 

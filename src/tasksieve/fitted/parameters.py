@@ -40,7 +40,7 @@ class Parameter:
     option: str | None = None
     help: str | None = None
 
-    def and_say(self, text: str) -> Parameter:
+    def with_sentence(self, text: str) -> Parameter:
         """The same parameter with a further sentence."""
         return replace(self, text=f"{self.text} {text}")
 
@@ -246,7 +246,7 @@ PARAMETERS = table(
         "verbose",
         "int",
         0,
-        "Report progress on stderr, about once a second; with 2, a line for each value that tells what it has cost.",
+        "Report progress on stderr, about once a second; with 2, a line for each value with its cost.",
         allowed.check_verbose,
     ),
     Parameter(
@@ -275,7 +275,7 @@ PARAMETERS = table(
 
 #: of their siblings that choose by cross-validation
 CROSS_VALIDATED = PARAMETERS | table(
-    PARAMETERS["class_weight"].and_say("They count in the held-out loss, too, but not in ``scoring``."),
+    PARAMETERS["class_weight"].with_sentence("They count in the held-out loss, too, but not in ``scoring``."),
     Parameter(
         "n_jobs",
         "int",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-# Features drawn in the panel of coefficients: more lines than this cannot be told apart.
+# Features drawn in the panel of coefficients: more lines than this cannot be distinguished.
 DRAWN_FEATURES = 200
 
 
@@ -152,7 +152,7 @@ class RegularizationPath:
         self.feature_names = feature_names
         self.passes = float(passes)
         self.interrupted = interrupted
-        columns, live = _told(points)
+        columns, live = _figures_of(points)
         objectives, dual_gaps, self.seconds, self.n_iter, self.converged, rejected, self.rejected_entries = columns
         self.status = _statuses(points, self.converged)
         self.objectives, self.dual_gaps = objectives / unit, dual_gaps / unit
@@ -433,13 +433,13 @@ class RegularizationPath:
         return norms[:, np.sort(largest)]
 
 
-def _told(points: Sequence[Any]) -> tuple[list[np.ndarray], np.ndarray]:
+def _figures_of(points: Sequence[Any]) -> tuple[list[np.ndarray], np.ndarray]:
     """The numbers of all points, and how many rows of each are not zero."""
     column = getattr(points, "column", None)
     if column is not None:  # they are columns already
         return [column(name) for name in _NUMBERS], points.live_rows()  # type: ignore[attr-defined]
-    told = zip(*map(attrgetter(*_NUMBERS), points), strict=True) if points else ((),) * len(_NUMBERS)
-    columns = [np.array(column, dtype=kind) for column, kind in zip(told, _NUMBERS.values(), strict=True)]
+    figures = zip(*map(attrgetter(*_NUMBERS), points), strict=True) if points else ((),) * len(_NUMBERS)
+    columns = [np.array(column, dtype=kind) for column, kind in zip(figures, _NUMBERS.values(), strict=True)]
     counts = [np.count_nonzero(point.rows.any(axis=1)) for point in points]
     return columns, np.array(counts, dtype=np.int64)
 
@@ -453,6 +453,6 @@ def _live_covariates(points: Sequence[Any], covariates: np.ndarray) -> np.ndarra
 
 
 def _statuses(points: Sequence[Any], converged: np.ndarray) -> np.ndarray:
-    if hasattr(points, "column"):  # such values end by their iterations, or are solved again in another way
+    if hasattr(points, "column"):  # such values end by their iterations, or are solved again by another solver
         return statuses_of(converged)
     return np.array([str(point.status) for point in points], dtype=str)

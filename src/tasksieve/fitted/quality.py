@@ -22,7 +22,7 @@ class HeldOutQuality:
     ----------
     tasks : ndarray of shape (T,)
     measures : tuple of str
-        What is told, the headline first: "R²" or "D²" and the model's loss; "accuracy", "AUC" and the loss of classes.
+        Reported, the headline first: "R²" or "D²" and the model's loss; "accuracy", "AUC" and the loss of classes.
         Of losses smaller is better, of the others greater.
     values : ndarray of shape (T, M)
         Of each task; NaN where a measure is not defined: no row held out, constant labels, one class only.
@@ -223,8 +223,8 @@ class HeldOutQuality:
 
     def __repr__(self) -> str:
         def figures(values: np.ndarray, errors: np.ndarray) -> str:
-            told = zip(self.measures, values, errors, strict=True)
-            return ", ".join(f"{name} {value:.3g} ± {error:.2g}" for name, value, error in told)
+            each = zip(self.measures, values, errors, strict=True)
+            return ", ".join(f"{name} {value:.3g} ± {error:.2g}" for name, value, error in each)
 
         count = f"{int(self.n_rows.sum()):,} rows of {len(self.tasks):,} task{'s' * (len(self.tasks) != 1)}"
         lines = [f"{figures(self.overall, self.overall_errors)} (mean over tasks ± standard error; {count})."]

@@ -171,7 +171,7 @@ class LinearState:
         return [part[:, : len(own)] for part, own in zip(parts, self.coef, strict=True)]
 
     def answers(self, scores: Any, task: Any, listed: bool = False) -> Any:
-        """What `scores` of the same arguments mean: themselves, or the classes that they speak for.
+        """What `scores` of the same arguments mean: themselves, or the classes that they predict.
 
         `listed` says that X was a list of matrices.
         """

@@ -19,10 +19,11 @@ def scores_by_task(
     """
     measure = measure_of(model)
     labels = read_labels(count_rows(X), y, task, sample_weight, targets=model._raw_targets, allow_empty=True)
-    told = {} if task is None else {"task": task}
+    options = {} if task is None else {"task": task}
     if offset is not None:
-        told["offset"] = offset
-    predicted = labels.flatten(model._scores(X, task, offset=offset) if measure.of_scores else model.predict(X, **told))
+        options["offset"] = offset
+    answer = model._scores(X, task, offset=offset) if measure.of_scores else model.predict(X, **options)
+    predicted = labels.flatten(answer)
     known = getattr(model, "tasks_", labels.tasks)
     # stacked rows may hold fewer tasks than the model; lists and shared matrices have all, in order
     position = {label: t for t, label in enumerate(known.tolist())} if labels.form == "stacked" else None

@@ -39,7 +39,7 @@ class Matched:
     - `flip`: The file counts the other allele.
     - `clashing`: Variants at the same place with other alleles.
     - `repeated`: Variants that the file has more than once.
-    - `turned`: Variants told on the other strand.
+    - `turned`: Variants given on the other strand.
     """
 
     index: Array

@@ -1,4 +1,4 @@
-"""A .bed file with its .bim and .fam: looked at before anything is believed."""
+"""A .bed file with its .bim and .fam: checked before it is used."""
 
 from __future__ import annotations
 

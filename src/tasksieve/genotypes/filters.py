@@ -91,8 +91,8 @@ def filter_variants(
             dropped[words] = count
     left = np.flatnonzero(reason == 0)
     if not len(left):
-        told = ", ".join(f"{count:,} {words}" for words, count in dropped.items() if count)
-        raise ValueError(f"no variant is left: {told}.")
+        shown = ", ".join(f"{count:,} {words}" for words, count in dropped.items() if count)
+        raise ValueError(f"no variant is left: {shown}.")
     return X.with_variants(left, dropped)
 
 

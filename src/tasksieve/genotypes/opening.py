@@ -122,7 +122,7 @@ def _match(cohorts: list[Cohort], variants: list[Table], dropped: dict[str, int]
 
 
 def _turned(cohort: Cohort, index: Array, flip: Array) -> Cohort:
-    """Variants of a cohort by their lines in all its .bim files together, -1: none; flipped where told."""
+    """Variants of a cohort by their lines in all its .bim files together, -1: none; flipped where flagged."""
     chosen = cohort.with_variants(np.maximum(index, 0))
     absent = index < 0
     home, own = np.where(absent, -1, chosen.home), np.where(absent, -1, chosen.index)

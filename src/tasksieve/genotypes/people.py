@@ -84,8 +84,8 @@ def align_people(samples: Table, source: Any, name: str, columns: Sequence[str] 
     found: dict[Any, list[str]] = {}
     for line in rows:
         if len(line) != width + len(names):
-            told = f"{len(line)} fields where {width + len(names)} are expected"
-            raise ValueError(f"{name}: {told}: {' '.join(line[:4])}.")
+            fields = f"{len(line)} fields where {width + len(names)} are expected"
+            raise ValueError(f"{name}: {fields}: {' '.join(line[:4])}.")
         key = line[0] if width == 1 else (line[0], line[1])
         if key in found:
             raise ValueError(f"{name}: {' '.join(line[:width])} is there twice. Remove one of the lines.")
@@ -117,8 +117,8 @@ def are_coded_missing(words: Array) -> Array:
 
 def are_missing(words: Array) -> Array:
     """Which words stand for a value that is not there; None (of a person who is in no line) does."""
-    said = [word is None or word.upper() in MISSING_WORDS for word in words.tolist()]
-    return np.array(said, dtype=bool) | are_coded_missing(words)
+    missing = [word is None or word.upper() in MISSING_WORDS for word in words.tolist()]
+    return np.array(missing, dtype=bool) | are_coded_missing(words)
 
 
 def as_numbers(words: Array, name: str) -> Array:

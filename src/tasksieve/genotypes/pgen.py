@@ -46,7 +46,7 @@ class PgenFile(CallSource):
         self.dropped = {"variants with more than two alleles": int(np.count_nonzero(~two))}
         if not len(self._lines):
             raise ValueError(f"{self.prefix}.pvar: every variant has more than two alleles. Split them first.")
-        self._open().close()  # what is wrong is said now, not at the first reading
+        self._open().close()  # errors are raised now, not at the first reading
 
     def _refuse_absent(self, suffix: str) -> None:
         if suffix == ".pvar" and Path(self.prefix + ".pvar.zst").is_file():

@@ -41,7 +41,7 @@ def write_plink(X: Genotypes, prefix: Any, task: Any = None) -> str:
             file.write(packed.tobytes())
     columns = [people[name].tolist() for name in ("fid", "iid", "father", "mother", "sex", "phenotype")]
     Path(f"{prefix}.fam").write_text("".join(" ".join(row) + "\n" for row in zip(*columns, strict=True)))
-    told = [variants[name].tolist() for name in ("chr", "id", "pos", "effect_allele", "other_allele")]
-    rows = zip(*told, strict=True)
+    columns = [variants[name].tolist() for name in ("chr", "id", "pos", "effect_allele", "other_allele")]
+    rows = zip(*columns, strict=True)
     Path(f"{prefix}.bim").write_text("".join(f"{c}\t{name}\t0\t{pos}\t{a}\t{b}\n" for c, name, pos, a, b in rows))
     return str(prefix)

@@ -68,12 +68,12 @@ class CertifiedModel:
 
     @property
     def proven_zero_(self) -> Array:
-        """Features that are zero in every solution, of shape (d,); known once `certificate` was asked for."""
+        """Features that are zero in every solution, of shape (d,); known once `certificate` was called."""
         return self._proof()[0]
 
     @property
     def proven_nonzero_(self) -> Array:
-        """Features that are not zero in any solution, of shape (d,); known once `certificate` was asked for."""
+        """Features that are not zero in any solution, of shape (d,); known once `certificate` was called."""
         return self._proof()[1]
 
     def _proof(self) -> tuple[Array, Array]:
@@ -102,7 +102,7 @@ class Statement:
         if not isinstance(offset, list | tuple) and np.ndim(offset) == 2 and np.ndim(y) == 1:
             raise ValueError("offset: a certificate holds one number per row, not one for each class.")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the fit has said it
+            warnings.simplefilter("ignore")  # the fit has warned already
             self.data = data = model._read_with(X, y, task, sample_weight, offset)
             self.problem = model._problem(data)
         self.model = model

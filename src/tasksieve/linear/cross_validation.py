@@ -1,6 +1,6 @@
-"""Cross-validation along the path: alpha is chosen by held-out losses of folds, wherever these come from.
+"""Cross-validation along the path: alpha is chosen by held-out losses of folds.
 
-Folds are rows (`row_folds`) or sums over rows (`from_moments`); their paths are followed in one way (`fold_paths`).
+Folds are rows (`row_folds`) or sums over rows (`from_moments`); `fold_paths` follows the paths of both.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
     def _choose(self, source: FoldSource) -> tuple[list[Solved], int] | None:
         """Compares the models and keeps the best: the value of each fold that was chosen, and among how many.
 
-        None where the source does not prove what is asked of it, and another one is to be taken.
+        None where the source does not reach the accuracy, and another one is needed.
         """
         models, n_folds = source.models, source.n_folds
         grids = [self._grid(source.whole(m, 1)) for m in range(len(models))]

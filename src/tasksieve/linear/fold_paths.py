@@ -1,6 +1,6 @@
 """The paths of all folds of a cross-validation, which are made of rows or of sums over rows.
 
-A fold is solved on its own, or all folds walk in step (`path.lockstep`): where reading X is what costs, so that one
+A fold is solved on its own, or all folds walk in step (`path.lockstep`): where reads of X are costly, so that one
 reading serves all, and with early stopping, so that all stop at the same value.
 """
 
@@ -45,11 +45,11 @@ class FoldSource(Protocol):
     - `facts`: Of all rows.
     - `names`: Of the features.
     - `words`: Which folds these are.
-    - `exact`: Whether a fold that is not solved as asked, or held-out losses that are not known, mean another source.
+    - `exact`: Whether folds that do not converge, or held-out losses that are not known, need another source.
     - `unsure`: What share of the smallest held-out loss may be rounding, so far.
     - `n_jobs`: Of joblib: folds that are solved at the same time.
     - `slots`: The same in step.
-    - `side_by_side`: The same for folds that `n_jobs` says nothing about; 0: as `n_jobs` says.
+    - `side_by_side`: The same for folds that `n_jobs` does not limit; 0: as `n_jobs`.
     - `shared`: Of the columns, for folds that walk in step.
     - `whole_in_step`: Whether the path over all rows walks with the folds of an only model.
     """
@@ -108,7 +108,7 @@ class Compared:
 
 
 class _InStep(Pace):
-    """The pace of early stopping: not far ahead of the slowest fold, and no further than their mean curve says."""
+    """The pace of early stopping: not far ahead of the slowest fold, and no further than their mean curve allows."""
 
     most = SCORED_TOGETHER
 

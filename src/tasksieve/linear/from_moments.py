@@ -35,7 +35,7 @@ from .fold_paths import Fold, FoldResult, FoldSource
 from .held_out import Solved
 from .null_model import as_null, null_of_sums
 from .path_solver import SumSolver, solve_along
-from .sums import facts_of_data, say_where, sum_solver
+from .sums import facts_of_data, report_location, sum_solver
 
 _ENTRIES = 1 << 22  # coefficients of so many values at a time when held-out rows are scored
 
@@ -112,7 +112,7 @@ class ComparesMoments(PathEstimatorCV):
         fold = fold_of_samples(data, folds.weights)
         if fold is None:
             return None
-        say_where(self, data)
+        report_location(self, data)
         n_folds, threads = len(folds.weights), kernel_threads(self.n_jobs)
         with one_blas_thread():
             gathered = gather_folds(data, fold, n_folds, models[0].fit_intercept, threads)

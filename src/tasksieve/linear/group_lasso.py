@@ -81,7 +81,7 @@ class MultiTaskGroupLasso(_OnGroups, PathEstimator):
     Attributes
     ----------
     selected_groups_ : ndarray
-        Labels of the groups that are not zero. `get_support` tells features.
+        Labels of the groups that are not zero. `get_support` gives features.
 
     See Also
     --------

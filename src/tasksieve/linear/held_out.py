@@ -1,4 +1,4 @@
-"""Models on rows that they did not see: their scores, what these are worth, and predictions out of fold."""
+"""Models on held-out rows: their scores, the losses of these, and predictions out of fold."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Scores = tuple[list[np.ndarray], dict[int, np.ndarray]]
 
 
 class Judge:
-    """What a held-out row is worth: the loss's own measure, or a scorer's.
+    """How held-out rows are scored: by the loss's own measure, or by a scorer.
 
     - `loss`: Of the data.
     - `scoring` (None, name of a scikit-learn scorer, or callable): ``scorer(estimator, X, y)``, greater is better.
@@ -99,7 +99,7 @@ def labels_of(data: TaskData, t: int, flat: np.ndarray) -> np.ndarray:
 
 
 class _Ready(BaseEstimator):
-    """One task of a model at one value of its path: what a scorer asks. Answers for the held-out rows are ready."""
+    """One task of a model at one value of its path: what a scorer sees. Predictions of the held-out rows are ready."""
 
     def __init__(self, data: TaskData, t: int, loss: Loss, point: Any, rows: np.ndarray, z: np.ndarray) -> None:
         self._loss, self._point, self._rows, self._z = loss, point, rows, z
@@ -178,7 +178,7 @@ def path_scores(data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> S
                 scores[t] += data.known[data.offsets[t] + chosen[t]][:, None]
             else:  # of one task: classes x rows
                 scores[t] += data.known.reshape(-1, data.n_rows).T[chosen[t], None, :]
-    # tasks that share a matrix and the rows they are judged on share one product
+    # tasks that share a matrix and the rows they are scored on share one product
     together = data.shared and all(np.array_equal(chosen[t], chosen[kept[0]]) for t in kept)
     step = max(1, PACKED_ENTRIES // max(1, data.n_rows, len(points) * width))
     for start in range(0, len(support), step):

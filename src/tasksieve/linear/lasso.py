@@ -70,7 +70,7 @@ class ScikitLearnFolds(TaskRegression, ComparesMoments):
     """A model with a namesake in scikit-learn, whose folds it has where the data are such as that one takes."""
 
     _parameters = CROSS_VALIDATED | table(
-        CROSS_VALIDATED["cv"].and_say(
+        CROSS_VALIDATED["cv"].with_sentence(
             "One shared matrix, 2-D Y and no groups: unshuffled folds of its rows, as in scikit-learn."
         )
     )

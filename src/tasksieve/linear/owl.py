@@ -89,7 +89,7 @@ _RANKED_WORDS = table(
         "Strength of the penalty, > 0: it multiplies the weights. `alpha_max` gives the smallest value at which "
         "nothing is selected.",
     ),
-    PARAMETERS["standardize"].and_say("Norms are tied in the scaled units."),
+    PARAMETERS["standardize"].with_sentence("Norms are tied in the scaled units."),
     replace(
         PARAMETERS["screening"],
         kind='{"auto", "cumulative", "bao", None}',

@@ -86,12 +86,12 @@ def solve_along(
 class RowSolver:
     """On the rows, with the solver that `policy` chooses for a problem in memory or on a device.
 
-    - `model`: With the accuracy asked for.
+    - `model`: With the requested accuracy.
     - `data`: Its rows are those with a positive weight.
     - `problem`: The model's on these rows.
-    - `n_values`: That will be asked for.
-    - `after`: The last value of sums over the rows, from which to go on; its units are those of the data.
-    - `by_sums`: False: sums came to their end before, and are not tried again.
+    - `n_values`: That will be requested.
+    - `after`: The last value of sums over the rows, from which to continue; its units are those of the data.
+    - `by_sums`: False: sums were given up before, and are not tried again.
     - `start`: A first guess, in the units of the problem.
     - `note`: Whether progress reports where the columns are, where that is of interest.
     """

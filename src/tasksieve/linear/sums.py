@@ -91,7 +91,7 @@ def sums_of_rows(model: Any, data: TaskData, n_values: int) -> SumSolver | None:
         return None
     few = choice.kind is Kind.SUMS
     threads = kernel_threads(model.n_jobs)
-    say_where(model, data)
+    report_location(model, data)
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):  # sizes that are not ordinary are no good
         if few:
             gathered, readings = gather_at_once(data, model.fit_intercept, threads), 1
@@ -119,7 +119,7 @@ def sums_of_rows(model: Any, data: TaskData, n_values: int) -> SumSolver | None:
     return found if known else None
 
 
-def say_where(model: Any, data: TaskData) -> None:
+def report_location(model: Any, data: TaskData) -> None:
     """Report that the rows of a cluster stay where they are."""
     report = reporter(type(model).__name__, "pass", model.verbose)
     if report is None or data.source is None or data.source.location != "cluster":

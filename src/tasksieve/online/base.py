@@ -52,7 +52,7 @@ class RefusedRow(ValueError):
 class Guard:
     """The lock of everything that learning changes.
 
-    It is no parameter, so it is made when first asked for; afterwards the attribute of the same name is found first.
+    It is no parameter, so it is made at first use; afterwards the attribute of the same name is found first.
     """
 
     def __get__(self, model: Any, owner: type | None = None) -> Any:

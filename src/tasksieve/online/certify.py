@@ -105,7 +105,7 @@ class CertifyMixin:
         X, y, task, sample_weight
             Rows in any form that `fit` takes; tasks must be known to the model.
         weights : {"last", "averaged"}, default="last"
-            Which iterate to judge.
+            Which iterate to certify.
         needed : bool, default=True
             Also look for features that are provably needed: one batch problem without each selected feature.
 
@@ -155,7 +155,7 @@ class CertifyMixin:
         )
 
     def certificate(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Certificate:
-        """Refused: what an online model proves is told by `certify`, and a file of it is the batch problem's.
+        """Refused: `certify` gives what an online model proves, and a file of it is the batch problem's.
 
         Parameters
         ----------

@@ -84,7 +84,7 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
     Attributes
     ----------
     coef_ : ndarray of shape (T, d)
-        The last iterate: sparse. Computed when asked for.
+        The last iterate: sparse. Computed at access.
     intercept_ : ndarray of shape (T,)
     averaged_coef_, averaged_intercept_ : ndarray
         Averages of all iterates, where kept.

@@ -18,7 +18,7 @@ def completed(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """A state of any version as this one has it.
 
     Rows that an older version has learned count for nothing in the progressive loss and in ``gamma="auto"``; how large
-    their targets were is not known, so predictions of any size are believed.
+    their targets were is not known, so predictions of any size are accepted.
     """
     n_tasks = len(state.get("weight", ()))
     older = {name: np.zeros(n_tasks) for name in SEEN}
