@@ -1,4 +1,4 @@
-"""Messages that name parameters, so that Python and the command line can each print them in their own way.
+"""Messages that name parameters, so that Python and the command line can each print them in their own form.
 
 An error or a warning of the library says ``max_iter=5``; the command line says ``--max-iter 5`` of the same fact. A
 `Message` keeps the names apart from the words around them, and prints as Python unless another `Face` is given.
@@ -15,7 +15,7 @@ class _NoValue:
 
 
 class Face(Protocol):
-    """How one way of using the library names parameters, their values and estimators."""
+    """How an interface (Python, the command line) names parameters, their values and estimators."""
 
     def parameter(self, name: str) -> str:
         """The name of a parameter: ``tol``, ``--tol``."""
@@ -27,7 +27,7 @@ class Face(Protocol):
         """The name of an estimator: ``MultiTaskLasso``, ``--model lasso``."""
 
     def either(self, python: str, otherwise: str) -> str:
-        """Which of two wordings is meant: the first is for people who write Python."""
+        """Which of two wordings is meant: the first is for Python callers."""
 
 
 class _Python:
@@ -63,7 +63,7 @@ class _Part:
 
 
 def either(python: str, otherwise: str = "") -> _Part:
-    """Words for people who write Python, and for those who do not."""
+    """One wording for Python callers, another for other faces."""
     return _Part("either", python, otherwise)
 
 
@@ -89,7 +89,7 @@ class Message(str):
     ----------
     template : str
         Fields in braces are parameters: ``{tol}`` their name, ``{tol=}`` name and value, as in f-strings. Other fields
-        whose values are given by keyword are replaced by those, in the format that they ask for.
+        whose values are given by keyword are replaced by those, in the format that they name.
     values : of the fields
         Numbers, words; `either` and `estimator_name` where faces differ.
 
@@ -129,7 +129,7 @@ class Message(str):
         return message
 
     def said(self, face: Face) -> str:
-        """The message as a face says it; a sentence keeps its capital letter."""
+        """The message as a face prints it; a sentence keeps its capital letter."""
         words = "".join(part if isinstance(part, str) else part.said(face) for part in self._parts)
         return words[:1].upper() + words[1:] if self[:1].isupper() else words
 
@@ -185,7 +185,7 @@ class ParameterError(ValueError):
         return self._text(f"The {self.name!r} parameter", _PYTHON)
 
     def said(self, face: Face) -> str:
-        """The error as a face says it."""
+        """The error as a face prints it."""
         return self._text(face.parameter(self.name), face)
 
     def _text(self, name: str, face: Face) -> str:

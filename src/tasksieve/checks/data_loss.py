@@ -96,7 +96,7 @@ def l1_gradient(case: DataCase, z: Array) -> None:
 
 
 def l6_nuisance(case: DataCase, z: Array) -> None:
-    """Intercepts and unpenalised coefficients are at their best, and residuals know nothing of them."""
+    """Intercepts and unpenalised coefficients are optimal, and residuals are orthogonal to them."""
     loss, design = case.loss, case.design
     at = loss.evaluate(z)
     total = float(case.weights.sum())

@@ -46,7 +46,7 @@ def check_estimator(estimator: Any, *, quick: bool = False) -> None:
     - ``missing_labels``: a NaN label is a row that is not there;
     - ``zero_weights``: so is a row of weight 0, and weights of 1 are no weights;
     - ``offset``, where `fit` takes one: an offset of 0 is none, a constant one is taken up by the intercepts, and a
-      model that was fitted with one is not to be asked without;
+      model that was fitted with one does not predict without;
     - ``bad_input``: a ValueError that names the argument;
     - ``bad_parameters``: a ValueError of `fit` that names the parameter;
     - ``support``: `get_support` and `transform` follow the coefficients;
@@ -229,7 +229,7 @@ def copies(trial: Trial) -> None:
 
 
 def not_fitted(trial: Trial) -> None:
-    """Asked too early."""
+    """`predict` before `fit`."""
     try:
         trial.new().predict(trial.rows.X)
     except NotFittedError:
@@ -427,7 +427,7 @@ def bad_input(trial: Trial) -> None:
 
 
 def bad_parameters(trial: Trial) -> None:
-    """Parameters are looked at by fit, and named."""
+    """Parameters are checked by fit, and named in errors."""
     rows = trial.rows
     for name in ("alpha", "C", "tol", "max_iter", "gamma"):
         if name in trial.estimator.get_params(deep=False):

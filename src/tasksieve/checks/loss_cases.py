@@ -61,7 +61,7 @@ class DataCase:
         return np.sqrt(self.weights)
 
     def point(self, size: float = 1.0) -> Array:
-        """A z~ = X~ W that the engine may ask about: free of nuisance parts, 0 where rows are absent."""
+        """A z~ = X~ W that the engine may evaluate: free of nuisance parts, 0 where rows are absent."""
         z = size * self.rng.standard_normal(self.design.n_samples)
         z[self.weights == 0.0] = 0.0
         return np.asarray(self.design.project(z))

@@ -157,7 +157,7 @@ def p1_norms(case: Case) -> None:
         scaled=penalty.value(-k * case.rows),
         **case.details,
     )
-    # with W >= 0 gauges are asked about positive parts only
+    # with W >= 0 gauges are evaluated at positive parts only
     products = np.maximum(case.products, 0.0) if penalty.positive else case.products
     gauges, scaled = penalty.gauges(products), penalty.gauges((k if penalty.positive else -k) * products)
     claim(
@@ -376,7 +376,7 @@ def p6_reach(case: Case) -> None:
 
 
 def p6_inactive(case: Case) -> None:
-    """An optimal pair: rows and entries that safe tests call zero are zero, whatever the test."""
+    """An optimal pair: rows and entries that safe tests call zero are zero, by any test."""
     penalty, rng = case.penalty, case.rng
     shape = case.products.shape
     for step in (0.1, 1.0):

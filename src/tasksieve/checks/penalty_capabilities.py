@@ -77,7 +77,7 @@ def p7_steepest(case: Case) -> None:
 
 
 def p7_row_form(case: Case) -> None:
-    """Compiled row updates are those of the penalty: optimal, whatever the curvatures."""
+    """Compiled row updates are those of the penalty: optimal, for any curvatures."""
     penalty, rng = case.penalty, case.rng
     form = penalty.row_form()
     if form is None:
@@ -118,7 +118,7 @@ def p7_split(case: Case) -> None:
 
 
 def p7_features(case: Case) -> None:
-    """Which features stand in the way of feasibility."""
+    """Which features prevent feasibility."""
     penalty = case.penalty
     polar = case.polar(case.products)
     for factor in (0.5, 2.0) if polar > 0.0 else ():

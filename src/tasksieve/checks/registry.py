@@ -1,7 +1,7 @@
 """Everything the package has, ready to be checked: losses and penalties by their names, the others one by one.
 
-Each dictionary has a name for every instance; a class may have several. What is public and stands nowhere here is
-found by the tests.
+Each dictionary has a name for every instance; a class may have several. The tests find
+public classes that are missing here.
 """
 
 from __future__ import annotations

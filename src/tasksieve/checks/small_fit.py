@@ -111,7 +111,7 @@ class PlainProblem:
         return self._penalty.value(rows) + 0.5 * self._penalty.ridge * float(np.vdot(rows, rows))
 
     def prox(self, v: Array, step: float) -> Array:
-        """Of `norm`, and of W >= 0 where that is asked for."""
+        """Of `norm`, and of W >= 0 where that is required."""
         out, rows = v.copy(), v[: self._n_features]
         rows = np.maximum(rows, 0.0) if self._penalty.positive else rows
         out[: self._n_features] = self._penalty.prox(rows, step) / (1.0 + step * self._penalty.ridge)

@@ -21,9 +21,9 @@ def check_storage(
 ) -> None:
     """Check that a storage answers as the matrix that it holds.
 
-    Either a function that stores any matrix, or a storage with the matrix that it stands for, which is the way where
-    columns are computed. What is checked (by the first way for matrices with zero rows and columns, of one feature or
-    one row as well):
+    Either a function that stores any matrix, or a storage with the matrix that it stands for, for columns
+    that are computed. What is checked (with a function also for matrices with zero rows and columns, of one feature or
+    one row):
 
     - S0: `n_rows`, `n_features` and `dtype`; neither the matrix nor arguments are changed; the same answer twice;
     - S1: `products`: of all columns and of some in any order, with squares, for one task and several, for stacked rows
@@ -168,7 +168,7 @@ class _StorageCase:
                     claim(np.array_equal(found, again), "S0", "`products` must give the same answer twice.")
 
     def read(self, offsets: Array, shared: bool) -> None:
-        """Two vectors and squares over all columns, one cut in another way, some columns: all at once."""
+        """Two vectors and squares over all columns, one with other offsets, some columns: all at once."""
         if not hasattr(self.storage, "read"):
             return
         rows, total = len(self.x), int(offsets[-1])
@@ -180,7 +180,7 @@ class _StorageCase:
             Asked(self.rng.standard_normal(total), offsets, shared),
             Asked(self.rng.standard_normal(total), offsets, shared, self.columns()[1]),
         ]
-        words = "`read` must give the `products` of each vector, in the order they were asked for."
+        words = "`read` must give the `products` of each vector, in the order of the request."
         for chosen in (asked, asked[:1], asked[1::2], asked[-1:]):
             with unchanged("S0", "read", **{f"vector_{k}": a.vector for k, a in enumerate(chosen)}):
                 products, spent = self.storage.read(chosen, 2)
@@ -188,13 +188,13 @@ class _StorageCase:
             for a, found in zip(chosen, products, strict=True):
                 expected = self.expected(a.vector, a.offsets, a.shared, a.columns, a.squares)
                 self.same("S2", words, found, expected, offsets=a.offsets, columns=a.columns, squares=a.squares)
-            claim(0.0 <= spent <= len(chosen), "S2", "`read` must say what it cost in readings.", found=spent)
+            claim(0.0 <= spent <= len(chosen), "S2", "`read` must return its cost in readings.", found=spent)
 
     def take(self) -> None:
         for columns in self.columns():
             features = np.arange(self.x.shape[1]) if columns is None else columns
             found = self.storage.take(features)
-            self.same("S3", "`take` must give the columns asked for.", found, self.x[:, features], columns=features)
+            self.same("S3", "`take` must give the requested columns.", found, self.x[:, features], columns=features)
             claim(
                 found.dtype == np.float64 and found.flags.f_contiguous,
                 "S3",

@@ -205,7 +205,7 @@ def _fetch(name: str, folder: Any, download: bool) -> Arrays:
         ) from error
     cache = download_folder()
     try:
-        # the container has no sum of its own that we could vouch for; its numbers have, and they are checked below
+        # the file has no checksum of its own; its numbers have, and they are checked below
         file = Path(
             pooch.retrieve(source.url, known_hash=None, fname=source.file, path=cache, progressbar=False)
         )

@@ -121,7 +121,7 @@ def default_grid(alpha_max: float, n_alphas: int, eps: float) -> np.ndarray:
     """Geometric grid of ``n_alphas`` values from ``alpha_max`` down to ``eps * alpha_max``."""
     check_number(n_alphas, "n_alphas", low=1, closed=True, integer=True)
     check_number(eps, "eps", low=0, closed=False, high=1.0)
-    if alpha_max <= 0:  # nothing to explain: every value gives zero coefficients, whatever the grid
+    if alpha_max <= 0:  # nothing to explain: every value gives zero coefficients
         alpha_max = 1.0
     grid = alpha_max * np.geomspace(1.0, eps, n_alphas)
     grid[0] = alpha_max
@@ -210,7 +210,7 @@ def warn_no_counts(data: TaskData) -> None:
     if names:
         warn(
             f"{len(names)} task(s) count nothing ({some_of(names)}): their best intercept would be minus infinity and "
-            "is kept finite, their rate is practically 0, and they have no say in which features are selected.",
+            "is kept finite, their rate is practically 0, and they do not affect which features are selected.",
         )
 
 

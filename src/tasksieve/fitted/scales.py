@@ -85,7 +85,7 @@ def warn_norms(norms: np.ndarray, counted: np.ndarray, names: np.ndarray | None)
     )
     message = (
         f"The columns of X differ in scale: {large_name} varies {ratio:.2g} times as much as {small_name}, and alpha "
-        "penalises coefficients alike whatever the units, so that features of small scale are selected last. Use "
+        "penalises coefficients alike in any units, so that features of small scale are selected last. Use "
         "standardize=True; coefficients stay in the original units. If the scales are meant, say so by "
         "feature_weights, or ignore ts.ScaleWarning."
     )

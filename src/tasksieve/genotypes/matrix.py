@@ -23,8 +23,8 @@ class Genotypes(Storage):
     """What `tasksieve.read_plink`, `read_pgen` and `read_vcf_zarr` give; pass it as X to any batch estimator.
 
     A column counts the copies of a variant's effect allele: the first one of a .bim file, else ALT. A missing call is
-    the mean of the called rows of its task in the data that a model is fitted to; so it is in `predict`, whatever its
-    X.
+    the mean of the called rows of its task in the data that a model is fitted to; also in `predict`,
+    for any X.
 
     Attributes
     ----------

@@ -90,8 +90,8 @@ def read_plink(prefix: Any, **options: Unpack[GenotypeOptions]) -> Genotypes:
 
         x_ij = copies in person i;  missing: the mean over the called people of the task of i.
 
-    Those means are taken over all people of a task in the data that a model is fitted to, whatever weights or folds
-    leave of them; the model keeps them, and they stand for missing calls in `predict`, too.
+    Those means are taken over all people of a task in the data that a model is fitted to, regardless of
+    weights and folds; the model keeps them, and they stand for missing calls in `predict`, too.
 
     Parameters
     ----------

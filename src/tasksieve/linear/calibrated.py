@@ -50,13 +50,13 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
 
     with row j of W the coefficients of feature j in all tasks, :math:`\bar n` the total sample weight of the observed
     labels / the number of tasks, and u, v, s the weights of features, tasks and samples. The loss of a task is the norm
-    of its residual, not its square: a noisy task does not shout down a quiet one, and the right ``alpha`` does not
+    of its residual, not its square: a noisy task does not dominate a quiet one, and the right ``alpha`` does not
     depend on the noise of any task.
 
     Parameters
     ----------
     alpha : float or "universal", default=1.0
-        Strength of the penalty, > 0. "universal": computed from the column norms alone, so that pure noise, of whatever
+        Strength of the penalty, > 0. "universal": computed from the column norms alone, so that pure noise, of any
         size in each task, selects anything with probability at most 5 % (see Notes). `alpha_max` gives the
         smallest value at which nothing is selected.
     l2 : float, default=0.0
@@ -94,7 +94,7 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
 
     *The universal alpha.* Noise e_t alone selects nothing if ``alpha`` reaches
     :math:`\max_j \lVert (\langle x_{jt}, e_t \rangle / \lVert e_t \rVert)_t \rVert / (u_j \sqrt{\bar n})`. For
-    Gaussian noise the directions :math:`e_t / \lVert e_t \rVert` are uniform on spheres whatever the variances, so its
+    Gaussian noise the directions :math:`e_t / \lVert e_t \rVert` are uniform on spheres for any variances, so its
     distribution is known: it is *pivotal*. The squared norm of feature j is a sum of
     :math:`\lVert x_{jt} \rVert^2 B_t` with independent
     :math:`B_t \sim \text{Beta}(1/2, (m_t - 1)/2)`, m_t the dimension of the sphere. We take the gamma
@@ -223,7 +223,7 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # with standardised features nothing enters a single task at alpha >= 1, whatever y is
+        # with standardised features nothing enters a single task at alpha >= 1, for any y
         tags.regressor_tags.poor_score = not isinstance(self.alpha, str) and self.alpha >= 0.5
         return tags
 

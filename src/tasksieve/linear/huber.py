@@ -1,4 +1,4 @@
-"""Multi-task Huber regression: the same features for all tasks, outliers kept from deciding."""
+"""Multi-task Huber regression: the same features for all tasks, robust to outliers."""
 
 from __future__ import annotations
 
