@@ -114,7 +114,7 @@ class Entries:
 
 
 @dataclass
-class Followed:
+class FollowedHalves:
     """The entries of halves: `None` for those not finished."""
 
     entries: list[Entries | None]
@@ -137,13 +137,13 @@ class HalfPaths:
         self._data, self._selectable, self._q = data, selectable, q
         self._elsewhere = 0.0  # readings of columns that are not read through here
 
-    def follow(self, halves: Halves, n_jobs: int, callback: Callable[[int, int], None] | None = None) -> Followed:
+    def follow(self, halves: Halves, n_jobs: int, callback: Callable[[int, int], None] | None = None) -> FollowedHalves:
         """The entries of all halves; after a KeyboardInterrupt of those that were finished.
 
         - `n_jobs`: Threads.
         - `callback`: ``callback(done, total)`` after each half.
         """
-        found = Followed([None] * len(halves))
+        found = FollowedHalves([None] * len(halves))
         known_by = self._known_by(n_jobs)
         found.passes = float(known_by is not None)
         try:
@@ -160,7 +160,7 @@ class HalfPaths:
         halves: Halves,
         n_jobs: int,
         known_by: str | None,
-        found: Followed,
+        found: FollowedHalves,
         callback: Callable[[int, int], None] | None,
     ) -> None:
         """Some halves, in step; one begins when another has ended."""
@@ -204,7 +204,7 @@ class HalfPaths:
         return str(joblib.hash(facts))
 
     def _half(
-        self, h: int, halves: Halves, shared: SharedReading, threads: int, known_by: str | None, found: Followed
+        self, h: int, halves: Halves, shared: SharedReading, threads: int, known_by: str | None, found: FollowedHalves
     ) -> None:
         weights = halves.weights(h, self._data.weights)
 

@@ -259,7 +259,7 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
             )
         return (
             f"Nothing selected: at fdr={self.fdr:g} at least {math.ceil(1.0 / self.fdr)} features have to be found "
-            "together, and these were not. That does not say that nothing matters (permutation_test asks that)."
+            "together, and these were not. That does not say that nothing matters (permutation_test tests that)."
         )
 
 

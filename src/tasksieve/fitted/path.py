@@ -30,8 +30,8 @@ DRAWN_FEATURES = 200
 Scale = tuple[np.ndarray | None, int]
 
 
-# Numbers of every value of a path, and what they are stored as.
-_NUMBERS = {
+# Columns with an entry for every value of a path, and their types.
+_POINT_COLUMNS = {
     "objective": np.float64,
     "dual_gap": np.float64,
     "seconds": np.float64,
@@ -437,9 +437,9 @@ def _figures_of(points: Sequence[Any]) -> tuple[list[np.ndarray], np.ndarray]:
     """The numbers of all points, and how many rows of each are not zero."""
     column = getattr(points, "column", None)
     if column is not None:  # they are columns already
-        return [column(name) for name in _NUMBERS], points.live_rows()  # type: ignore[attr-defined]
-    figures = zip(*map(attrgetter(*_NUMBERS), points), strict=True) if points else ((),) * len(_NUMBERS)
-    columns = [np.array(column, dtype=kind) for column, kind in zip(figures, _NUMBERS.values(), strict=True)]
+        return [column(name) for name in _POINT_COLUMNS], points.live_rows()  # type: ignore[attr-defined]
+    figures = zip(*map(attrgetter(*_POINT_COLUMNS), points), strict=True) if points else ((),) * len(_POINT_COLUMNS)
+    columns = [np.array(column, dtype=kind) for column, kind in zip(figures, _POINT_COLUMNS.values(), strict=True)]
     counts = [np.count_nonzero(point.rows.any(axis=1)) for point in points]
     return columns, np.array(counts, dtype=np.int64)
 

@@ -115,7 +115,7 @@ class OnlineLinearModel(SelectingModel):
     _averages: bool
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        register(cls)  # river asks by type what a model is
+        register(cls)  # river recognises models by type
         return super().__new__(cls)
 
     _guard = Guard()

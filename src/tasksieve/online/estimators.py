@@ -238,7 +238,7 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
         with self._guard:
             return self._score_one(x, task)
 
-    # what river asks of an estimator in a pipeline
+    # what river requires of an estimator in a pipeline
     _supervised = True
 
     def __sklearn_tags__(self) -> Any:

@@ -1,7 +1,7 @@
 """river's protocol: the online models count as river's regressors and classifiers.
 
 They have ``learn_one``, ``predict_one`` and ``predict_proba_one`` with river's signatures; river's metrics and
-evaluation also ask for the type. It is answered without inheriting, so that river stays optional.
+evaluation also check the type: it is registered, not inherited, so that river stays optional.
 """
 
 from __future__ import annotations
