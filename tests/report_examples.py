@@ -52,7 +52,7 @@ def example_content(
         versions={"tasksieve": "0.1.0"},
         quality=[
             FitQuality(
-                "R² on the rows learnt from", rng.uniform(0.2, 1.0, n_tasks), np.arange(10, 10 + n_tasks)
+                "R² on the training rows", rng.uniform(0.2, 1.0, n_tasks), np.arange(10, 10 + n_tasks)
             )
         ],
     )

@@ -80,4 +80,6 @@ def test_one_alpha_has_no_unseen_rows(cli: CommandLine, reports: list[ReportCont
     headline = reports[-1].headline
     assert headline is not None
     assert not headline.unseen
-    assert headline.measure == "R² on the rows learnt from"
+    assert headline.measure == "R² on the training rows"
+    # the file keeps the name that its column had in version 0.2
+    assert pd.read_csv(tmp_path / "run" / "quality.csv").columns[2] == "R² on the rows learnt from"

@@ -278,7 +278,7 @@ def test_words_and_pictures(rows, found):
     assert alike.quality["pooled"].overall[1] < alike.quality["shared"].overall[1]
     noise = np.random.default_rng(2).standard_normal(90)
     nothing = ts.compare(LASSO, X, noise, task, cv=3).summary()
-    assert nothing.startswith("Whether sharing helps cannot be told")
+    assert nothing.startswith("Whether sharing helps cannot be decided")
     assert "features explain nothing here" in nothing
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")

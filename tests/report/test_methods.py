@@ -73,7 +73,7 @@ def test_an_empty_model_reads_sanely() -> None:
     content = content_from_model(ts.MultiTaskLasso(alpha=1e3).fit(X, Y), X, Y, n_alphas=3)
     assert content.answered.startswith("None of 6 features is used")
     page = render(content)
-    assert "<b>0</b><span>R² on the rows learnt from" in page
+    assert "<b>0</b><span>R² on the training rows" in page
 
 
 def test_machines_on_a_graph_select_nothing() -> None:

@@ -105,7 +105,7 @@ def test_code_is_copied_as_it_stands(open_report: Opener) -> None:
 @pytest.mark.slow
 def test_numbers_stay_in_their_cards(open_report: Opener, width: int) -> None:
     content = example_content(n_selected=0, n_tasks=3, n_values=1, n_features=8)
-    content.quality = [FitQuality("R² on the rows learnt from", np.array([-5.55e-17, 0.0, 1e-17]), np.full(3, 30))]
+    content.quality = [FitQuality("R² on the training rows", np.array([-5.55e-17, 0.0, 1e-17]), np.full(3, 30))]
     content.certificate = {**content.certificate, "relative_gap": 1.2345e-117}
     page = open_report(content, viewport={"width": width, "height": 800})
     numbers = page.locator(".tiles b").all_inner_texts()

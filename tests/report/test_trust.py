@@ -24,7 +24,7 @@ def test_the_permutation_test_in_words() -> None:
     assert found.sentence().startswith("Yes, something matters. In none of 100 shuffles")
     assert "not which feature" in found.sentence()
     nothing = PermutationFinding(1.5, null, 51 / 101, "rows of Y", approximate=True)
-    assert nothing.sentence().startswith("Nothing can be told from chance. In 50 of 100 shuffles of rows of Y")
+    assert nothing.sentence().startswith("Nothing can be distinguished from chance. In 50 of 100 shuffles of rows of Y")
     assert "approximate" in nothing.sentence()
 
 
@@ -33,7 +33,7 @@ def test_stability_in_words() -> None:
     assert found.sentence().startswith("2 of 10 features are stable: among the first 3 features")
     assert "at least 75% of 100 random halves" in found.sentence()
     told = found.guarantee()
-    assert "selected on a half no more often than by lot (3 of 10), at most 0.46 are called stable" in told
+    assert "selected on a half no more often than by chance (3 of 10), at most 0.46 are called stable" in told
     assert "if chance selections are unimodal (without any assumption at most 1.8)" in told  # none where there is none
     assert "can be marked in its place" in found.caution()
     none = example_stability(10, stable=[])
@@ -43,7 +43,7 @@ def test_stability_in_words() -> None:
 
 @pytest.mark.parametrize(
     ("difference", "pvalue", "said"),
-    [(-0.5, 0.01, "Sharing helps"), (0.5, 0.01, "Sharing does harm"), (-0.5, 0.3, "cannot be told")],
+    [(-0.5, 0.01, "Sharing helps"), (0.5, 0.01, "Sharing does harm"), (-0.5, 0.3, "cannot be decided")],
 )
 def test_sharing_in_words(difference: float, pvalue: float, said: str) -> None:
     found = example_sharing(difference, pvalue)
@@ -77,7 +77,7 @@ def test_the_page_says_it_first_and_in_order() -> None:
     names = [name for _, name, _ in tiles(content, pack(content))]
     assert names[:4] == [
         "features selected",
-        "R² on the rows learnt from",
+        "R² on the training rows",
         "stable features",
         "does anything matter?",
     ]

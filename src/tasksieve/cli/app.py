@@ -79,7 +79,7 @@ def findings(name: str, tables: list[str], given: dict[str, Any]) -> int:
 
 STABILITY = (
     "Say which features of a TABLE would be found again, and whether anything matters at all.\n\n"
-    "Labels are shuffled to tell whether anything matters; then the path is followed on random halves of the rows, and "
+    "Labels are shuffled to test whether anything matters; then the path is followed on random halves of the rows, and "
     "features that are used early on most of them are stable. Any two of --threshold, --pfer and --q give the third."
 )
 COMPARE = (

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class InBackground(Generic[T]):
-    """A function that runs in a thread of its own; nobody has to wait for it."""
+    """A function that runs in a daemon thread; the process can end without it."""
 
     _found: T
 

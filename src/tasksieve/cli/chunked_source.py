@@ -184,7 +184,7 @@ class ChunkedSource(Source):
 
     def quality(self, model: Any) -> FitQuality:
         moments = self.problem.moments
-        return FitQuality("R² on the rows learnt from", moments.r2(model), moments.rows_per_task_)
+        return FitQuality("R² on the training rows", moments.r2(model), moments.rows_per_task_)
 
     def deviations(self, features: np.ndarray) -> np.ndarray:
         return self.problem.moments.deviations()[features]

@@ -1,4 +1,4 @@
-"""What nobody asked for: the defaults, written down with every run so that it goes on as it was begun.
+"""Defaults of options that were not given, written down with every run so that it is resumed as it was begun.
 
 The defaults of the estimators are read from the estimators; here are those of the command line, and what the
 configurations of older versions mean by saying nothing.

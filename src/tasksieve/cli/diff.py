@@ -48,7 +48,7 @@ def run_diff(paths: Sequence[str], page: str | None, as_json: bool, max_memory: 
     if as_json:
         print(json.dumps(found, indent=1, ensure_ascii=False))
     elif not quiet:
-        print("\n".join(told(runs, found)))
+        print("\n".join(comparison_lines(runs, found)))
     if page is not None:
         write_compared(found, [run.content for run in runs], page)
         if not quiet and not as_json:
@@ -60,7 +60,7 @@ def option_name(key: str) -> str:
     return BY_KEY[key].long if key in BY_KEY else key.replace("_", "-")
 
 
-def told(runs: Sequence[ComparedRun], found: dict[str, Any]) -> list[str]:
+def comparison_lines(runs: Sequence[ComparedRun], found: dict[str, Any]) -> list[str]:
     """Tables for people."""
     names = [run.name for run in runs]
     lines = aligned([["", *names], *([name, *cells] for name, cells in summary_rows(found))])

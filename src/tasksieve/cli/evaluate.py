@@ -56,20 +56,20 @@ def run_evaluate(
         content = read_new_rows(
             tables, saved, task=task, names=task_names, needed=needed, id=id, format=format, separator=separator
         )
-        told = read_rows(saved, content, target, task, weights, row_groups, missing, unknown)
-        quality = judge(saved, told)
+        labelled = read_rows(saved, content, target, task, weights, row_groups, missing, unknown)
+        quality = judge(saved, labelled)
     names, files = quality_labels(quality, saved.targets), expand_tables(tables, format)
     if not quiet:
         if folder.read_json(DATA).get("sha256") == tables_digest(files):
             say(f"note: {title(files)} is the table that the run was fitted to: rows that it has seen flatter it")
-        if len(told.rows) < content.n_rows:
-            n_lost = content.n_rows - len(told.rows)
+        if len(labelled.rows) < content.n_rows:
+            n_lost = content.n_rows - len(labelled.rows)
             say(f"note: {n_lost} of {content.n_rows} rows have missing values and are left out")
     columns = quality_columns(quality, names, level)
     if out is not None:
         write_columns(out, columns)
     if rows is not None:
-        write_columns(rows, row_columns(saved, content, told, id, quiet))
+        write_columns(rows, row_columns(saved, content, labelled, id, quiet))
     if not quiet and out != "-" and rows != "-":
         print(summary(quality, names, level, title(files)), flush=True)
     return OK
@@ -136,17 +136,17 @@ def refuse_unknown_classes(source: str, model: Any, found: LabelledRows, targets
         refuse_unknown_labels(source, name, y[here], found.rows[here], own.tolist(), "class")
 
 
-def arguments(told: LabelledRows) -> dict[str, Any]:
-    given = {"task": told.task, "offset": told.offset}
+def arguments(labelled: LabelledRows) -> dict[str, Any]:
+    given = {"task": labelled.task, "offset": labelled.offset}
     return {name: values for name, values in given.items() if values is not None}
 
 
 # --- scores ------------------------------------------------------------------------------------------------------
 
 
-def judge(saved: SavedModel, told: LabelledRows) -> HeldOutQuality:
-    rows = {"sample_weight": told.sample_weight, "groups": told.groups, **arguments(told)}
-    return quality_on(saved.estimator, told.X, told.y, **rows, null=saved.null)
+def judge(saved: SavedModel, labelled: LabelledRows) -> HeldOutQuality:
+    rows = {"sample_weight": labelled.sample_weight, "groups": labelled.groups, **arguments(labelled)}
+    return quality_on(saved.estimator, labelled.X, labelled.y, **rows, null=saved.null)
 
 
 def summary(quality: HeldOutQuality, names: list[str], level: float, table: str) -> str:
@@ -167,11 +167,11 @@ def summary(quality: HeldOutQuality, names: list[str], level: float, table: str)
     low, high = quality.intervals(level)
     k = len(labels) - 1
     headline = quality.measures[0]
-    told = f"{count(rows[-1] if several else rows[0], 'row')} of {table}; ± one standard error"
+    footnote = f"{count(rows[-1] if several else rows[0], 'row')} of {table}; ± one standard error"
     if np.isfinite(low[k, 0]):
         over = " (mean over tasks)" if several else ""
-        told += f"; {level:.0%} interval of {headline}{over}: {low[k, 0]:.3f} to {high[k, 0]:.3f}"
-    return "\n".join([*shown, told, *null_lines(quality)])
+        footnote += f"; {level:.0%} interval of {headline}{over}: {low[k, 0]:.3f} to {high[k, 0]:.3f}"
+    return "\n".join([*shown, footnote, *null_lines(quality)])
 
 
 def null_lines(quality: HeldOutQuality) -> list[str]:
@@ -179,8 +179,8 @@ def null_lines(quality: HeldOutQuality) -> list[str]:
     gains, errors = quality.overall_increments, quality.overall_increment_errors
     if quality.null_overall is None or gains is None or errors is None:
         return []
-    told = zip(quality.measures, quality.null_overall, gains, errors, strict=True)
-    figures = [f"{name} {with_error(value)}, beyond it {with_error(gain, error)}" for name, value, gain, error in told]
+    rows = zip(quality.measures, quality.null_overall, gains, errors, strict=True)
+    figures = [f"{name} {with_error(value)}, beyond it {with_error(gain, error)}" for name, value, gain, error in rows]
     return [f"{quality.null_words}: {'; '.join(figures)}"]
 
 
@@ -191,22 +191,22 @@ def figure(value: float, error: float) -> str:
 
 
 def row_columns(
-    saved: SavedModel, table: Table, told: LabelledRows, id: str | None, quiet: bool
+    saved: SavedModel, table: Table, labelled: LabelledRows, id: str | None, quiet: bool
 ) -> dict[str, list[Any]]:
     """Every row of the table: its name, task, label and prediction; empty where it was left out."""
     model, n = saved.estimator, table.n_rows
     columns: dict[str, list[Any]] = {}
-    if told.task is not None:
-        columns["task"] = spread(told.task, told.rows, n)
-    predicted = np.asarray(model.predict(told.X, **arguments(told)))
-    y = told.y
+    if labelled.task is not None:
+        columns["task"] = spread(labelled.task, labelled.rows, n)
+    predicted = np.asarray(model.predict(labelled.X, **arguments(labelled)))
+    y = labelled.y
     if y.ndim == 1:
-        columns["observed"] = spread(y, told.rows, n)
-        columns["prediction"] = spread(predicted.reshape(len(y)), told.rows, n)
+        columns["observed"] = spread(y, labelled.rows, n)
+        columns["prediction"] = spread(predicted.reshape(len(y)), labelled.rows, n)
     else:
         for t, name in enumerate(saved.targets):
             observed = [None if value != value else value for value in y[:, t].tolist()]
-            columns[f"observed ({name})"] = spread(np.array(observed, dtype=object), told.rows, n)
-            columns[f"prediction ({name})"] = spread(predicted[:, t], told.rows, n)
+            columns[f"observed ({name})"] = spread(np.array(observed, dtype=object), labelled.rows, n)
+            columns[f"prediction ({name})"] = spread(predicted[:, t], labelled.rows, n)
     names = names_of_rows(table, id, saved.facts.get("id"), quiet)
     return {**{free_name(name, columns): values for name, values in names.items()}, **columns}

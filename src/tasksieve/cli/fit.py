@@ -56,11 +56,11 @@ def solve(job: Job) -> int:
     with working("writing results", job.quiet):
         write_methods(job.folder)
 
-    def told() -> list[str]:
+    def summary_lines() -> list[str]:
         own = summary(job.folder, job.kind, fitted, job.source, job.seconds["fit"])
         return [*own, *findings_summary(job.folder)]
 
-    return job.end(told, OK if fitted.converged else NOT_CONVERGED)
+    return job.end(summary_lines, OK if fitted.converged else NOT_CONVERGED)
 
 
 def find_beside(job: Job, fitted: Fitted) -> int | None:

@@ -127,8 +127,8 @@ class GenotypeSource(Source):
                 X.dropped[reason] = gone
             stay &= ~flags
         if not stay.any():
-            told = ", ".join(f"{count:,} {reason}" for reason, count in X.dropped.items())
-            raise ValueError(f"nobody is left: {told}")
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in X.dropped.items())
+            raise ValueError(f"no people are left: {reasons}")
         rows = np.flatnonzero(stay)
         X = X.with_people(rows)
         if "mind" in config:
@@ -151,9 +151,9 @@ class GenotypeSource(Source):
             rows,
             n_people,
             [
-                *_told_missing("phenotypes", words),
-                *_told_missing("covariates", beside),
-                *(_told_zeros(words) if classes else ()),
+                *_missing_notes("phenotypes", words),
+                *_missing_notes("covariates", beside),
+                *(_zero_notes(words) if classes else ()),
                 *(f"left out: {count:,} {reason}" for reason, count in X.dropped.items()),
             ],
             tables.labels("row_groups", rows),
@@ -168,8 +168,8 @@ def _option(config: dict[str, Any]) -> str:
     """The option that names the genotypes."""
     given = [key for key in FILES if config.get(key)]
     if len(given) > 1:
-        told = " and ".join(BY_KEY[key].long for key in given)
-        raise UsageError(f"{told}: do not go together; give genotypes of one kind")
+        options = " and ".join(BY_KEY[key].long for key in given)
+        raise UsageError(f"{options}: do not go together; give genotypes of one kind")
     return given[0]
 
 
@@ -240,18 +240,18 @@ def _encoded(covariates: dict[str, Array], n_people: int) -> tuple[Array, list[s
     return np.hstack(columns), names
 
 
-def _told_missing(kind: str, columns: dict[str, Array]) -> list[str]:
+def _missing_notes(kind: str, columns: dict[str, Array]) -> list[str]:
     """How many people have no value, column by column."""
-    told = []
+    counts = []
     for name, words in columns.items():
         count, coded = np.count_nonzero(are_missing(words)), np.count_nonzero(are_coded_missing(words))
         if count:
-            told.append(f"{name} {count:,}" + (f" ({coded:,} written as -9)" if coded else ""))
+            counts.append(f"{name} {count:,}" + (f" ({coded:,} written as -9)" if coded else ""))
     n_people = max((len(words) for words in columns.values()), default=0)
-    return [f"{kind} not observed, of {n_people:,} people: {', '.join(told)}"] if told else []
+    return [f"{kind} not observed, of {n_people:,} people: {', '.join(counts)}"] if counts else []
 
 
-def _told_zeros(phenotypes: dict[str, Array]) -> list[str]:
+def _zero_notes(phenotypes: dict[str, Array]) -> list[str]:
     """PLINK reads the 0 of a case/control phenotype (1, 2) as not observed."""
     alike = [
         name

@@ -22,7 +22,7 @@ def run_grade(
     coefficients: str, tables: list[str], words: dict[str, Any], asked: dict[str, Any], intercepts: str | None,
     certificate: str | None, quiet: bool,
 ) -> int:  # fmt: skip
-    """Read both tables, grade, and tell.
+    """Read both tables, grade, and print the result.
 
     - `coefficients`: Columns feature, coefficient and, of several tasks, task; or feature and a column for each task. A
       feature called "(Intercept)" is the intercept.

@@ -21,11 +21,11 @@ def run_inspect(path: str, as_json: bool, max_memory: float | None) -> int:
     if as_json:
         print(json.dumps(found, indent=1, ensure_ascii=False))
     else:
-        print("\n".join(told(found)))
+        print("\n".join(inspection_lines(found)))
     return OK
 
 
-def told(found: dict[str, Any]) -> list[str]:
+def inspection_lines(found: dict[str, Any]) -> list[str]:
     """A few paragraphs for people."""
     lines = [f"{found['path']}: {found['what']}"]
     for title in ("model", "data", "certificate", "quality", "digests"):

@@ -188,7 +188,7 @@ OPTIONS = [
            "do not matter: the more, the smaller the bound. (default: unimodal)", "Trust", "config", TRUST),
     Option("small_tasks", "--small-tasks", Literal["error", "drop"], "Tasks that cannot be halved. (default: error)",
            "Trust", "config", TRUST),
-    Option("permutations", "--permutations", int, "Shuffles of the labels that tell whether anything matters; 0: none. "
+    Option("permutations", "--permutations", int, "Shuffles of the labels that test whether anything matters; 0: none. "
            "(default: 1000)", "Trust", "config", TRUST),
     Option("compare", "--compare/--no-compare", bool, "Say whether sharing helps: against one model per task, one for "
            "all rows, and the mean.", "Trust", "config", ("fit",)),

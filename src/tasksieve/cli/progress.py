@@ -21,9 +21,9 @@ BETWEEN_LINES = 5.0
 
 
 class Display:
-    """Tells the user and the log of a run how far it is.
+    """Reports the progress of a run to the user and to its log.
 
-    - `quiet`: Tell the log only.
+    - `quiet`: Report to the log only.
     - `folder`: Whose log.
     """
 

@@ -1,4 +1,4 @@
-"""``certificate.npz`` of a run: written after the fit, for anybody to check."""
+"""``certificate.npz`` of a run: written after the fit, to be checked with ``verify.py``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fit has found: written into its run folder, and told in a few lines."""
+"""What a fit has found: written into its run folder, and summarised in a few lines."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def write_results(
         quality = beside_null(quality, source.quality(null).values, covariates)
     tasks = labels if len(labels) == len(quality.rows) else [str(label) for label in model.tasks_.tolist()]
     write_quality(folder, quality, tasks)
-    told = problem.targets if len(problem.targets) > 1 else [str(label) for label in getattr(model, "tasks_", [])]
-    write_member_tables(folder, model, names, told)
+    tasks = problem.targets if len(problem.targets) > 1 else [str(label) for label in getattr(model, "tasks_", [])]
+    write_member_tables(folder, model, names, tasks)
     facts = {"chosen": fitted.chosen, "choice": config["command"] == "fit"}
     facts |= {key: config.get(key) for key in ("id", "offset")}
     facts |= {"covariates": len(covariates)} if len(covariates) else {}

@@ -60,7 +60,7 @@ class Job:
 
     @contextmanager
     def working_on(self, part: str) -> Iterator[list[Warning]]:
-        """Long work: watched, its finished pieces kept, its warnings told when it ends."""
+        """Long work: watched, its finished pieces kept, its warnings shown when it ends."""
         started = time.perf_counter()
         store = LoggedPieces(self.folder, self.display)
         with caught_warnings() as said, watch(self.display.show), checkpoint(store):

@@ -46,12 +46,12 @@ def compare_run(
     if value is None:
         value = _value_at(folder, cert, alpha)
     _compare_point(folder, cert, value, coef[order], intercept[order], alpha, ridge)
-    told, of_model = folder.read_json(CERTIFICATE), folder.read_json("model.json")
-    _compare_numbers(folder, CERTIFICATE, cert, value, told.get("objective"), told.get("dual_gap"))
+    stated, of_model = folder.read_json(CERTIFICATE), folder.read_json("model.json")
+    _compare_numbers(folder, CERTIFICATE, cert, value, stated.get("objective"), stated.get("dual_gap"))
     for name in ("objective", "dual_gap", "null_objective"):
-        if of_model.get(name, told.get(name)) != told.get(name):
-            raise _refuse(folder, f"{name} is {told.get(name)} in {CERTIFICATE}, {of_model[name]} in model.json")
-    _compare_relative_gap(folder, told)
+        if of_model.get(name, stated.get(name)) != stated.get(name):
+            raise _refuse(folder, f"{name} is {stated.get(name)} in {CERTIFICATE}, {of_model[name]} in model.json")
+    _compare_relative_gap(folder, stated)
     _compare_tables(folder, saved, coef, intercept)
     if not (folder / "path.npz").is_file():
         return []
@@ -167,8 +167,8 @@ def _compare_numbers(
         raise _refuse(folder, f"{name} has the duality gap {gap}, {PROOF} proves {open_} only")
 
 
-def _compare_relative_gap(folder: RunFolder, told: dict[str, Any]) -> None:
-    gap, relative, null = (told.get(name) for name in ("dual_gap", "relative_gap", "null_objective"))
+def _compare_relative_gap(folder: RunFolder, stated: dict[str, Any]) -> None:
+    gap, relative, null = (stated.get(name) for name in ("dual_gap", "relative_gap", "null_objective"))
     if relative is None and null is None:
         return
     sound = all(map(_is_number, (gap, relative, null)))
@@ -222,10 +222,10 @@ def _compare_path_table(folder: RunFolder, path: SavedPath) -> None:
         return
     names = ("alphas", "objectives", "dual_gaps", "relative_gaps", "n_selected")
     try:
-        told = np.array([[float(line[name]) for name in names] for line in _lines(folder, "path.csv")])
+        stated = np.array([[float(line[name]) for name in names] for line in _lines(folder, "path.csv")])
     except (KeyError, TypeError, ValueError, csv.Error) as error:
         raise _refuse(folder, f"path.csv cannot be read: {error}") from None
-    for column, name in zip(told.T, names, strict=True):
+    for column, name in zip(stated.T, names, strict=True):
         if not np.array_equal(column, np.asarray(getattr(path, name), dtype=np.float64)):
             raise _refuse(folder, f"{name} of path.csv are not those of path.npz")
 

@@ -42,9 +42,9 @@ class Source:
     classes : bool
         Whether its targets are classes.
     notes : list of str
-        What is to be told of how it is read.
+        Notes for the user on how it is read.
     decided : dict
-        Options that nobody gave and reading has decided.
+        Options that were not given and that reading has decided.
     has_rows : bool
         Whether rows are kept; else sums over them.
     no_proof, not_saved, advice : str
@@ -142,7 +142,7 @@ class Source:
         """How well each task is fitted."""
         problem = self.problem
         given = (problem.X, problem.y, problem.task, problem.sample_weight)
-        return task_quality(model, *given, offset=problem.offset, where="the rows learnt from")
+        return task_quality(model, *given, offset=problem.offset, where="the training rows")
 
     def deviations(self, features: np.ndarray) -> np.ndarray:
         """Standard deviations of some features."""

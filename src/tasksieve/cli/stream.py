@@ -53,7 +53,7 @@ def run_stream(config: dict[str, Any], params: dict[str, Any], call: dict[str, A
             refuse_other_options(folder.read_json(CONFIG), whole, {"table", "chunk_rows"})
             if folder.finished and call["max_rows"] is None and config["table"] == "-":
                 raise RunError(
-                    f"{folder.path} is finished, and standard input cannot tell whether there is more"
+                    f"{folder.path} is finished, and standard input does not show whether there is more"
                 )
         (folder / MANIFEST).unlink(missing_ok=True)
         return learn(folder, whole, model, reader, call, display)

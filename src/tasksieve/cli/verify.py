@@ -106,7 +106,7 @@ def _as_fitted(config: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 class _Lines:
-    """Tells stderr how far a long check is."""
+    """Reports the progress of a long check to stderr."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()

@@ -166,7 +166,7 @@ class Comparison(Columns):
         if versus.overall_pvalue <= doubt:
             verdict = "Sharing helps" if versus.overall < 0 else "Sharing does harm"
         else:
-            verdict = "Whether sharing helps cannot be told from these rows"
+            verdict = "Whether sharing helps cannot be decided from these rows"
         figures = f"{self._loss('shared'):.4g} with the shared model, {self._loss('own'):.4g} with one model per task"
         sure = versus.adjusted <= doubt
         better, worse = sure & (versus.values < 0), sure & (versus.values > 0)

@@ -69,9 +69,9 @@ class FitQuality:
         mean = (float(known.mean()) if known.size else np.nan, np.nan) if self.overall is None else self.overall
         if not np.isfinite(mean[0]):
             return "not defined"
-        told = ["mean over tasks"] if len(self.values) > 1 else []
-        told += [self.caveat] if self.caveat else []
-        return with_error(*mean) + (f" ({'; '.join(told)})" if told else "") + self.beside()
+        details = ["mean over tasks"] if len(self.values) > 1 else []
+        details += [self.caveat] if self.caveat else []
+        return with_error(*mean) + (f" ({'; '.join(details)})" if details else "") + self.beside()
 
     def beside(self) -> str:
         """The null model, as the end of a sentence; nothing where it is not known."""
@@ -163,13 +163,13 @@ class ReportContent:
     proven_zero, proven_nonzero : bool arrays of shape (d,), optional
         Features that are zero in every solution, and in none, by the certificate of the model shown.
     fitted : bool
-        Whether there is a model; where only findings are told, `coef` is empty and not shown.
+        Whether there is a model; where there are only findings, `coef` is empty and not shown.
     genome : Genome, optional
         Where features lie, if they are variants.
     selects : bool
         Whether the penalty leaves features out. Machines on a graph give a weight to each.
     covariates : int array
-        Columns of features that are never penalised: they are not selected, and are told apart from those that are.
+        Columns of features that are never penalised: they are not selected, and are listed apart from those that are.
     shared : bool
         Whether all tasks share one X: they are targets of the same rows.
     methods : str

@@ -32,7 +32,7 @@ def covariate_tables(content: ReportContent) -> list[ExtraTable]:
     names = [str(content.features[j]) for j in content.covariates.tolist()]
     note = (
         "These features are never penalised: they are in every model, the null model included, and being here is no "
-        "finding. The quality of the model is told beyond them."
+        "finding. The quality of the model is given beyond them."
     )
     if len(rows) <= MOST_COLUMNS:
         pairs = zip(names, coef.T, strict=True)

@@ -43,7 +43,7 @@ class PermutationFinding:
         """Whether anything matters, in plain words."""
         n = len(self.null)
         reached = int(np.count_nonzero(np.asarray(self.null) >= self.statistic * (1.0 - 1e-10)))
-        verdict = "Yes, something matters." if self.found else "Nothing can be told from chance."
+        verdict = "Yes, something matters." if self.found else "Nothing can be distinguished from chance."
         rest = (
             "This says that something matters, not which feature."
             if self.found
@@ -116,7 +116,7 @@ class StabilityFinding:
 
     def guarantee(self) -> str:
         """What is guaranteed, under which assumption."""
-        chance = f"selected on a half no more often than by lot ({self.q:,} of {self.n_candidates:,})"
+        chance = f"selected on a half no more often than by chance ({self.q:,} of {self.n_candidates:,})"
         assumed = ASSUMPTIONS[self.assumption]
         if not np.isfinite(self.bound):
             return f"Nothing is guaranteed {assumed}: the threshold is too low for these halves."

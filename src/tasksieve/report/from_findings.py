@@ -12,7 +12,7 @@ from .findings import PermutationFinding, StabilityFinding
 from .sharing import SharingFinding
 from .trust import Trust
 
-# Of the features on the stability path so many are kept, those selected most often: more cannot be told apart.
+# Of the features on the stability path so many are kept, those selected most often: more cannot be distinguished.
 MOST_CURVES = 200
 
 

@@ -95,7 +95,7 @@ def content_from_model(
     >>> model = ts.MultiTaskLogisticRegression(alpha=0.3).fit(X, y, task=task)
     >>> content = ts.report.content_from_model(model, X, y, task, n_alphas=5)
     >>> content.coef.shape, len(content.alphas), content.quality[0].measure
-    ((10, 64), 5, 'Accuracy on the rows learnt from')
+    ((10, 64), 5, 'Accuracy on the training rows')
     """
     if isinstance(model, RegularizationPath):
         return _content_from_path(
@@ -127,7 +127,7 @@ def content_from_model(
     quality = []
     if X is not None:
         quality.append(
-            task_quality(model, X, y, task, sample_weight, offset=offset, where="the rows learnt from")
+            task_quality(model, X, y, task, sample_weight, offset=offset, where="the training rows")
         )
     if held_out is not None:
         quality.append(replace(task_quality(model, *held_out, where="held-out rows"), unseen=True))

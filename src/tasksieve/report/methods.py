@@ -61,8 +61,8 @@ PENALTY = {
     "MultiTaskOWL": "owl",
     "MultinomialOWL": "owl",
 }
-# parameters that are part of an objective, and are told with their value
-TOLD = ("l1_ratio", "l1", "group", "delta", "q", "smoothing", "ridge", "l2", "graph_strength", "epsilon")
+# parameters that are part of an objective, and are given with their value
+STATED = ("l1_ratio", "l1", "group", "delta", "q", "smoothing", "ridge", "l2", "graph_strength", "epsilon")
 
 
 def software(version: str) -> str:
@@ -139,9 +139,9 @@ def _penalty(name: str, params: Mapping[str, Any]) -> str:
 
 
 def _values(params: Mapping[str, Any], used: Sequence[str]) -> str:
-    told = [
+    values = [
         f"{key} = {params[key]:.4g}"
-        for key in TOLD
+        for key in STATED
         if key in used and isinstance(params.get(key), int | float | np.number)
     ]
-    return f" ({', '.join(told)})" if told else ""
+    return f" ({', '.join(values)})" if values else ""

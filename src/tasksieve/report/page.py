@@ -57,7 +57,7 @@ def render(content: ReportContent) -> str:
     if content.proof is not None:
         packed.data["proof"] = encoded(content.proof)
         packed.data["proofCommand"] = content.proof_command
-        packed.data["claims"] = told_claims(content.certificate)
+        packed.data["claims"] = stated_claims(content.certificate)
         packed.data["columns"] = packed.order.tolist()
     return environment.get_template("template.html").render(
         content=content,
@@ -205,8 +205,8 @@ def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
             spread = spread if known.size > 1 and score(known.min()) != score(known.max()) else ""
             if quality.overall is not None and np.isfinite(quality.overall[1]):
                 spread = f"± {quality.overall[1]:.2g}" + (f"; {spread}" if spread else "")
-            told = [part for part in (spread, quality.caveat, quality.beside().removeprefix("; ")) if part]
-            found.append((score(known.mean()), quality.measure, "; ".join(told)))
+            details = [part for part in (spread, quality.caveat, quality.beside().removeprefix("; ")) if part]
+            found.append((score(known.mean()), quality.measure, "; ".join(details)))
     if content.trust is not None:
         found += trust_tiles(content.trust)
     if content.fitted:
@@ -329,14 +329,14 @@ def stable_share(content: ReportContent, feature: int) -> str:
     return "–" if np.isnan(share) else f"{share:.0%}" + (" ✓" if stability.stable[feature] else "")
 
 
-def told_claims(certificate: Mapping[str, float]) -> list[float | None]:
+def stated_claims(certificate: Mapping[str, float]) -> list[float | None]:
     """Objective and gap in full, as the report's text gives them: what the page compares with its certificate."""
-    told = [certificate.get(name) for name in ("objective", "dual_gap")]
-    return [float(value) if value is not None and np.isfinite(value) else None for value in told]
+    values = [certificate.get(name) for name in ("objective", "dual_gap")]
+    return [float(value) if value is not None and np.isfinite(value) else None for value in values]
 
 
 def optimum_interval(certificate: Mapping[str, float]) -> tuple[str, str] | None:
-    """The two ends between which the smallest possible objective lies, with the digits that tell them apart.
+    """The two ends between which the smallest possible objective lies, with the digits in which they differ.
 
     The lower end is rounded down and the upper end up, so that what is printed is true.
     """

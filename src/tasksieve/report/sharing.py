@@ -54,7 +54,7 @@ class SharingFinding:
     def verdict(self) -> str:
         difference, pvalue = self.numbers["difference"][-1], self.numbers["pvalue"][-1]
         if not pvalue <= 1.0 - self.level:
-            return "Whether sharing helps cannot be told from these rows"
+            return "Whether sharing helps cannot be decided from these rows"
         return "Sharing helps" if difference < 0 else "Sharing does harm"
 
     def headline(self) -> str:

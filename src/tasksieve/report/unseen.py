@@ -1,4 +1,4 @@
-"""How well rows are predicted that the model had not seen, as a report tells it: nested first, where that was done."""
+"""How well rows are predicted that the model had not seen, as a report shows it: nested first, where that was done."""
 
 from __future__ import annotations
 

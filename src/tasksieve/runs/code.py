@@ -14,7 +14,7 @@ from ..report.rows import rows_are_classes
 from .folder import STREAM, RunFolder
 from .model_file import SavedModel
 
-# What `prepare` is told of the columns of a table, in the words of the command line.
+# What `prepare` gets to know of the columns of a table, in the words of the command line.
 COLUMNS = (
     "task", "weights", "offset", "id", "features", "drop", "keep", "categorical", "reference", "date_parts", "missing",
 )  # fmt: skip
@@ -46,7 +46,7 @@ def _python_fit(folder: RunFolder, saved: SavedModel, config: dict[str, Any]) ->
         words["groups"] = config["row_groups"]
     if is_classifier(model):
         words["classes"] = True
-    told = ", ".join(f"{name}={value!r}" for name, value in words.items())
+    arguments = ", ".join(f"{name}={value!r}" for name, value in words.items())
     rows = {"task": "task", "weights": "sample_weight", "offset": "offset"}
     fit = "".join(f", {name}=data.{name}" for key, name in rows.items() if config.get(key))
     form = [f"{name}={config[name]!r}" for name in ("format", "separator") if config.get(name)]
@@ -63,7 +63,7 @@ def _python_fit(folder: RunFolder, saved: SavedModel, config: dict[str, Any]) ->
         "Fit the same model",
         "Python",
         f"{load}from tasksieve.tables import prepare, read_table\n\n"
-        f"data = prepare(read_table({reading}), {told})\n"
+        f"data = prepare(read_table({reading}), {arguments})\n"
         f"model = {made}\n"
         f"model.fit(data.X, data.y{fit})\n"
         "print(model.objective_, model.dual_gap_)\n",
@@ -88,7 +88,7 @@ def _changed(model: Any) -> dict[str, Any] | None:
 
 def _python_predict(folder: RunFolder, saved: SavedModel) -> CodeSample:
     columns = {"task": saved.task, "offset": saved.facts.get("offset")}
-    told = ", ".join(f"{name}={value!r}" for name, value in columns.items() if value)
+    arguments = ", ".join(f"{name}={value!r}" for name, value in columns.items() if value)
     task = ", task=task" if saved.task else ""
     offset = ", offset=offset" if saved.facts.get("offset") else ""
     if (folder / STREAM).is_file():
@@ -105,12 +105,12 @@ def _python_predict(folder: RunFolder, saved: SavedModel) -> CodeSample:
             f"saved = load_model(RunFolder({str(folder.path.name)!r}))\n"
         )
     fill = ', missing="mean", fill=saved.fill' if saved.fill is not None else ""
-    comma = ", " if told else ""
+    comma = ", " if arguments else ""
     return CodeSample(
         "Predict new rows",
         "Python",
         f"{head}table = read_table({UNSEEN!r})\n"
-        f"X, task, offset, rows = prepare_rows(table, saved.encoding{comma}{told}{fill})\n"
+        f"X, task, offset, rows = prepare_rows(table, saved.encoding{comma}{arguments}{fill})\n"
         f"predictions = saved.estimator.predict(X{task}{offset})\n",
         f"Run it beside the folder {folder.path.name}; {UNSEEN} is a table with the columns of the fit.",
     )

@@ -66,7 +66,7 @@ def read_runs(paths: Sequence[str], max_bytes: float | None = None) -> list[Comp
 
 
 def run_names(paths: Sequence[str]) -> list[str]:
-    """The names of the folders, with as much of their paths as tells them apart."""
+    """The names of the folders, with as much of their paths as makes them differ."""
     whole = [Path(path).resolve().parts for path in paths]
     if len(set(whole)) != len(whole):
         raise RunError("the same run is named twice")
@@ -141,9 +141,9 @@ def _strength(run: ComparedRun) -> float | None:
     if content.alphas is not None:
         return _number(content.alphas[content.chosen])
     facts = dict(content.facts)
-    told = facts.get("C" if not content.selects else "alpha")
+    value = facts.get("C" if not content.selects else "alpha")
     try:
-        return None if told is None else float(told)
+        return None if value is None else float(value)
     except ValueError:
         return None
 

@@ -23,7 +23,7 @@ from .genome import read_genome
 from .methods import methods
 from .model_file import SavedModel, load_model
 from .registry import MODELS
-from .results import NULL, SavedPath, read_columns, read_member_tables, read_path
+from .results import NULL, SavedPath, quality_measure, read_columns, read_member_tables, read_path
 from .trust_content import run_trust, spent_facts
 
 
@@ -69,8 +69,8 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
     answered = _answered(content, path, config, unseen)
     content.answered = " ".join(part for part in (trust.headline(saved.feature_names), answered) if part)
     content.facts = [*content.facts, *selection_facts(content)]
-    learnt = _quality(folder, covariates)
-    every = [*([] if learnt is None else [learnt]), *unseen]
+    training = _quality(folder, covariates)
+    every = [*([] if training is None else [training]), *unseen]
     content.quality = [part for part in every if len(part.values) == len(labels)]
     content.by_task = [part for part in every if len(part.values) != len(labels)]  # rows of coefficients are classes
     content.facts = [
@@ -111,9 +111,9 @@ def _chosen(saved: SavedModel, path: SavedPath) -> int:
 def _asked(saved: SavedModel, data: dict[str, Any], config: dict[str, Any], n_covariates: int) -> str:
     n_tasks, d, rows = int(data["tasks"]), int(data["features"]) - n_covariates, int(data["rows"])
     several, selects = len(saved.targets) > 1, hasattr(saved.estimator, "get_support")
-    told = f" (column “{saved.task}”)" if saved.task else ""
-    told = " (a file each)" if saved.task == FILE_TASK else told
-    inside = f" in {n_tasks} tasks{told}" if n_tasks > 1 else ""
+    origin = f" (column “{saved.task}”)" if saved.task else ""
+    origin = " (a file each)" if saved.task == FILE_TASK else origin
+    inside = f" in {n_tasks} tasks{origin}" if n_tasks > 1 else ""
     if not selects:
         subject = (
             f"How well do {d:,} features predict “{saved.targets[0]}”{inside}, when every task has a machine of its "
@@ -224,5 +224,5 @@ def _quality(folder: RunFolder, covariates: np.ndarray) -> FitQuality | None:
     if len(columns) != 2:
         raise RunError(f"{folder / 'quality.csv'} is not readable: it has {len(columns)} columns of numbers")
     (_, rows), (measure, values) = columns.items()
-    part = FitQuality(measure, values, rows)
+    part = FitQuality(quality_measure(measure), values, rows)
     return part if null is None else beside_null(part, null, covariates)

@@ -131,7 +131,7 @@ class RunFolder:
     # -- beginning -----------------------------------------------------------------------------------------------
 
     def refuse_other_files(self) -> None:
-        """Refuse a folder that holds anything but a run: nothing of somebody else's is ever touched."""
+        """Refuse a folder that holds anything but a run: files of other programs are never touched."""
         if not self.path.exists():
             return
         if not self.path.is_dir():
@@ -248,7 +248,7 @@ def file_digest(path: Path) -> str:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file that nobody vouches for."""
+    """A JSON object from an untrusted file."""
     if not path.is_file():
         raise RunError(f"there is no file {path}")
     if path.stat().st_size > LARGEST_JSON:

@@ -130,10 +130,10 @@ def selected(sizes: np.ndarray, names: Sequence[str], covariates: np.ndarray, se
     order = np.argsort(-sizes, kind="stable")
     used = order[(sizes[order] > 0) & ~np.isin(order, covariates)].tolist()
     listed = {"strongest": used[:STRONGEST], "covariates": covariates.tolist()}
-    told = {
+    strengths = {
         title: [{"feature": names[j], "strength": float(sizes[j])} for j in own] for title, own in listed.items()
     }
-    return {"number": len(used), "of": len(sizes) - len(covariates), "selects": selects, **told}
+    return {"number": len(used), "of": len(sizes) - len(covariates), "selects": selects, **strengths}
 
 
 def list_files(folder: RunFolder) -> list[dict[str, Any]]:
@@ -161,8 +161,8 @@ def inspect_certificate(path: Path) -> dict[str, Any]:
     """A certificate file by itself: what it claims, not whether that is true."""
     stated = read_certificate(path)
     header, arrays = stated.header, stated.arrays
-    told = header.get("about")
-    about: dict[str, Any] = told if isinstance(told, dict) else {}
+    content = header.get("about")
+    about: dict[str, Any] = content if isinstance(content, dict) else {}
     k = int(about.get("chosen", stated.n_values - 1)) if stated.n_values > 1 else 0
     k = k if 0 <= k < stated.n_values else stated.n_values - 1
     one = slice(*arrays["start"][k : k + 2].tolist())

@@ -39,7 +39,7 @@ def write_methods(folder: RunFolder) -> None:
 
 
 def methods(folder: RunFolder) -> tuple[str, list[str]]:
-    """The paragraph of a run whose results are written, and what to cite, as its files tell."""
+    """The paragraph of a run whose results are written, and what to cite, from its files."""
     config, data = folder.read_json(CONFIG), folder.read_json(DATA)
     versions = folder.read_json(VERSIONS)
     kind = str(config.get("model", "lasso"))
@@ -140,10 +140,10 @@ def _fit(folder: RunFolder, config: dict[str, Any], data: dict[str, Any]) -> lis
         quality = quality_from(content["cv_quality"])
         if np.isfinite(quality.overall[0]):
             value, error = float(quality.overall[0]), float(quality.overall_errors[0])
-            told = ["mean over tasks"] if len(quality.tasks) > 1 else []
-            told += [f"standard error {error:.2g}"] if np.isfinite(error) else []
-            told += [quality.caveat] if quality.optimistic else []
-            more = f" ({'; '.join(told)})" if told else ""
+            details = ["mean over tasks"] if len(quality.tasks) > 1 else []
+            details += [f"standard error {error:.2g}"] if np.isfinite(error) else []
+            details += [quality.caveat] if quality.optimistic else []
+            more = f" ({'; '.join(details)})" if details else ""
             null = ""
             if quality.null_overall is not None and np.isfinite(quality.null_overall[0]):
                 null = f", that of the {quality.null_words} {quality.null_overall[0]:.3g}"

@@ -187,7 +187,7 @@ def _rebuild(
         state["classes"] = _classes_from(content["classes"])
     if "fills_features" in arrays:
         state["fills"] = _fills_from(arrays["fills_features"], arrays["fills_means"], len(names))
-    if "status" in content:  # runs of version 0.2 tell none
+    if "status" in content:  # runs of version 0.2 have none
         state["status"] = Status(content["status"])
     if "cv_quality" in content:
         state["cv_quality"] = quality_from(content["cv_quality"])

@@ -31,13 +31,15 @@ PATH_ARRAYS = (
 
 
 NULL = "null_value"  # the column of the null model beside a measure
+# ``quality.csv`` keeps the words of version 0.2 in the name of its column: programs read it
+TRAINING_ROWS, COLUMN_WORDS = "the training rows", "the rows learnt from"
 
 
 # --- tables ------------------------------------------------------------------------------------------------------
 
 
 def write_member_tables(folder: RunFolder, model: Any, names: Sequence[str], tasks: Sequence[str]) -> None:
-    """Tables that a loss or a penalty adds, ``tables.json``: told now, since a saved model knows less."""
+    """Tables that a loss or a penalty adds, ``tables.json``: written now, since a saved model knows less."""
     if multinomial(model):
         return
     tables = member_tables(model, names, tasks)
@@ -141,12 +143,12 @@ def read_path(folder: RunFolder) -> SavedPath:
             raise ValueError("intercepts")
         coefs = [stacked[k * n_tasks : (k + 1) * n_tasks] for k in range(n_values)]
         values = {name: arrays[name] for name in PATH_ARRAYS}
-        told = arrays.get("status", statuses_of(values["converged"]))  # runs of version 0.2 tell none
-        if told.shape != (n_values,):
+        statuses = arrays.get("status", statuses_of(values["converged"]))  # runs of version 0.2 have none
+        if statuses.shape != (n_values,):
             raise ValueError("lengths")
         return SavedPath(
             **values,
-            status=np.array([str(Status(word)) for word in told.tolist()], dtype=str),
+            status=np.array([str(Status(word)) for word in statuses.tolist()], dtype=str),
             null_objective=float(arrays["null_objective"]),
             coefs=coefs,
             intercepts=arrays["intercepts"],
@@ -166,10 +168,16 @@ def write_scores(folder: RunFolder, alphas: np.ndarray, scores: np.ndarray) -> N
 
 
 def write_quality(folder: RunFolder, quality: FitQuality, tasks: Sequence[str]) -> None:
-    columns = {"task": list(tasks), "rows": quality.rows, quality.measure: quality.values}
+    measure = quality.measure.replace(TRAINING_ROWS, COLUMN_WORDS)
+    columns = {"task": list(tasks), "rows": quality.rows, measure: quality.values}
     if quality.null is not None:
         columns[NULL] = quality.null
     write_table(folder / "quality.csv", columns)
+
+
+def quality_measure(column: str) -> str:
+    """The measure of a column of ``quality.csv``, as it is shown."""
+    return column.replace(COLUMN_WORDS, TRAINING_ROWS)
 
 
 def read_columns(folder: RunFolder, name: str) -> dict[str, np.ndarray]:

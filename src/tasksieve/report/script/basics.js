@@ -3,7 +3,7 @@ const path = data.path;
 const nTasks = data.tasks.length, nFeatures = data.features.length;
 const nValues = path ? path.alphas.length : 1;
 const PAGE_SIZES = [10, 25, 50, 100];
-const CURVES = 80; // drawn in the path plot: more cannot be told apart
+const CURVES = 80; // drawn in the path plot: more cannot be distinguished
 
 const bytes = (text) => {
   const raw = atob(text), out = new Uint8Array(raw.length);

@@ -1,7 +1,7 @@
 // What every page is made of: no library, plain SVG, canvas and DOM. All text enters a page as text nodes. The parts of the
 // script are joined in the order of page.py, inside one function.
 const data = JSON.parse(document.getElementById("data").textContent);
-// orange and blue are told apart by every kind of colour vision; lighter ones by night
+// orange and blue can be distinguished with every kind of colour vision; lighter ones in dark mode
 const night = matchMedia("(prefers-color-scheme: dark)");
 const dayHue = (value) => value < 0 ? [203, 88, 18] : [30, 104, 186];
 const hue = (value) => night.matches ? (value < 0 ? [236, 130, 62] : [86, 158, 240]) : dayHue(value);

@@ -32,7 +32,7 @@ const tableLines = (table) => [...table.rows].map((row) => [...row.cells].map((o
 const saveButton = (words, label, act) => html("button", { type: "button", "aria-label": label, onclick: act }, words);
 const csvButton = (name, lines) => saveButton("CSV", `Save ${name} as CSV`, () => saveCsv(name, lines()));
 
-// Pictures: a copy with its styles written into it, on white, whatever the hour.
+// Pictures: a copy with its styles written into it, on white, in dark mode too.
 const STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity", "font-size", "font-family", "font-weight", "text-anchor", "display"];
 const onPaper = (image, title) => {
   const { width, height } = image.viewBox.baseVal;

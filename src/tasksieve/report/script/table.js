@@ -35,8 +35,8 @@ class PagedTable {
   // the rows found, all pages, in their order; a column may add others (more: pairs of a name and a value of the row)
   csvLines() {
     const more = (column) => !column.more ? [] : typeof column.more[0] === "string" ? [column.more] : column.more;
-    const told = this.columns.flatMap((column) => [...(column.sort ? [[column.label, column.sort]] : []), ...more(column)]);
-    return [told.map(([name]) => name), ...this.found.map((row) => told.map(([, value]) => value(row)))];
+    const exported = this.columns.flatMap((column) => [...(column.sort ? [[column.label, column.sort]] : []), ...more(column)]);
+    return [exported.map(([name]) => name), ...this.found.map((row) => exported.map(([, value]) => value(row)))];
   }
 
   sortBy(c) {

@@ -52,7 +52,7 @@
     const lines = words.length > 1 ? html("ul", {}, ...words.map((word) => html("li", {}, word))) : html("p", {}, ...words);
     said.replaceChildren(html("div", { class: `stamp ${kind === "verified" ? "good" : "bad"}` }, html("b", {}, title), lines));
   };
-  const tell = (file, verdict) => {
+  const showVerdict = (file, verdict) => {
     const { kind, words } = verdict, instead = `Run “${data.proofCommand}” instead.`;
     if (kind === "verified") {
       const other = shownDiffers(verdict.coefficients) ?? toldDiffers(verdict) ?? marksDiffer(verdict);
@@ -71,7 +71,7 @@
     bar.hidden = false;
     bar.value = 0;
     delete document.documentElement.dataset.verified;
-    const end = (verdict) => { worker.terminate(); worker = null; tell(file, verdict); };
+    const end = (verdict) => { worker.terminate(); worker = null; showVerdict(file, verdict); };
     worker.onmessage = ({ data: news }) => {
       if (news.verdict) return end(news.verdict);
       bar.value = news.share;
