@@ -1,7 +1,7 @@
 """What every benchmark shares: timing, independent certificates, our side of each comparison, and reports.
 
 Certificates are recomputed here in NumPy float64 from the returned coefficients alone, with nothing of the
-library: whoever wrote the coefficients, ours or a peer, is judged by the same few lines.
+library: coefficients of ours and of peers are judged by the same few lines.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The other programs, each set up to solve exactly our problem on exactly our grid, as fast as it can.
 
 Where a program's own stopping rule is not a duality gap, `at_equal_gap` walks down a ladder of its tolerances and
-keeps the loosest one whose gaps, recomputed by us, all reach 1e-6: nobody is timed at more precision than needed.
+keeps the loosest one whose gaps, recomputed by us, all reach 1e-6: no program is timed at more precision than needed.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def real(args: Any, report: Report) -> None:
             if task is None:
                 train = np.zeros(len(X), dtype=bool)
                 train[rng.permutation(len(X))[: round(REAL[name] * len(X))]] = True
-                # traits have units of their own: least squares gets them in standard deviations, as anybody would do
+                # traits have units of their own: least squares gets them in standard deviations, as is usual
                 raw, unit = y, np.nanstd(y[train], axis=0)
                 models = {
                     "calibrated": (ts.CalibratedMultiTaskLassoCV(**common), 1.0),

@@ -15,7 +15,7 @@ One matrix per task: scikit-learn has no such model, so celer's group Lasso on t
 other side where that matrix is small enough (--group-limit), and elsewhere our time stands alone. Separate Lassos,
 one for each task, would be another problem.
 
-Then cross-validation with everybody's defaults (scikit-learn: tol 1e-4, values to 0.001 alpha_max; also with our
+Then cross-validation with default settings (scikit-learn: tol 1e-4, values to 0.001 alpha_max; also with our
 default, 0.01), and single small fits.
 """
 
@@ -293,7 +293,7 @@ def fit_cell(args: Any, shape: tuple[int, int, int]) -> dict[str, Any]:
 def turns(
     sides: dict[str, Callable[[], Any]], repeats: int, warm: int
 ) -> tuple[dict[str, Any], dict[str, list[float]]]:
-    """Everybody's models, fitted in turns; the first rounds warm up and do not count."""
+    """The models of all programs, fitted in turns; the first rounds warm up and do not count."""
     models: dict[str, Any] = {}
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     names = list(sides)
@@ -344,7 +344,7 @@ def path_tables(report: Report, entries: list[dict[str, Any]]) -> None:
              "our worst gap"],
             rows,
             f"Medians of {len(next(iter(entries[0]['seconds'].values())))}, programs in turn; n rows in each task "
-            f"where matrices are the tasks' own. Everybody's gap, recomputed in NumPy, is at most {TOL:g} of the "
+            f"where matrices are the tasks' own. Each program's gap, recomputed in NumPy, is at most {TOL:g} of the "
             "objective at W = 0 at every value, unless said.",
         )  # fmt: skip
     summary = [
@@ -389,7 +389,7 @@ def cv_table(report: Report, entries: list[dict[str, Any]]) -> None:
         ["columns", "n", "d", "T", "tasksieve, s", "than scikit-learn", "than scikit-learn with eps 0.01", "alpha",
          "scikit-learn's", "with eps 0.01"],
         rows,
-        "Everybody's defaults: five folds, 100 values, ours to 0.01 alpha_max, scikit-learn's to 0.001 at tol 1e-4. "
+        "Default settings: five folds, 100 values, ours to 0.01 alpha_max, scikit-learn's to 0.001 at tol 1e-4. "
         "For one output the folds differ: ours are shuffled.",
     )  # fmt: skip
     report.headline(

@@ -93,7 +93,7 @@ class Columns:
 
 
 def measure_bed(prefix: str, threads: int, values: int, eps: float, checked: bool) -> dict[str, Any]:
-    """In the child: the path from a .bed file, which nobody here has read before."""
+    """In the child: the path from a .bed file, not read before by this process."""
     ts = library()
     assert ts is not None
     known = np.load(prefix + ".npz")

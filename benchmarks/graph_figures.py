@@ -4,7 +4,7 @@
     python benchmarks/graph_figures.py --only 3       # AUPRC over the training size (see --sizes)
 
 Figure 1: how far the objective is from the optimum, against time. Each point is a fit of its own at a tolerance of its
-own, from W = 0, so that nobody is timed while being watched. The kernel (scikit-learn's SVC on the precomputed matrix
+own, from W = 0, so that no recording is timed. The kernel (scikit-learn's SVC on the precomputed matrix
 M[s, t] <x, z>) is timed with its matrix and measured by its own dual objective, since its bias is not regularised; on
 Gauss2D that matrix would take 80 GB. Figure 2: seconds to relative precision 1e-4 over n. Figure 3: synthetic windows
 (see graph_strings.py) stand in for the splice sites.

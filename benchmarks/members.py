@@ -48,7 +48,7 @@ DELTA, SMOOTHING, Q = 1.35, 0.05, 0.75
 
 @dataclass
 class Judge:
-    """A problem, and the gap of anybody's coefficients (d, K)."""
+    """A problem, and the gap of any coefficients (d, K)."""
 
     X: np.ndarray
     y: np.ndarray
@@ -411,7 +411,7 @@ def cross_validation(
     own, other = median_seconds(done["ours"]), median_seconds(done["theirs"])
     row = [f"{n} x {d} x {tasks}", f"{own:.2f} (100 values)", f"{other:.2f} (10 values)", ratio_cell(other / own)]
     heads = ["n x d x T", "tasksieve, s", "scikit-learn, s", "times faster"]
-    return "Logistic regression, 5-fold cross-validation with everybody's number of values", heads, [row]
+    return "Logistic regression, 5-fold cross-validation with each library's default number of values", heads, [row]
 
 
 def ours_by_class(ts: Any, options: dict[str, Any], X: np.ndarray, labels: np.ndarray, alphas: np.ndarray) -> Run:

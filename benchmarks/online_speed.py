@@ -32,7 +32,7 @@ RATIOS = "Rows a second: medians. Ratios: medians over rounds, with their quarti
 def turns(sides: dict[str, Callable[[], int]], rounds: int) -> dict[str, np.ndarray]:
     """Rows per second of each side in each round; each call returns its number of rows."""
     rates: dict[str, list[float]] = {name: [] for name in sides}
-    order = np.random.default_rng(0)  # nobody always runs after the same neighbour
+    order = np.random.default_rng(0)  # a new order in every round: no side always runs after the same one
     for k in range(-WARM_UP, rounds):
         for name in order.permutation(list(sides)).tolist():
             began = time.process_time()

@@ -4,7 +4,7 @@
     python benchmarks/shared_matrix.py --only-whole    # the whole path, against celer (some minutes)
 
 n = 300, d = 20,000, 50 outputs, 20 true rows, signal-to-noise ratio 3; columns independent, and with correlation
-0.5^|i-j|. Everybody solves the same grid to relative gap 1e-6; celer and scikit-learn stop at tol ||Y||^2, so
+0.5^|i-j|. All programs solve the same grid to relative gap 1e-6; celer and scikit-learn stop at tol ||Y||^2, so
 their equal setting is 5e-7; skglm and adelie get the loosest tolerance whose recomputed gaps all reach 1e-6.
 """
 

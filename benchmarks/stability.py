@@ -4,9 +4,9 @@
     python benchmarks/stability.py --only speed
 
 Speed: 50 pairs of complementary halves of 20 tasks x 50 rows x 5,000 features, each with its own matrix, q = 70 (the
-default levels); and against the way it is done elsewhere, one fit of scikit-learn for each half, cut out of X, without
+default levels); and against the usual implementation, one fit of scikit-learn for each half, cut out of X, without
 the warm start of a path: MultiTaskLasso on one matrix shared by 20 tasks, Lasso on the same rows pooled into one task.
-The other side is told an alpha at which halves have used 0.9 q features on average, which it would have to search for,
+The other side is given an alpha at which halves have used 0.9 q features on average, which it would have to search for,
 and has scikit-learn's default tolerance; it fits a few halves, alternating with our fits of all, and what is compared
 are seconds a half.
 

@@ -198,7 +198,7 @@ def table_row(n: int, entry: dict[str, Any]) -> list[Any]:
 
 
 def arrays_in_child(args: Any) -> dict[str, Any]:
-    """One process: the data, our path under a watch on its memory, then everybody in turn."""
+    """One process: the data, our path under a watch on its memory, then all programs in turn."""
     n, d, T = args.array_rows, args.array_features, args.tasks
     rng = np.random.default_rng(args.seed)
     X = np.empty((n, d))

@@ -38,8 +38,8 @@ def digits(file: Path) -> Path:
     X, y, task, _ = ts.datasets.load_digits_tasks(n_each=80)
     apart = np.random.default_rng(0).random(len(y)) < 0.25
     # an image can serve in several tasks; what any of them learns from is no test for the others
-    learnt = {image.tobytes() for image in X[~apart]}
-    fresh = apart & np.array([image.tobytes() not in learnt for image in X])
+    training = {image.tobytes() for image in X[~apart]}
+    fresh = apart & np.array([image.tobytes() not in training for image in X])
 
     model = ts.MultiTaskLogisticRegressionCV(n_alphas=40, eps=0.005, cv=5, selection_rule="1se")
     start = time.perf_counter()
@@ -48,10 +48,10 @@ def digits(file: Path) -> Path:
 
     n_selected = np.count_nonzero(model.get_support())
     accuracy = model.score(X[fresh], y[fresh], task=task[fresh])
-    tell(
+    show_facts(
         "Ten handwritten digits, each against the rest (real images, one matrix per task)",
         [
-            ("images used to learn / to test", f"{np.sum(~apart)} / {np.sum(fresh)}"),
+            ("training / test images", f"{np.sum(~apart)} / {np.sum(fresh)}"),
             ("alpha chosen (one-standard-error rule, 5 folds)", f"{model.alpha_:.4g}"),
             ("pixels selected", f"{n_selected} of {X.shape[1]}"),
             ("accuracy on the test images, mean over tasks", f"{accuracy:.1%}"),
@@ -88,7 +88,7 @@ def synthetic(file: Path, n_features: int) -> Path:
     path = ts.MultiTaskLasso().path(X, y, task=task, n_alphas=100, eps=0.01)
     seconds = time.perf_counter() - start
     worst = path.relative_gaps.max()
-    tell(
+    show_facts(
         "Wang & Ye's Synthetic 1: a whole regularisation path with one matrix per task",
         [
             ("tasks x rows x features", f"{n_tasks} x {len(y) // n_tasks} x {n_features:,}"),
@@ -115,7 +115,7 @@ def synthetic(file: Path, n_features: int) -> Path:
     )
 
 
-def tell(title: str, facts: Iterable[tuple[str, str]]) -> None:
+def show_facts(title: str, facts: Iterable[tuple[str, str]]) -> None:
     print(title)
     for name, value in facts:
         print(f"  {name:<68} {value}")

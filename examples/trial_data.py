@@ -1,4 +1,4 @@
-"""Four data sets as people have them, to try the command line on; docs/develop/trials.md tells how that went.
+"""Four data sets as people have them, to try the command line on; docs/develop/trials.md says how that went.
 
 - sorted/diabetes.csv: 442 patients, four age bands as tasks, sorted by band and then by the target.
 - wines/: a file per cultivar, columns in different orders; one file lacks a column, one has a typo

@@ -72,15 +72,15 @@ def methods(name: str) -> list[str]:
         return FOR_USERS[name]
     if not (inspect.isclass(thing) and issubclass(thing, BaseEstimator)):
         return []
-    homes: dict[str, type] = {}
-    for home in thing.__mro__:
-        for attribute in vars(home):
-            homes.setdefault(attribute, home)
+    owners: dict[str, type] = {}
+    for owner in thing.__mro__:
+        for attribute in vars(owner):
+            owners.setdefault(attribute, owner)
     own = [
         attribute
-        for attribute, home in homes.items()
+        for attribute, owner in owners.items()
         if not attribute.startswith(("_", "set_"))
-        and home.__module__.startswith("tasksieve.")
+        and owner.__module__.startswith("tasksieve.")
         and callable(getattr(thing, attribute, None))
         and inspect.getdoc(getattr(thing, attribute))
     ]

@@ -3,7 +3,7 @@ Which measurements matter for both sexes?
 =========================================
 
 **Question.** 442 people with diabetes were measured once, and their disease was looked at a year later. Do the
-same measurements tell how it went on for women and for men, and is one model for both better than one for each?
+same measurements predict how it progressed for women and for men, and is one model for both better than one for each?
 
 Two tasks, women and men, nine measurements. The data come with scikit-learn and do not say which sex is which
 code: here they are *group 1* and *group 2*.

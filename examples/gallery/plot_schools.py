@@ -2,7 +2,7 @@
 Exam scores of 139 schools
 ==========================
 
-**Question.** What tells exam scores of pupils, and is it the same in every school?
+**Question.** What predicts exam scores of pupils, and is it the same in every school?
 
 15,362 pupils of 139 London schools, 27 columns that code eight categories (year, band of verbal reasoning,
 ...). The data are not part of this library: where they are to be had (`fetch_school`, or the folder that
