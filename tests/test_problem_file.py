@@ -93,7 +93,7 @@ def test_members_graphs_and_weights_by_name(tmp_path: Path) -> None:
 
 
 class Mine(ts.losses.Huber):
-    """Somebody's own."""
+    """A loss outside of the library."""
 
 
 def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:

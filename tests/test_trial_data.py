@@ -1,4 +1,4 @@
-"""The data sets of docs/develop/trials.md: the same for everybody, and as awkward as they are said to be."""
+"""The data sets of docs/develop/trials.md: the same on every machine, and as awkward as they are said to be."""
 
 from __future__ import annotations
 

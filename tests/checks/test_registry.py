@@ -123,8 +123,8 @@ def test_solvers(name, rng):
 def classes_of(package: str) -> set[type]:
     """Classes that the modules of a package define and that do not begin with an underscore."""
     found = set()
-    home = import_module(package)
-    for module in pkgutil.walk_packages(home.__path__, package + "."):
+    parent = import_module(package)
+    for module in pkgutil.walk_packages(parent.__path__, package + "."):
         for name, thing in vars(import_module(module.name)).items():
             own = inspect.isclass(thing) and thing.__module__ == module.name
             if own and not name.startswith("_"):

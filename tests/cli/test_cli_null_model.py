@@ -64,8 +64,8 @@ def test_covariates_are_not_selected(
     # how good it is beyond them
     x, y = people[COVARIATES], people["trait"]
     alone = LinearRegression().fit(x, y)
-    learnt = pd.read_csv(tmp_path / "run" / "quality.csv")
-    assert learnt["null_value"].item() == pytest.approx(alone.score(x, y))
+    training = pd.read_csv(tmp_path / "run" / "quality.csv")
+    assert training["null_value"].item() == pytest.approx(alone.score(x, y))
     np.testing.assert_allclose(saved.null.coef_[0, :3], alone.coef_)
     assert not saved.null.coef_[0, 3:].any()
     quality = pd.read_csv(tmp_path / "run" / "cv_quality.csv").iloc[0]
@@ -175,8 +175,8 @@ def test_runs_without_a_null_model_or_statuses_are_shown(cli: CommandLine, tmp_p
     with np.load(run / "model.npz") as arrays:
         kept = {name: arrays[name] for name in arrays.files if not name.startswith("null_")}
     np.savez(run / "model.npz", **kept)
-    learnt = pd.read_csv(run / "quality.csv").drop(columns="null_value")
-    learnt.to_csv(run / "quality.csv", index=False)
+    training = pd.read_csv(run / "quality.csv").drop(columns="null_value")
+    training.to_csv(run / "quality.csv", index=False)
     both = json.loads((run / "comparison.json").read_text())
     later = ("null_loss", "null_score", "score_error", "increment", "increment_error")
     both["columns"] = {name: values for name, values in both["columns"].items() if name not in later}

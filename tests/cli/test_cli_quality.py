@@ -34,7 +34,7 @@ def test_out_of_fold_rows_carry_ids(cli: CommandLine, reports: list[ReportConten
     np.testing.assert_array_equal(rows.prediction, model.cv_predictions_)
     quality = pd.read_csv(tmp_path / "run" / "cv_quality.csv")
     pd.testing.assert_frame_equal(quality, model.cv_quality_.to_frame(), check_dtype=False)
-    # and the first number that anybody sees is that of rows held out
+    # and the first number shown is that of rows held out
     content = reports[-1]
     assert [part.unseen for part in content.quality] == [False, True, True]
     assert content.headline is content.quality[1]

@@ -74,7 +74,7 @@ def test_tables_that_are_not_tall_are_read_as_a_whole(cli: CommandLine, tmp_path
 def test_a_configuration_of_a_tall_table_serves_others(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """How a table is read is decided for each, unless somebody asked; a run that is resumed goes on as it was begun."""
+    """How a table is read is decided for each, unless an option says it; a resumed run reads it as before."""
     table = written(tmp_path, "csv")
     with monkeypatch.context() as low:
         low.setattr(policy, "TALL_TABLE_CELLS", 1000)
@@ -151,7 +151,7 @@ def test_too_little_memory_is_said(
     assert "cannot be read as" not in said
 
 
-def test_folds_of_very_many_rows_are_dealt_as_they_come(
+def test_folds_of_very_many_rows_are_drawn_as_they_come(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is kept of a row; how the rows are cut into chunks does not matter."""

@@ -90,11 +90,11 @@ def test_the_demo_is_proved_where_there_is_numpy_and_nothing_else(tmp_path: Path
     def ask(program: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([str(python), "-I", "-c", program], capture_output=True, text=True, check=False)
 
-    home = Path(ask("import sysconfig; print(sysconfig.get_path('purelib'))").stdout.strip())
+    packages = Path(ask("import sysconfig; print(sysconfig.get_path('purelib'))").stdout.strip())
     for part in (Path(np.__file__).parent, Path(np.__file__).parent.with_name("numpy.libs")):
         if part.is_dir():
-            shutil.copytree(part, home / part.name)
-    assert {path.name for path in home.iterdir()} <= {"numpy", "numpy.libs"}
+            shutil.copytree(part, packages / part.name)
+    assert {path.name for path in packages.iterdir()} <= {"numpy", "numpy.libs"}
     assert ask("import numpy").returncode == 0
     for name in ("tasksieve", "scipy", "sklearn"):
         assert "ModuleNotFoundError" in ask(f"import {name}").stderr

@@ -1,4 +1,4 @@
-"""The examples of the page "On a cluster" that need machines nobody has here: what can be checked of them is."""
+"""The examples of the page "On a cluster" that need other machines: what can be checked without them is."""
 
 from __future__ import annotations
 

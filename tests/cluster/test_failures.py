@@ -1,4 +1,4 @@
-"""Workers that are killed, come back with nothing, or never: nothing changes but time, and nobody stale answers."""
+"""Workers that are killed, come back empty, or never: nothing changes but time, and stale workers do not answer."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ def storages(rng, lengths, missing=0.2, variants=60):
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     rows = int(offsets[-1])
     counts = draw_counts(rng, rows, variants, missing)
-    counts[:, 3] = np.nan  # nobody
+    counts[:, 3] = np.nan  # no calls
     counts[:, 4] = 2.0  # monomorphic
-    counts[: offsets[1], 5] = np.nan  # nobody of the first task
+    counts[: offsets[1], 5] = np.nan  # no calls in the first task
     x = filled(counts, np.repeat(np.arange(len(lengths)), lengths))
     return PlinkStorage(pack(counts), rows, offsets), DenseStorage(np.asfortranarray(x)), offsets
 
@@ -55,7 +55,7 @@ def test_products_squares_read_and_take(rng, lengths):
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.2])
-def test_a_seat_at_a_shared_reading_keeps_means(rng, missing):
+def test_a_reader_of_a_shared_reading_keeps_means(rng, missing):
     """Columns that were kept are not rounded to whole copies."""
     ours, dense, offsets = storages(rng, (9, 14), missing)
     reader, vector = SharedReading(ours).reader(), rng.standard_normal(23)

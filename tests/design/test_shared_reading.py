@@ -99,7 +99,7 @@ def test_columns_that_were_read_are_kept(rng, tmp_path, kind, monkeypatch):
     assert first.unread(np.arange(46, 50)) == 0
 
 
-def test_a_seat_is_a_storage():
+def test_a_reader_is_a_storage():
     ts.checks.check_storage(lambda x: SharedReading(as_storage(x)).reader())
     ts.checks.check_storage(lambda x: SharedReading(as_storage(sparse.csc_array(x))).reader())
 

@@ -87,6 +87,6 @@ def test_bounds_are_those_of_the_shelf_here(name: str, width: int, stretched: bo
 
 
 def _kept(rng: Any, anchor_store: AnchorStore) -> list[np.ndarray]:
-    """The anchors as the shelf has stored them."""
+    """The anchors as they are stored."""
     units = anchor_store._units[:, 0]
     return [own.astype(float) * unit for own, unit in zip(anchor_store._products, units, strict=True)]

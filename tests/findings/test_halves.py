@@ -233,6 +233,6 @@ def test_groups_that_span_tasks_oddly() -> None:
     X, y, task = some_tasks(sizes=(2, 2, 2))
     with pytest.raises(ValueError, match="groups: no draw put groups of every task into both halves"):
         draw_halves(read_tasks(X, y, task), 3, groups=list("abbcac"))
-    # but where there is a way it is found
+    # but where there is such a split it is found
     found = read_tasks(*some_tasks(sizes=(2, 2, 2, 2)))
     assert len(draw_halves(found, 3, groups=list("abbccdda"))) == 6

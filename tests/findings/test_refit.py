@@ -29,7 +29,7 @@ def data(kind: str = "values", seed: int = 0) -> tuple[Array, Array, Array]:
 
 
 def newton_free(objective: Any, size: int) -> Array:
-    """A minimiser by somebody else."""
+    """A minimiser from another library."""
     best = np.zeros(size)
     for _ in range(3):
         best = minimize(objective, best, method="BFGS", options={"gtol": 1e-10}).x

@@ -28,11 +28,11 @@ def fold_of(cv, rows, y, task=None, *, groups=None, targets="values", **options)
     return found
 
 
-# --- dealing ---------------------------------------------------------------------------------------------------------
+# --- assignment ------------------------------------------------------------------------------------------------------
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=6), st.integers(2, 200), st.integers(0, 5))
-def test_tasks_are_dealt_alone_as_they_are_together(sizes, n_folds, seed):
+def test_tasks_get_the_same_folds_alone_and_together(sizes, n_folds, seed):
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     together = assign_rows(offsets, np.zeros(offsets[-1], dtype=int), np.ones(offsets[-1], dtype=bool), n_folds, seed)
     alone = [assign_task_rows(size, t, n_folds, seed) for t, size in enumerate(sizes)]
@@ -44,7 +44,7 @@ def test_tasks_are_dealt_alone_as_they_are_together(sizes, n_folds, seed):
     st.integers(2, 6),
     st.integers(0, 5),
 )
-def test_rows_are_dealt_evenly_within_classes_and_tasks(rows, n_folds, seed):
+def test_folds_are_balanced_within_classes_and_tasks(rows, n_folds, seed):
     rows = sorted(rows, key=lambda row: row[0])
     task, kind, seen = (np.array(column) for column in zip(*rows, strict=True))
     offsets = np.searchsorted(task, np.arange(5))

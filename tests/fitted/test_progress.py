@@ -43,7 +43,7 @@ def test_folds_are_heard_in_their_threads(n_jobs):
     assert sorted(heard) == sorted((label, k) for label in labels for k in (1, 2, 3))
 
 
-def test_all_who_watch_are_told_and_verbose_is_one_of_them(capsys):
+def test_all_callbacks_are_called_and_verbose_is_one_of_them(capsys):
     outer, inner = [], []
     with ts.watch(outer.append):
         with ts.watch(inner.append):
@@ -55,7 +55,7 @@ def test_all_who_watch_are_told_and_verbose_is_one_of_them(capsys):
     assert capsys.readouterr().err == f"{inner[-1]}\n"
 
 
-def test_the_other_models_tell_too():
+def test_the_other_models_report_progress_too():
     heard = []
     with ts.watch(lambda progress: heard.append((progress.label, progress.unit, progress.done, progress.total))):
         ts.GraphSVR(ts.graph.complete_graph(3), solver="dual").fit(X, Y, task=TASK)
@@ -75,7 +75,7 @@ def test_what_the_callback_raises_ends_the_fit():
     for n_jobs in (None, 2):
         with pytest.raises(LookupError, match="enough"), ts.watch(stop):
             ts.MultiTaskLassoCV([0.5, 0.1], cv=2, n_jobs=n_jobs).fit(X, Y, task=TASK)
-    assert reporter("nobody", "value") is None  # the watcher has gone with its block
+    assert reporter("label", "value") is None  # the callback is removed with its block
     with pytest.raises(TypeError, match="callback"), ts.watch("loud"):
         pass
 

@@ -11,7 +11,7 @@ coefficients), all of them in forty digits:
 - ``bound``: objective_ - dual_gap_ <= P_low, up to 4 ulps of objective_, which is a rounded number;
 - ``tol``: a model without a ConvergenceWarning has dual_gap_ <= tol null (1 + 1e-9);
 - ``null``: P <= the objective of the empty model as it would be stored (a model that met tol: plus tol null; classes:
-  plus 1e-9 of the loss at scores of 0, since an infimum at infinity is nobody's), unless it is an empty model itself;
+  plus 1e-9 of the loss at scores of 0, an infimum at infinity is not attained), unless it is an empty model itself;
 - ``error``: no exception but, for cases that say so, a ValueError that names an argument;
 - ``endless``: the call comes back.
 

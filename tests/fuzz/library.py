@@ -142,7 +142,7 @@ def estimator(case: Case, **changes: Any) -> Any:
 
 @contextmanager
 def guarded(seconds: int) -> Iterator[list[Any]]:
-    """Warnings caught; a call that hangs is ended. The alarm of whoever runs the tests is put back."""
+    """Warnings caught; a call that hangs is ended. The alarm handler that was set before is restored."""
 
     def ring(*_: Any) -> None:
         raise Endless(f"no answer after {seconds} s")

@@ -176,7 +176,7 @@ def test_pgen_chromosomes_and_cohorts(rng, counts, tmp_path):
     assert two.n_cohorts == 2
     calls = two.calls(np.arange(two.n_variants))
     np.testing.assert_array_equal(calls[:ROWS], calls[ROWS:])
-    # chromosomes whose people are in another order; some people, nobody of the second cohort
+    # chromosomes whose people are in another order; some people, none of the second cohort
     order = rng.permutation(ROWS)
     psam = "#FID IID\n" + "".join(f"f{i} i{i}\n" for i in order)
     write_pgen(tmp_path / "chr10", counts[order], chromosome="10", psam=psam)

@@ -48,7 +48,7 @@ def test_fit_path_cv_and_predict_match_the_dense_array(rng, study, standardize):
 
 
 def test_one_matrix_and_several_phenotypes(rng, study):
-    """Means over all people, whoever has which phenotype."""
+    """Means over all people, whichever phenotypes they have."""
     prefix, counts, y, _ = study
     Y = np.column_stack([y, -y, y**2])
     Y[rng.random(Y.shape) < 0.3] = np.nan
@@ -170,7 +170,7 @@ def test_cohorts_are_matched(rng, tmp_path):
 
 def test_filters_and_what_they_drop(rng, tmp_path):
     counts = draw_counts(rng, 40, 12, 0.0)
-    counts[:, 0], counts[:, 1] = np.nan, 2.0  # nobody called; one allele
+    counts[:, 0], counts[:, 1] = np.nan, 2.0  # no calls; one allele
     counts[:, 2] = 0.0
     counts[0, 2] = 1.0  # rare: 1/80
     counts[:20, 3] = np.nan  # half missing

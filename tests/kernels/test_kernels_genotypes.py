@@ -116,18 +116,18 @@ def test_counts(rng, lengths):
 
 
 def test_copies_from_two_files(rng):
-    """Rows of two files dealt to places that alternate, with flipped and absent variants."""
+    """Rows of two files at alternating positions, with flipped and absent variants."""
     (codes, packed), (others, other_packed) = drawn(rng, 13, 6), drawn(rng, 10, 6)
-    home = rng.permutation(np.repeat([0, 1], [11, 8]))
+    file_of = rng.permutation(np.repeat([0, 1], [11, 8]))
     rows = np.empty(19, dtype=np.int64)
-    rows[home == 0], rows[home == 1] = rng.permutation(13)[:11], rng.permutation(10)[:8]
+    rows[file_of == 0], rows[file_of == 1] = rng.permutation(13)[:11], rng.permutation(10)[:8]
     sources = [np.array([0, 5, -1, 2], dtype=np.int64), np.array([3, 3, 1, 0], dtype=np.int64)]
     flips = np.array([0, 1, 1, 0], dtype=np.uint8)
     targets = np.array([3, 0, 1, 2], dtype=np.int64)
     for module in (kernels, reference):
         out = np.zeros((4, 7), dtype=np.uint8)
         for k, (file, n) in enumerate(((packed, 13), (other_packed, 10))):
-            order = np.where(home == k, rows, -1)
+            order = np.where(file_of == k, rows, -1)
             module.copy_genotypes(file, n, sources[k], flips if k else None, targets, order, 4, 2, out)
         found = calls(out, 28)
         assert not found[:, :4].any()
@@ -136,7 +136,7 @@ def test_copies_from_two_files(rng):
             first = np.full(13, 1) if sources[0][k] < 0 else codes[sources[0][k]]
             second = others[sources[1][k]]
             second = np.array([3, 1, 2, 0])[second] if flips[k] else second
-            expected = np.where(home == 0, first[np.minimum(rows, 12)], second[np.minimum(rows, 9)])
+            expected = np.where(file_of == 0, first[np.minimum(rows, 12)], second[np.minimum(rows, 9)])
             np.testing.assert_array_equal(found[target, 4:23], expected)
 
 

@@ -43,7 +43,7 @@ def walk(module, given, group, l1, positive, rows, lams, ridge, goal, threads=1,
 
 
 def advance(path, *arguments):
-    """Why it stopped; of each value objective, wobble, gap, seconds, epochs, rejected rows and rows; features, rows."""
+    """Why it stopped; by value objective, rounding, gap, seconds, epochs, rejected rows and rows; features, rows."""
     stop, facts, features, rows = path.advance(*arguments)
     return stop, [(*own[:4], *map(int, own[4:])) for own in facts.T.tolist()], features, rows
 

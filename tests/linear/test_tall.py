@@ -31,7 +31,7 @@ def make(n: int = 600, d: int = 9, tasks: int = 4, seed: int = 0) -> tuple[np.nd
 
 @pytest.fixture(params=["blocks", "at once"])
 def gathered(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> list[Any]:
-    """Everything is tall here, and read in small blocks, or at once; whoever asks for columns is noted."""
+    """Everything is tall here, and read in small blocks, or at once; requests for columns are recorded."""
     monkeypatch.setattr(policy, "SMALL_BYTES", -1 if request.param == "blocks" else 1 << 30)
     monkeypatch.setattr(policy, "ROWS_A_FEATURE_SMALL", 0.0)
     asked: list[Any] = []
@@ -235,7 +235,7 @@ def test_what_takes_too_long_goes_on_with_residuals(monkeypatch: pytest.MonkeyPa
 
 
 def test_everyday_fits_need_no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody has to say that rows are few: sums of products are taken at once, and columns are asked of nobody."""
+    """Few rows are noticed without an option: sums of products are taken at once, no column is read."""
     asked: list[Any] = []
     whole = RowSource.make_storage
     monkeypatch.setattr(RowSource, "make_storage", lambda self: asked.append(self) or whole(self))
@@ -338,7 +338,7 @@ def test_memory_beside_x() -> None:
     assert path.converged.all()
 
 
-def test_a_storage_is_made_when_somebody_asks() -> None:
+def test_a_storage_is_made_when_it_is_needed() -> None:
     X, y, task = make()
     data = read_tasks(X, y, task)
     assert "storage" not in vars(data.source)
@@ -443,7 +443,7 @@ def test_early_stopping_from_moments() -> None:
     assert len(one.path_) == one.n_scored_
 
 
-def test_dealt_folds() -> None:
+def test_assigned_folds() -> None:
     X, y, task = make(400, 4, 3)
     moments = added(X, y, task, n_folds=5)
     counts = np.array([part.totals for part in moments.parts()])

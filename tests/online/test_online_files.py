@@ -64,7 +64,7 @@ def test_a_classifier_of_version_0_1_goes_on():
     assert model.coef_.shape == (4, 5)
 
 
-# --- files that nobody vouches for -------------------------------------------------------------------------------
+# --- untrusted files -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

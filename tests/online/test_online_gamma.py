@@ -175,7 +175,7 @@ def test_the_stream_that_diverged_is_learned():
     assert np.abs(model.predict(X, task=task)).max() < 100
 
 
-def test_a_task_that_joins_late_disturbs_nobody():
+def test_a_task_that_joins_late_leaves_the_others_alone():
     X, y, task = stream(n=6000, n_tasks=2)
     alone = ts.OnlineMultiTaskRegressor(0.02).partial_fit(X, y, task=task)
     model = clone(alone).partial_fit(X, y, task=task)

@@ -153,7 +153,7 @@ def test_single_rows_with_growing_names_and_classes(rng):
 
 
 def test_a_file_saved_while_a_stream_is_read_can_be_resumed(rng, tmp_path):
-    """Rows learned and rows of the stream counted go together, whenever somebody saves."""
+    """Rows learned and rows of the stream counted go together, whenever the file is saved."""
     chunks = twice(rng, 30)
     params = {"alpha": 0.02, "gamma": 4000.0}
     alone = ts.OnlineMultiTaskRegressor(**params).fit_stream(chunks)
@@ -196,7 +196,7 @@ class Busy:
                 for _ in range(2000):
                     if self.overlaps:
                         break
-                    time.sleep(0)  # the turn goes to whoever wants it
+                    time.sleep(0)  # yield to the other threads
                 try:
                     return method(*args)
                 finally:
@@ -230,7 +230,7 @@ READERS = {
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", READERS)
-def test_nobody_touches_the_memory_while_a_chunk_is_learned(name, rng):
+def test_no_thread_touches_the_memory_while_a_chunk_is_learned(name, rng):
     X, task = rng.standard_normal((30, 5)), np.arange(30) % 2
     y = X[:, 0] + 0.1 * rng.standard_normal(30)
     model = ts.OnlineMultiTaskRegressor(alpha=0.1, gamma=20.0, average=True).partial_fit(X, y, task=task)

@@ -27,15 +27,15 @@ def asking(steps, numbers):
 
 
 @pytest.mark.parametrize("slots", [1, 2, 5])
-def test_those_who_ask_are_served_together(slots):
+def test_requests_are_served_together(slots):
     server = Server()
     steps = Lockstep(slots, server)
     asked = [[1, 4, 6], [2, 5], [], [3]]
     assert steps.run([asking(steps, numbers) for numbers in asked]) == [[2, 8, 12], [4, 10], [], [6]]
-    assert server.batches == [[1, 2, 3], [4, 5], [6]]  # as many meetings as the longest needs, whoever is first
+    assert server.batches == [[1, 2, 3], [4, 5], [6]]  # as many meetings as the longest needs, in any order
 
 
-def test_outside_of_a_run_nobody_waits():
+def test_outside_of_a_run_there_is_no_waiting():
     steps = Lockstep(1, Server())
     assert steps.ask(21) == 42
     steps.wait_until(lambda: False)
@@ -62,7 +62,7 @@ def test_no_more_run_than_have_a_slot(slots):
 
 
 @pytest.mark.parametrize("slots", [1, 4])
-def test_nobody_runs_further_ahead_than_allowed(slots):
+def test_no_worker_runs_further_ahead_than_allowed(slots):
     steps, done, leads = Lockstep(slots), [0, 0, 0], []
 
     def work(me):
@@ -132,7 +132,7 @@ def test_ctrl_c_ends_all():
         steps.wait_until(lambda: False)
         after.append(True)
 
-    # Where the tests run in the background of a shell, nobody listens to Ctrl-C unless told so.
+    # Where the tests run in the background of a shell, Ctrl-C is ignored unless a handler is set.
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -144,5 +144,5 @@ def test_ctrl_c_ends_all():
 
 def test_pieces_see_the_context_of_the_caller():
     here: ContextVar[str] = ContextVar("here", default="nowhere")
-    here.set("home")
-    assert Lockstep().run([here.get, here.get]) == ["home", "home"]
+    here.set("value")
+    assert Lockstep().run([here.get, here.get]) == ["value", "value"]

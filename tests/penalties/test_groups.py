@@ -168,13 +168,13 @@ def test_every_home_of_x(data, tmp_path, inside):
     wanted = model.path(x.astype(np.float64), y, task=task, **options)
     np.save(tmp_path / "x.npy", x)
     blocks = [x[task == t] for t in range(3)]
-    for home, target, own in (
+    for matrix, target, own in (
         (x, y, {"task": task}),
         (scipy.sparse.csr_array(x), y, {"task": task}),
         (np.load(tmp_path / "x.npy", mmap_mode="r"), y, {"task": task}),
         (blocks, [y[task == t] for t in range(3)], {}),
     ):
-        found = model.path(home, target, **own, **options)
+        found = model.path(matrix, target, **own, **options)
         np.testing.assert_allclose(found.objectives, wanted.objectives, rtol=1e-7)
         assert found.converged.all()
     together = np.stack([y, -y, y[::-1]], axis=1)

@@ -122,13 +122,13 @@ def test_every_home_of_x(rng, tmp_path, penalty):
     np.save(tmp_path / "x.npy", x)
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
     blocks = [x[task == t] for t in range(3)]
-    for home, target, own in (
+    for matrix, target, own in (
         (x, y, {"task": task}),
         (scipy.sparse.csr_array(x), y, {"task": task}),
         (mapped, y, {"task": task}),
         (blocks, [y[task == t] for t in range(3)], {}),
     ):
-        found = model.path(home, target, **own, **options)
+        found = model.path(matrix, target, **own, **options)
         np.testing.assert_allclose(found.objectives, wanted.objectives, rtol=1e-8)
         assert found.converged.all()
     together = rng.standard_normal((60, 3)) + x[:, :1]

@@ -235,7 +235,7 @@ def test_an_online_model_points_to_its_batch_problem(data: Rows) -> None:
 
 
 class Mine(losses.Huber):
-    """Somebody's own: what it inherits is not what it is."""
+    """A class outside of the library: what it inherits is not what it is."""
 
 
 class MyNorm(penalties.L21):

@@ -43,9 +43,9 @@ def fits(value: Any, schema: dict[str, Any]) -> bool:
         return len(value) >= schema.get("minItems", 0) and all(fits(one, schema.get("items", {})) for one in value)
     if isinstance(value, dict):
         parts = schema.get("properties", {})
-        strangers = set(value) - set(parts) if schema.get("additionalProperties") is False else set()
+        unknown = set(value) - set(parts) if schema.get("additionalProperties") is False else set()
         absent = set(schema.get("required", ())) - set(value)
-        return not strangers and not absent and all(fits(one, parts.get(key, {})) for key, one in value.items())
+        return not unknown and not absent and all(fits(one, parts.get(key, {})) for key, one in value.items())
     return True
 
 

@@ -136,7 +136,7 @@ def test_a_stream_is_drawn(open_report: Opener) -> None:
 def test_runs_side_by_side(open_report: Opener, tmp_path: Path, width: int, scheme: str) -> None:
     contents = [example_content(n_selected=12, n_tasks=4, seed=seed, n_features=27) for seed in range(3)]
     contents[1] = replace(contents[1], features=np.array([f"<b>{name}" for name in contents[1].features], dtype=object))
-    names = ["<script>alert(1)</script>", "second", "a rather long name of a run that somebody has chosen"]
+    names = ["<script>alert(1)</script>", "second", "a rather long name of a run that a user has chosen"]
     runs = [
         ComparedRun(name, content, {"alpha": name}, {"rows": 9, "name": "t.csv", "sha256": "1"})
         for name, content in zip(names, contents, strict=True)

@@ -64,7 +64,7 @@ def test_what_explains_nothing_is_said() -> None:
 def test_the_page_says_it_first_and_in_order() -> None:
     content = example_content()
     content.trust, content.methods = example_trust(content), "We did this."
-    content.citations = ["Somebody (2020)."]
+    content.citations = ["Author (2020)."]
     page = render(content)
     titles = ["Can this be trusted?", "Does anything matter?"]
     titles += ["Which features would be found again?", "Does sharing help?"]
@@ -72,7 +72,7 @@ def test_the_page_says_it_first_and_in_order() -> None:
     assert positions == sorted(positions)
     assert positions[-1] < page.index('id="path"') < page.index('id="methods-text"')
     assert "We did this." in page
-    assert "Somebody (2020)." in page
+    assert "Author (2020)." in page
     assert "Stable in % of halves" in page
     names = [name for _, name, _ in tiles(content, pack(content))]
     assert names[:4] == [

@@ -139,7 +139,7 @@ def test_folds_are_those_of_the_table_in_memory() -> None:
     assert ChunkFolds([2, 1], [0, 1], 3, 0).empty == 2
 
 
-def test_folds_that_are_dealt_as_rows_come(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folds_that_are_drawn_as_rows_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunk_folds, "MOST_KEPT", 10)
     rng = np.random.default_rng(3)
     tasks, live = rng.integers(4, size=1200), rng.uniform(size=1200) < 0.8

@@ -1,4 +1,4 @@
-"""Which columns are learned from: ids and dates are not, unless somebody says so."""
+"""Which columns are learned from: ids and dates are not, unless asked for."""
 
 from __future__ import annotations
 

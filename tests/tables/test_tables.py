@@ -243,7 +243,7 @@ def test_encoding_survives_json(tmp_path: Path) -> None:
     assert again == encoding
 
 
-# --- npz files that nobody vouches for ---------------------------------------------------------------------------
+# --- untrusted npz files ----------------------------------------------------------------------------------------
 
 
 class Evil:

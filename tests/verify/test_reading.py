@@ -1,4 +1,4 @@
-"""Files that nobody vouches for: a clear message, exit code 2 or 1, no traceback, no large allocation."""
+"""Untrusted files: a clear message, exit code 2 or 1, no traceback, no large allocation."""
 
 from __future__ import annotations
 
