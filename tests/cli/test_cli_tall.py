@@ -162,7 +162,7 @@ def test_folds_of_very_many_rows_are_drawn_as_they_come(
         run = tmp_path / str(rows)
         cli("fit", table, *FEW[:4], "--chunk-rows", rows, "--alphas", 5, "--cv", 3, "-o", run, "-q", "--no-report")
         assert json.loads((run / "data.json").read_text())["cv_folds"] == (
-            "3 folds, dealt within tasks as rows came, seed 0"
+            "3 folds, assigned within tasks as rows came, seed 0"
         )
         scores.append(pd.read_csv(run / "cv_scores.csv"))
     np.testing.assert_allclose(scores[0], scores[1], rtol=1e-3)

@@ -196,7 +196,7 @@ def test_mistakes_are_named(tmp_path: Path, text: str, options: dict[str, Any], 
 
 
 def test_files_that_are_no_tables(tmp_path: Path) -> None:
-    for name, words in (("none.csv", "no file"), ("x.unknown", "--format"), (".", "cannot be told")):
+    for name, words in (("none.csv", "no file"), ("x.unknown", "--format"), (".", "cannot be inferred")):
         with pytest.raises(TableError, match=words):
             read_table(tmp_path / name)
     (tmp_path / "folder.csv").mkdir()

@@ -22,8 +22,8 @@ Array = np.ndarray[Any, Any]
 class Design:
     """One data matrix per task, in weighted and centred form: what the engine sees of X.
 
-    All that is features x tasks lives in the shards; here are vectors over samples, vectors over features, and columns
-    that somebody asked for.
+    All that is features x tasks lives in the shards; here are vectors over samples, vectors over features, and the
+    columns that were requested.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class Design:
 
     def remember(self, vector: Array, penalty: Any, errors: Array | None = None) -> Any:
         """A full pass: the vector becomes an anchor of every shard. Returns the gauges of all features, upper bounds
-        where products of a column of norm 1 may be off by `errors`, task by task: an array, or what a shard far away
+        where products of a column of norm 1 may be off by `errors`, task by task: an array, or what a remote shard
         has instead (`FarGauges`)."""
         if len(self.shards) == 1:
             return self.shards[0].remember(vector, penalty, errors)

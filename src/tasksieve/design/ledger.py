@@ -1,8 +1,8 @@
 """What is known about every feature at the moment: its level, its gauge, whether it is rejected.
 
-These are the engine's vectors over features. They are kept where the features are, and asked short questions: how many
-are rejected, which few are promising, which stand in the way. Here they are plain arrays; a shard far away has a ledger
-like this one beside each of its shards, and lets answers cross, not vectors.
+These are the engine's vectors over features. They are kept where the features are, and queried in brief: how many are
+rejected, which few are promising, which violate their bounds. Here they are plain arrays; a cluster keeps a ledger like
+this one beside each of its shards, and only summaries are transferred.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Gauges(NamedTuple):
 
 
 class Lookahead(NamedTuple):
-    """Rejections at the next strength, as they will be asked for if nothing is found that stands in the way."""
+    """Rejections at the next strength, as they will be requested if no violator is found."""
 
     reaches: list[Reach]
     penalty: Any
@@ -68,7 +68,7 @@ class Ledger:
     - `gauges`: Upper bounds at the dual point that was judged last.
     """
 
-    #: whether it is worth telling it what will be asked next
+    #: whether it makes use of a `Lookahead`
     foresees = False
 
     def __init__(self, shard: Any, penalty: Any, levels: Array) -> None:
@@ -130,8 +130,8 @@ class Ledger:
     ) -> tuple[int, int]:
         """Reject rows that bounds over all of some balls prove to be zero, but for those to be kept.
 
-        - `about`: Features of which somebody will want to know (`kept`).
-        - `promising`: What `promising` will be asked for.
+        - `about`: Features for which `kept` will be called next.
+        - `promising`: Arguments of the next call of `promising`.
         - `more`: Beside those that are rejected already, not in their place.
         - returns `proven, fresh`: Rows that these bounds reject, and how many were not rejected before.
         """
@@ -201,8 +201,8 @@ class Ledger:
         - `note`: For `ball_bound`.
         - `working`, `upper`: Features whose gauges are known, and these.
         - `hidden`: Rejected features do not count.
-        - `vector`, `errors`: The vector itself and what its products may be off, for whoever goes on to `measure`.
-        - `lookahead`: What will be asked next; nothing to those who answer at once.
+        - `vector`, `errors`: The vector itself and what its products may be off, for a later `measure`.
+        - `lookahead`: The next request; unused where answers cost no round trip.
         """
         if followed is not None:
             estimate, self._bounds = self._shard.bound(followed, penalty, note=note)  # ours until the next bounds
@@ -270,7 +270,7 @@ class Ledger:
         return float(kept), float(np.max(self.gauges[away], initial=0.0))
 
     def find_violators(self) -> None:
-        """Look for features outside the working set that stand in the way."""
+        """Look for violators outside the working set."""
         penalty, lam, hidden = self._asked
         levels = np.where(self.rejected, 0.0, self.levels) if hidden else self.levels
         leading = penalty.leading(levels / lam)
@@ -283,7 +283,7 @@ class Ledger:
         return np.asarray(self._leading[~self.rejected[self._leading]][:room])
 
     def bring_back(self) -> int:
-        """All that stand in the way are rejected no more; returns how many were."""
+        """Violators are rejected no more; returns how many were."""
         wrong = int(np.count_nonzero(self.rejected[self._leading]))
         self.rejected[self._leading] = False
         return wrong

@@ -8,4 +8,4 @@ class ClusterError(RuntimeError):
 
 
 class DataLost(ClusterError):
-    """Columns of X are gone, for good as far as anybody knows: a path ends with the values that are finished."""
+    """Columns of X are lost and cannot be read again: a path ends with the values that are finished."""

@@ -209,7 +209,7 @@ class LocalShard:
         return out
 
     def _anchors(self) -> AnchorStore:
-        """What is remembered; where there are few features nobody may ever ask for it."""
+        """Remembered products, created on first use: with few features they may never be needed."""
         if self._anchor_store is None:
             self._anchor_store = AnchorStore(self._distinct_norms, self.samples.n_tasks, self.n_threads)
         while self._unshelved:

@@ -1,8 +1,7 @@
 """Moments of rows that come in blocks: tall data are read once, and never held as a whole.
 
-The rows of a task are shifted by about their means: those of its first block, unless somebody knows better. What a bad
-shift costs is in the certificate, which measures columns as they were summed; `Gathered.well_centred` says whether it
-matters.
+The rows of a task are shifted by about their means: those of its first block, unless a shift is given. What a bad shift
+costs is in the certificate, which measures columns as they were summed; `Gathered.well_centred` says if it matters.
 """
 
 from __future__ import annotations

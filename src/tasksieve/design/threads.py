@@ -28,11 +28,11 @@ def thread_count() -> int:
 
 
 class _BlasLimit:
-    """One BLAS thread while anybody is inside.
+    """One BLAS thread while any caller is inside.
 
     The kernels split the work themselves and call BLAS from each of their threads; BLAS's own threads would spin
-    on the same cores. The limit is global, so it is counted: the last one out restores what the first one found.
-    Whoever comes first may be any thread, and threadpoolctl listens to one only: control is taken, and given back.
+    on the same cores. The limit is global, so callers are counted: the last one out restores what the first one found.
+    Any thread may come first, and threadpoolctl lets one thread only change the limit: control is taken and released.
     """
 
     def __init__(self) -> None:

@@ -292,7 +292,7 @@ class TaskLinearModel(SelectingModel):
         """Report once how long a pass takes, where X streams through a device."""
         source = data.source
         if source is not None and source.streams:
-            source.make_storage().tell = reporter(type(self).__name__, "pass", getattr(self, "verbose", 0))
+            source.make_storage().progress = reporter(type(self).__name__, "pass", getattr(self, "verbose", 0))
 
     def _read_with(self, X: Any, y: Any, task: Any, sample_weight: Any, offset: Any) -> TaskData:
         """`_read`, and what is known of every prediction."""

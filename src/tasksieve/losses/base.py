@@ -1,4 +1,4 @@
-"""What the engine asks of a loss, in the weighted, projected geometry of a design.
+"""What the engine needs of a loss, in the weighted, projected geometry of a design.
 
 A loss is evaluated at ``z~ = X~ W`` (flat). Intercepts and unpenalised coefficients are minimised out, so that the
 *residual* ``r`` (minus the gradient in z~) is orthogonal to the nuisance columns, and every multiple of it is a
@@ -98,8 +98,8 @@ class Loss(Described):
         return None
 
     def best_constant(self, y: Array, weights: Array) -> float | None:
-        """The z that is best for all of these labels, where scores tell the part of the deviance explained, D²; None
-        where they tell R²."""
+        """The z that is best for all of these labels, where scores are the part of the deviance explained, D²; None
+        where they are R²."""
         return None
 
     def unit(self, mean_rows: float) -> float:
@@ -123,7 +123,7 @@ class Loss(Described):
 
 
 class DataLoss:
-    """A loss on data: what the engine asks.
+    """A loss on data, as the engine uses it.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class DataLoss:
     shift : array of shape (n_tasks,)
         What was subtracted from the labels: scores are less this as well.
     constant : float
-        What is missing in all values, so that a perfect fit has 0: objectives that anybody sees have it added.
+        What is missing in all values, so that a perfect fit has 0: reported objectives have it added.
     """
 
     name = ""
@@ -152,7 +152,7 @@ class DataLoss:
 
     #: whether the loss has a derivative everywhere, though no finite smoothness
     differentiable = False
-    #: whether the loss is the squared one with an outlier in each row (`losses.clipped`), whose cost `outliers` tells
+    #: whether the loss is the squared one with an outlier in each row (`losses.clipped`), whose cost `outliers` gives
     clipped = False
 
     @property

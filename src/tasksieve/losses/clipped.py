@@ -189,7 +189,7 @@ class ClippedOnData(RowLossOnData):
     def outliers(self, at: Evaluation) -> tuple[float, float]:
         """What the outliers ``q = (y - z) - mu p`` of a point cost at most, and the norm of what they do not explain.
 
-        Where a slope has no end, an outlier on that side is infinitely dear: what rounding has left there is returned
+        Where a slope has no end, an outlier on that side costs infinity: what rounding has left there is returned
         as the second number.
         """
         z, p = at.margin, at.residual * self._inverse_root

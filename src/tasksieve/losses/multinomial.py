@@ -357,7 +357,7 @@ class _Block:
                 np.multiply(e, np.exp(candidate - at)[:, None], out=e)  # no new exponentials
                 at = candidate
                 new_value, totals = value_at(candidate)
-                # near the optimum the value no longer tells: the gradient does
+                # near the optimum the value is only rounding: the gradient decides
                 if negligible or new_value <= value:
                     break
                 scale *= 0.5

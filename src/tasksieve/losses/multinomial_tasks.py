@@ -135,7 +135,7 @@ class MultinomialTasks:
             np.exp(e, out=e)
             totals = e.sum(axis=0)
             new_value = np.add.reduceat(s * (np.log(totals) + top), self._starts) - np.sum(masses * b, axis=0)
-            # near the optimum the value no longer tells
+            # near the optimum the value is only rounding
             if np.any(new_value > value + 1e-12 * (np.abs(value) + self._totals)):
                 return None
             e *= s / totals  # s p

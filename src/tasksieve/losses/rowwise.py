@@ -87,7 +87,7 @@ class RowLoss(Loss):
         return self.value(y, z)
 
     def constant(self, y: Array) -> Array:
-        """What is missing in `value`, so that a perfect fit has 0: objectives that anybody sees have it added."""
+        """What is missing in `value`, so that a perfect fit has 0: reported objectives have it added."""
         return np.zeros(np.shape(y))
 
     def excess(self, y: Array, z: Array, p: Array) -> tuple[Array, Array]:
@@ -171,7 +171,7 @@ class RowLossOnData(DataLoss):
             nuisance = design.nuisance_fit(part)
         values = self._weights * loss.value(self._y, raw)
         total = float(values.sum())
-        if not np.isfinite(total):  # too far out: nobody stays here
+        if not np.isfinite(total):  # too far out: no iterate stays here
             none = np.zeros(design.n_samples)
             return Evaluation(np.inf, none, nuisance, none, raw)
         slope = loss.slope(self._y, raw)

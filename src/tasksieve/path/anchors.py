@@ -36,7 +36,7 @@ class Anchors:
 
     def remember(self, vector: Array, penalty: RowPenalty) -> Any:
         """A full pass: the vector becomes an anchor, and `current`. Returns the gauges of all features, an array, or
-        something that becomes one when it is asked to (`Design.remember`)."""
+        something that becomes one on demand (`Design.remember`)."""
         self.add(vector)
         return self._design.remember(vector, penalty)
 
@@ -167,7 +167,7 @@ class Anchors:
     def ball_question(
         self, current_coef: float, first_coef: float, penalty: RowPenalty, radius: float
     ) -> tuple[str, tuple[Any, ...]]:
-        """What shards are asked for that, and the arguments but for the penalty."""
+        """The method of shards for that, and its arguments but for the penalty."""
         first = self.anchor(0)
         centre = self.current.scaled(current_coef) + first.scaled(first_coef)
         if self._judged is not self.current or not self._can_note(penalty):

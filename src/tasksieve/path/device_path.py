@@ -1,9 +1,9 @@
-"""The lean way: where columns lie on a device, one exact pass a value instead of anchors, bounds and screening.
+"""The device solver: where columns lie on a device, one exact pass a value instead of anchors, bounds and screening.
 
 There a pass over all columns costs less than what the engine does with plain vectors over the features at every value.
-So nothing of that length crosses: the device keeps the gauges of its last pass, and is asked for the few that reach a
-level. Working sets are solved by Newton's method on the device; where that finds no way on, by the solvers of this
-process. Everything that a certificate is made of is the engine's own.
+So nothing of that length is transferred: the device keeps the gauges of its last pass, and returns the few that reach a
+level. Working sets are solved by Newton's method on the device; where that stalls, by the solvers of this process.
+Everything that a certificate is made of is the engine's own.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class DeviceStrategy(CoordinateOrNewton):
         from ..solvers.device_newton import DeviceNewton
 
         super().__init__(problem, "auto")
-        home: Any = problem.design.shards[0].storage
-        self._device = DeviceNewton(self.columns, home.device)
+        storage: Any = problem.design.shards[0].storage
+        self._device = DeviceNewton(self.columns, storage.device)
         self.only_sizes = True
 
     def solve(
@@ -73,7 +73,7 @@ class DeviceStrategy(CoordinateOrNewton):
 
 
 class _AtStrength:
-    """A penalty at a strength, of which only a few features are asked for; all else is made on demand, once."""
+    """A penalty at a strength, of which only a few features are used; all else is made on demand, once."""
 
     def __init__(self, unit: RowPenalty, lam: float) -> None:
         self._unit, self._lam = unit, lam

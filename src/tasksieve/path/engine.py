@@ -98,7 +98,7 @@ class Engine:
         problem.anchors.restart()
         screens = bool(rules) and self.lam_max > 0.0 and (not single or strategy.screens_single)
         self._bounds_all = not few or screens
-        #: the vectors over features; summaries of them suffice where nobody asks about each one
+        #: the vectors over features; summaries suffice where no feature is queried by itself
         self.ledger = problem.ledger(
             summaries=lazy and self._bounds_all and not self._all_in and all(rule.safe for rule in rules)
         )
@@ -108,7 +108,7 @@ class Engine:
         self.previous: Pair | None = None
 
     def resume(self, value: Value) -> None:
-        """Go on from a value that somebody else has solved."""
+        """Go on from a value found by another solver."""
         features = value.features[self.problem.penalty.penalised[value.features]]
         rows = self.design.scaled_units(features, np.ascontiguousarray(value.rows[: len(features)]))
         penalty = self.problem.penalty.at(value.lam)
@@ -193,7 +193,7 @@ class Engine:
                 working, rows = _grown(penalty, working, rows, violators)
                 continue
             if solved.gap <= inner:
-                # Solved as asked, yet the gap over all features is too large: ask for more.
+                # Solved as required, yet the gap over all features is too large: require more.
                 inner = min(0.2 * inner, 0.2 * solved.gap) if solved.gap > 0.0 else 0.1 * inner
                 if inner < 1e-17 * self.loss.null.value:
                     break
@@ -320,7 +320,7 @@ class Engine:
         return max(500, 2 * len(pair.primal.features))
 
     def _violators(self, room: int) -> Array:
-        """Features outside the working set that stand in the way, worst first."""
+        """Violators outside the working set, worst first."""
         return self.ledger.violators(room)
 
     def _predict(self, lam: float) -> tuple[Array, Array]:
@@ -452,7 +452,7 @@ class Engine:
             return pair, dual_value
 
         def next_question(rest: float) -> Lookahead | None:
-            """What the next step will ask, if no other gauge turns out to be larger."""
+            """The request of the next step, if no other gauge turns out to be larger."""
             if not ledger.foresees or next_lam is None or self._sieve is None:
                 return None
             likely = Gauges(upper, working, rest)
@@ -481,7 +481,7 @@ class Engine:
         return pair, dual_value
 
     def _lookahead(self, pair: Pair, lam: float) -> Lookahead | None:
-        """What the step after this pair will ask, if it is the one that this value ends with."""
+        """The request of the step after this pair, if this value ends with it."""
         assert self._sieve is not None
         penalty = self._penalty_at(lam)
         reaches = self._sieve.lookahead(pair, lam, penalty)

@@ -30,15 +30,15 @@ class PathSolution:
     #: rows that an unsafe screening rule rejected and the certificate brought back
     wrong_rejections: int = 0
 
-    def add(self, values: Sequence[Value], n_values: int, tell: Progress | None) -> None:
-        """Further values, of so many; a listener hears of one after the other, and may interrupt."""
-        if tell is None:
+    def add(self, values: Sequence[Value], n_values: int, progress: Progress | None) -> None:
+        """Further values, of so many; the callback is called for each, and may interrupt."""
+        if progress is None:
             self.points = [*self.points, *values] if len(self.points) else values
             return
         self.points = points = list(self.points)
         for value in values:
             points.append(value)
-            tell(len(points) - 1, n_values, value)
+            progress(len(points) - 1, n_values, value)
 
     def raise_interrupt(self) -> None:
         """For callers to whom a part of a path is of no use."""
@@ -49,7 +49,7 @@ class PathSolution:
 class Pace:
     """How far a path is followed: to its end by default.
 
-    - `most`: Values that may be solved before it is asked again.
+    - `most`: Values that may be solved before `goes_on` is called again.
     """
 
     most: int | None = None
@@ -69,16 +69,16 @@ def follow(
     solution: PathSolution,
     solve: Callable[[int], Sequence[Value]],
     n_values: int,
-    tell: Progress | None = None,
+    progress: Progress | None = None,
     pace: Pace | None = None,
 ) -> PathSolution:
     """Follow a path to its end, or until its solver, its pace or an interrupt ends it.
 
     - `solution`: Filled with the values.
-    - `solve`: ``solve(k)``: values from place k on, as many as are best found together; none where the solver is at its
-      end.
-    - `tell`: ``tell(k, n_values, value)`` after each value.
-    - returns: the one given. After a KeyboardInterrupt, or where data were lost on the way: the finished values, marked
+    - `solve`: ``solve(k)``: values from position k on, as many as are best found together; none where the solver is at
+      its end.
+    - `progress`: A callback, ``progress(k, n_values, value)``, after each value.
+    - returns: the one given. After a KeyboardInterrupt, or where data were lost: the finished values, marked
       `interrupted`.
     """
     pace = Pace() if pace is None else pace
@@ -88,7 +88,7 @@ def follow(
             if not len(values):
                 break
             pace.reached(done, values)
-            solution.add(values, n_values, tell)
+            solution.add(values, n_values, progress)
         pace.ended()
     except (KeyboardInterrupt, DataLost) as reason:
         solution.interrupted, solution.reason = True, reason

@@ -1,4 +1,4 @@
-"""The Gram way: a whole path on sufficient statistics, for the squared loss where features are few beside the work.
+"""The Gram solver: a whole path on sufficient statistics, for the squared loss where features are few beside the work.
 
 ``G = X'X`` and ``c = X'y`` are gathered in one reading (`design.moments`); what intercepts and unpenalised features
 explain is taken out of them; one compiled call then walks along the strengths. The certificate is made of the same
@@ -76,7 +76,7 @@ class GramWalk:
     - `moments`: Taken over: they are changed.
     - `penalty`: Of all features, at unit strength.
     - `n_rows`: Rows of a matrix, on average.
-    - `patience`: Epochs at one value after which the walk ends, since somebody else has better means; None: nobody has.
+    - `patience`: Epochs at one value after which the walk ends and its fallback goes on; None: there is none.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class GramWalk:
 
     @property
     def usable(self) -> bool:
-        """Whether numbers are of ordinary sizes, the nuisance columns can be told apart, and what is to be explained is
+        """Whether numbers are of ordinary sizes, the nuisance columns are independent, and what is to be explained is
         more than rounding."""
         least = 1e4 * self._rounding * float(np.sum(np.square(self._label_sizes)))
         return self._ordinary and bool(np.all(self._independence > 0.0)) and self.null_value > least
@@ -242,11 +242,11 @@ class GramWalk:
 
     @property
     def dependent(self) -> int | None:
-        """The first matrix whose nuisance columns cannot be told apart."""
+        """The first matrix whose nuisance columns are linearly dependent."""
         return None if np.all(self._independence > 0.0) else int(np.argmin(self._independence))
 
     def again(self) -> None:
-        """A walk that has come to its end may be asked once more, with other goals."""
+        """A walk that has come to its end may be called once more, with other goals."""
         self._ended = False
 
     def _numbers(self, counts: Array, positions: Array, rows: Array) -> _GramNumbers:

@@ -91,7 +91,7 @@ class FoldMoments:
 def fold_moments(
     problem: Problem, trainings: Sequence[Array], n_values: int, n_jobs: int
 ) -> FoldMoments | None:
-    """Moments of folds, given the row weights of their training rows; None where the Gram way does not serve them.
+    """Moments of folds, given the row weights of their training rows; None where the Gram solver does not apply.
 
     `n_jobs` folds are walked at the same time.
     """

@@ -1,9 +1,9 @@
 """Several pieces of work that go in step: they meet where they need the same data, and one reading serves them all.
 
 A piece of work (the path of a fold, of half the rows, of permuted labels) runs in a thread of its own, as a coroutine
-would: it goes on until it asks for something that is better had together (`Lockstep.ask`) or must not run further ahead
-of the others (`Lockstep.wait_until`). Those who ask are served when nobody can go on any more, all at once. So a piece
-of work is written as if it were alone, it gets the numbers it would get alone, and who is served together depends on
+would: it goes on until it makes a request that is better served in a batch (`Lockstep.ask`) or must not run further
+ahead of the others (`Lockstep.wait_until`). Requests are served all at once, when no piece can go on. So a piece of
+work is written as if it were alone, it gets the numbers it would get alone, and which requests form a batch depends on
 the work, never on a clock or on the number of threads.
 """
 
@@ -26,7 +26,7 @@ class _Stopped(BaseException):
 class _Piece:
     """One piece of work and what it waits for."""
 
-    turn: threading.Condition  # of its own, so that nobody is woken for another
+    turn: threading.Condition  # of its own, so that no other piece is woken
     state: Literal["ready", "running", "asking", "serving", "waiting", "done"] = "ready"
     request: Any = None
     answer: Any = None
@@ -72,7 +72,7 @@ class Lockstep:
         return [piece.result for piece in self._pieces]
 
     def ask(self, request: Any) -> Any:
-        """The answer to a request, when nobody can go on without one; at once outside `run`."""
+        """The answer to a request, when no piece can go on without one; at once outside `run`."""
         assert self._serve is not None
         piece = getattr(self._here, "piece", None)
         if piece is None:
@@ -80,7 +80,7 @@ class Lockstep:
         with self._changed:
             piece.request, piece.state = request, "asking"
             self._serve_requests()
-        if self._turn(piece) == "serving":  # nobody else runs meanwhile
+        if self._turn(piece) == "serving":  # no other piece runs meanwhile
             batch = [other for other in self._pieces if other.state in ("asking", "serving")]
             answers = self._serve([other.request for other in batch])
             with self._changed:
@@ -129,7 +129,7 @@ class Lockstep:
             return piece.state
 
     def _serve_requests(self) -> None:
-        """Who is next, after something has changed; the lock is held."""
+        """Choose the pieces that run next, after something has changed; the lock is held."""
         for piece in self._pieces:
             if piece.state == "waiting" and piece.until():
                 piece.state = "ready"

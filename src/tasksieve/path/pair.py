@@ -61,7 +61,7 @@ class Pair:
         self, penalty: RowPenalty, features: Array, lam: float | None = None
     ) -> tuple[RowPenalty, Array, Array]:
         """What `duality_gap` has to know of all features: their penalty, their gauges at `lam` or at another strength,
-        and which of them some are. Where only some are judged, the largest gauge is all that the penalty may ask for
+        and which of them some are. Where only some are judged, the largest gauge is all that the penalty may use
         (`RowPenalty.by_threshold`)."""
         factor = 1.0 if lam is None or lam == self.lam else self.lam / lam
         if self.judged is None:

@@ -131,7 +131,7 @@ class Facts:
 
 
 def choose_for_data(facts: Facts, folds: bool = False) -> Choice:
-    """For data as they are given: sums at once, sums in blocks, or rows; the latter asks `choose_for_problem` later.
+    """For data as they are given: sums at once, sums in blocks, or rows, for which `choose_for_problem` decides later.
 
     With `folds` the sums are those of each fold of a cross-validation, and of small data they are taken later.
     """
@@ -168,7 +168,7 @@ def choose_for_problem(facts: Facts) -> Choice:
 
 
 def _forced() -> Kind | None:
-    """What the environment asks for."""
+    """The solver that the environment variable forces."""
     wanted = os.environ.get(VARIABLE)
     if not wanted:
         return None
@@ -179,7 +179,7 @@ def _forced() -> Kind | None:
 
 def _is_small(facts: Facts) -> bool:
     """Rows so few that a copy of them is nothing, and yet many beside the features: with the sums of their products
-    the answer is near, and fixed costs would be most of any other way to it."""
+    the answer is near, and fixed costs would dominate any other solver."""
     if not facts.dense or facts.location != "memory" or facts.n_bytes > SMALL_BYTES:
         return False
     if facts.unlike or facts.n_covariates:

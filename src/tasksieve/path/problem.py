@@ -64,7 +64,7 @@ class Problem:
         )
         self._refuse_free()
         self.unit = unit
-        #: powers of two that X and y were divided by, for whoever made the problem
+        #: powers of two that X and y were divided by, set and used by the caller
         self.units: Any = None
         #: past passes over the data, the first for the residual of W = 0
         self.anchors = Anchors(design)
@@ -112,7 +112,7 @@ class Problem:
         return self.penalty.polar(self.null_levels())
 
     def ledger(self, summaries: bool) -> Any:
-        """What is known about all features, for a walk that begins; `summaries`: nobody will ask about each of them."""
+        """What is known about all features, for a walk that begins; `summaries`: none is queried by itself."""
         levels, found = self._levels(), None
         if summaries and hasattr(levels, "ledger") and self.penalty.by_threshold and self._only_largest():
             found = levels.ledger(self.penalty)

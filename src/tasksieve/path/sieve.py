@@ -34,7 +34,7 @@ class Sieve:
 
     - `problem`: Its anchors stand at the last dual point; the first one is the residual of W = 0.
     - `rules`: Each gives a ball; a feature takes the smallest of its bounds.
-    - `ledger`: Where rejections are kept. The gauges that stand there are those of the pairs that are asked about.
+    - `ledger`: Where rejections are kept. Its gauges are those of the pairs that are judged.
     """
 
     def __init__(self, problem: Problem, rules: Sequence[Rule], columns: Any, ledger: Any) -> None:
@@ -70,7 +70,7 @@ class Sieve:
     ) -> int:
         """Reject rows that are zero at a new strength, from the pair of the last one; returns how many.
 
-        `about` and `promising` are what the ledger will be asked for next.
+        `about` and `promising` are the next requests to the ledger.
         """
         reaches = self._reaches(pair, lam, penalty)
         proven, _ = self._ledger.reject(reaches, penalty, self.kept(pair), about, promising)
@@ -85,7 +85,7 @@ class Sieve:
         return fresh
 
     def lookahead(self, pair: Pair, lam: float, penalty: RowPenalty) -> list[Reach] | None:
-        """What `before` would ask the ledger; None if that takes a pass first."""
+        """The request that `before` would make of the ledger; None if that takes a pass first."""
         if any(ball.cut_coef for ball in self._pair_balls(pair, lam, penalty)):
             return None
         return list(self._reaches(pair, lam, penalty))
@@ -119,7 +119,7 @@ class Sieve:
         return bool(ball.radius * least * self._ledger.least < lam)
 
     def _question(self, ball: Ball, penalty: RowPenalty) -> tuple[str, tuple[Any, ...]]:
-        """What shards are asked for bounds over a ball, and the arguments but for the penalty."""
+        """The method of shards that bounds over a ball, and its arguments but for the penalty."""
         anchors = self._anchors
         if ball.vector is not None:
             centre = anchors.express(ball.vector)

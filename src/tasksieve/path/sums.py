@@ -1,8 +1,8 @@
-"""A problem of which only the sufficient statistics are left: the Gram way without a design.
+"""A problem of which only the sufficient statistics are left: the Gram solver without a design.
 
 Where rows outnumber features by far they are read once, in blocks (`design.sums`), and may be gone when the path
 begins. Without rows there is no engine to fall back to: a value that the statistics cannot prove to `tol` is certified
-as far as they go, and says so. Where the rows are at hand, values before it are asked for, and the rows go on.
+as far as they go, and says so. Where the rows are at hand, only values before it are taken, and the rows go on.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class SumProblem:
         self.null_value = self._walk.null_value
         if self.null_value == 0.0 and len(free):
             raise Unusable("features of weight 0 in feature_weights explain the labels exactly")
-        #: the first task whose unpenalised features cannot be told apart, or None
+        #: the first task whose unpenalised features are linearly dependent, or None
         self.dependent = self._walk.dependent
         #: whether what is to be explained is more than rounding
         self.usable = self._walk.usable or self.null_value == 0.0
@@ -100,7 +100,7 @@ class SumProblem:
 
     @property
     def serves(self) -> bool:
-        """Whether the statistics tell what the rows would."""
+        """Whether the statistics determine what the rows would."""
         return self.ordinary and self.dependent is None and self.usable
 
     def lambda_max(self) -> float:
@@ -148,7 +148,7 @@ class SumProblem:
 
 
 def _limited(value: Value, goal: float) -> Value:
-    """A value that was solved to another goal than this one says what stands in the way."""
+    """A value that was solved to another goal than this one says what limits it."""
     if not value.converged or value.dual_gap <= goal:
         return value
     return replace(value, converged=False, limit=_LIMIT, unmet=Status.ROUNDING)

@@ -22,7 +22,7 @@ class Value:
     - `residual_norms`: Of each task, where the loss is made of them.
     - `clusters`: Features with tied row norms, where the penalty ties them.
     - `steps`: What the solver saw.
-    - `limit`: Not converged, and no more iterations would help: what stands in the way.
+    - `limit`: Not converged, and no more iterations would help: what limits it.
     - `unmet`: How it ended, where not converged.
     - `way`: Which algorithm solved it.
     - `n_rounds`, `n_working`, `n_open`: Solves on a working set, the size of the last one, and features whose bounds
@@ -63,7 +63,7 @@ class Value:
 
 
 class Values(Sequence[Value]):
-    """Values that were found together: each becomes a `Value` when somebody asks for it.
+    """Values that were found together: each becomes a `Value` when it is accessed.
 
     The path of a small problem is a hundred of them, and making so many objects would take as long as solving it.
 

@@ -1,4 +1,4 @@
-"""Along the path of one problem, from the largest strength to the smallest, as far as somebody asks."""
+"""Along the path of one problem, from the largest strength to the smallest, as far as values are requested."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Walk(Protocol):
     def values(self, lams: Sequence[float] | Array, goals: Sequence[float] | Array) -> Sequence[Value]:
         """The first of the values at the next strengths, at least one, each solved until its gap is at most its goal.
 
-        Nobody hears of them, and nothing can stop them, in between.
+        No callback runs, and no interrupt is seen, in between.
         """
         ...
 
@@ -92,9 +92,9 @@ class PathWalk(Walk):
     """A walk with the solver that `policy` chooses; where sums end, with the engine from there on.
 
     - `n_values`: That will be asked for.
-    - `after`: A value that somebody else has solved, from which to go on.
+    - `after`: A value found by another solver, from which to go on.
     - `by_gram`: False: with the engine alone.
-    - `options`: Of `EngineWalk`; the Gram way is there for those who ask for nothing in particular.
+    - `options`: Of `EngineWalk`; the Gram solver is used only where none is set.
     """
 
     def __init__(

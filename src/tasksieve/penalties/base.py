@@ -1,4 +1,4 @@
-"""What the engine asks of a penalty, and what a penalty of your own has to say.
+"""What the engine needs of a penalty, and what a custom penalty has to define.
 
 A penalty is a norm on the rows of W (one row a feature, one column a task) at one strength. Its core (`core.py`) is
 what you write; what it may know beside that has defaults, by file in `capabilities/`. The mathematics is in
@@ -54,7 +54,7 @@ class RowPenalty(Derived, Feasibility, Blocks, CompiledForms, SharperScreening, 
     weights : array, one entry a row
         Strength times feature weight. 0: not penalised.
     positive : bool
-        Only W >= 0. The methods of a subclass need not know: they are asked about positive parts.
+        Only W >= 0. The methods of a subclass need not know: they are given positive parts.
     ridge : float
         Strength of ``ridge/2 ||W||_F^2`` beside the norm.
     coupling : Coupling, optional

@@ -6,7 +6,7 @@ Groups do not overlap; at most one of r and l is positive. The dual ball is a ma
 r = l = 0 it is ``{M : ||M_G||_F <= u_G for all G}``, else ``||(x - u_G mix)_+|| <= u_G g`` with x the norms of the
 group's rows, or its entries.
 
-The gauge of a group is given to each of its rows, so that whoever asks must ask about whole groups: `restrict` refuses
+The gauge of a group is given to each of its rows, so that callers must pass whole groups: `restrict` refuses
 a part of one, whose gauge would be too small (`whole` completes a list of features).
 """
 

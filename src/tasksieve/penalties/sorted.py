@@ -93,7 +93,7 @@ class Sorted(RowPenalty):
     oscar_ratio, fdr : float
         For "oscar" and "slope".
     test : {"cumulative", "bao"}
-        Which safe test tells zero rows (`screening.owl`).
+        Which safe test finds zero rows (`screening.owl`).
     """
 
     label = "sorted rows"

@@ -23,8 +23,8 @@ class Certificate:
 
     .. math:: P(W', b') \ge \text{objective} - \text{gap} \qquad \text{for every } W', b'
 
-    Made by the ``certificate`` method of a fitted model or of a path. `save` writes it as one file; anybody who has the
-    data checks it with ``verify.py``, a single file that shares no code with the library, or with
+    Made by the ``certificate`` method of a fitted model or of a path. `save` writes it as one file; a reader who has
+    the data checks it with ``verify.py``, a single file that shares no code with the library, or with
     ``tasksieve verify``. The format is described in "The certificate file".
 
     Attributes

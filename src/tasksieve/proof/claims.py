@@ -23,8 +23,8 @@ Array = np.ndarray[Any, Any]
 _WIDER = 1.0 + 2.0**-20  # claims, beside rounding
 _INSIDE = 1.0 + 2.0**-30  # how clearly a feature must be zero
 _LOST = 1e-4  # of a gap, by rounding of products
-_LARGEST_SUPPORT = 1000  # open features up to which eigenvalues are asked for
-_MUCH_WIDER = 10.0  # than the fit's gap: told
+_LARGEST_SUPPORT = 1000  # open features up to which eigenvalues are computed
+_MUCH_WIDER = 10.0  # than the fit's gap: reported
 
 
 @dataclass

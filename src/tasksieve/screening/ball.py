@@ -11,7 +11,7 @@ With kappa = max a, every mu > kappa² gives an upper bound of s, and the best o
 
 So an unfinished root finder is still safe. Put v_t(mu) = a_t |b_t|/(mu - a_t²), stationary where ‖v‖ = D; the
 feasible point D v/‖v‖ shows that U(mu) exceeds s by at most (1 - D/‖v‖)² sum_t a_t² b_t²/(mu - a_t²).
-That difference is what tells rows that may stay from rows that must be looked at more closely.
+That difference separates rows that may stay from rows that must be looked at more closely.
 
 Inside, rows are scaled to kappa = D = 1, and delta = mu - 1 is the unknown, so that 1 - a_t² carries no cancellation.
 """

@@ -57,7 +57,7 @@ def screen(
     coef : array of shape (d, T), optional
         Any coefficients W, best those of `dual_point`. By default the one row that pulls hardest on the dual point.
     feature_weights : array of shape (d,), optional
-        Weights of the features in the penalty, 1 by default. A weight of 0 needs a design that was told of it
+        Weights of the features in the penalty, 1 by default. A weight of 0 needs a design that was made so
         (``unpenalised``); such features are never rejected.
     rule : {"auto", "dpc", "gap", "dpc-published", None} or Rule
         "auto" and "dpc": the rigorous cut ball. "dpc-published" takes the dual point for an exact solution and is

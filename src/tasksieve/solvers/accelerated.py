@@ -90,7 +90,7 @@ def accelerated(
     known, scratch = False, np.empty_like(image)
     crawling, look = _CRAWLING if adaptive and shrink is None else max_iter, False
     while True:
-        # Once more early on: the first steps from W = 0 tell the most, and the first rows dropped save the most.
+        # Once more early on: the first steps from W = 0 show the most, and the first rows dropped save the most.
         early = iterations == 4 and shrink is not None
         if iterations % every == 0 or early or look or iterations >= max_iter:
             at = loss.evaluate(image, nuisance)

@@ -46,7 +46,7 @@ def dual_first_order(
 
     - `method`: {"d-pg", "d-fista"}
     - `rows`, `dual`: Start; the rows matter without a ridge only.
-    - `record`: Keeps the best pair, and the history where that is asked for.
+    - `record`: Keeps the best pair, and the history where that is requested.
     """
     loss, penalty = problem.loss, problem.penalty
     assert isinstance(loss, TaskNorms)

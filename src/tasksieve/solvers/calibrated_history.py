@@ -42,7 +42,7 @@ class Record:
         history: History | None = None,
         hopeless: Callable[[list[float]], bool] | None = None,
     ) -> None:
-        """`hopeless` is asked after each pair, with the gaps so far, whether to give up."""
+        """`hopeless` is called after each pair with the gaps so far: whether to give up."""
         self._problem, self._tol, self._history, self._hopeless = problem, tol, history, hopeless
         self._gaps: list[float] = []
         self._given_up = False

@@ -286,7 +286,7 @@ class CalibratedNewton:
 
 
 class _Rotated:
-    """Tasks in coordinates of their own: what the Newton method asks of a loss."""
+    """Tasks in coordinates of their own: what the Newton method needs of a loss."""
 
     def __init__(self, target: Array, offsets: Array) -> None:
         self.target, self._offsets = target, offsets

@@ -282,7 +282,7 @@ class DeviceNewton:
         self._known = total
 
     def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
-        """As `VariationalNewton.solve`; a gap of infinity says that the device found no way on."""
+        """As `VariationalNewton.solve`; a gap of infinity says that the device stalled."""
         rooms = _Rooms.borrow((self._matrices, self._rows, self._packed.n_tasks, self._device))
         try:
             return self._solve_in(rooms.of(len(problem.positions)), problem, start, tol, max_iter)

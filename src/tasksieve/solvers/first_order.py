@@ -39,7 +39,7 @@ class Composite:
     simple: Callable[[Array], float]
 
 
-# Told after each iteration: the new point, and where the last gradient was taken. True stops the method.
+# Callback after each iteration: the new point, and where the last gradient was taken. True stops the method.
 Watch = Callable[[Smooth, Smooth], bool]
 
 

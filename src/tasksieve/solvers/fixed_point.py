@@ -2,7 +2,7 @@
 smooth loss, any penalty with a prox.
 
 A solution is a fixed point of ``S(W) = prox(W - grad/L, 1/L)``, which is piecewise smooth. Its derivative is taken by
-differences, a column for each coefficient of a live row, so nothing is asked of loss and penalty but the slope and the
+differences, a column for each coefficient of a live row, so nothing is needed of loss and penalty but the slope and the
 prox. Where the pieces have settled (the rows that are zero, the ties, the saturated labels) a few steps end at the
 precision of the numbers, however ill-conditioned the problem is.
 """

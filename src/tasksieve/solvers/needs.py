@@ -21,7 +21,7 @@ class Needs:
     - `group`: The group norm alone (`RowPenalty.group_form`).
     - `sorted_rows`: A sorted norm of rows with a compiled prox (`RowPenalty.sorted_form`).
     - `packed`: Columns packed in memory.
-    - `quadratic` ({"none", "ridge", "graph"}): How much of a quadratic part beside the norm the solver can deal with.
+    - `quadratic` ({"none", "ridge", "graph"}): How much of a quadratic part beside the norm the solver can handle.
     """
 
     losses: tuple[str, ...] = ()

@@ -44,7 +44,7 @@ Array = np.ndarray[Any, Any]
 _JITTER = 1e-6  # of M's mean diagonal: more rows than samples leave M singular
 _JITTER_DOUBLE = 1e-13  # where M is held in double precision
 _DAMPING = (1e-6, 1e-4, 1e-2, 1.0, 100.0)  # of M's mean diagonal, where the undamped step fails
-_STALLED = 100  # steps in a row that do not lower the gap: there is no way on in double precision
+_STALLED = 100  # steps in a row that do not lower the gap: no progress is possible in double precision
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The two ways to evaluate the variational program and its Newton system (`newton`).
+"""The two forms of the variational program and its Newton system (`newton`).
 
 Both need, at weights ``a``, the residual ``r_t = K_t^-1 y_t`` with ``K_t = I + X_t diag(a) X_t'`` and the matrix
 ``M = sum_t (u_t u_t') o X_t' K_t^-1 X_t``:

@@ -79,7 +79,7 @@ class ProximalNewton:
             allowed = min(max_iter - epochs, patience)
             spent, reached = self._descend(part, columns, squares, proposal, right, allowed, share * gap)
             epochs += max(spent, 1)
-            if spent == 0:  # the model is already solved as well as was asked: ask for more
+            if spent == 0:  # the model is already solved as well as required: require more
                 share *= 0.1
                 continue
             if reached > share * gap and may_use_newton:

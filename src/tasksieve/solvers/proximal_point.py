@@ -143,7 +143,7 @@ class ProximalPoint:
         return Accelerated(adaptive=True).solve(problem, rows, tol, max_iter)
 
     def _inner(self, smooth: WorkingProblem, rows: Array, tol: float, max_iter: int) -> tuple[Array, int, bool]:
-        """A smooth problem, from some rows on; the iterations that took, and whether it was solved as well as asked."""
+        """A smooth problem, from some rows on; the iterations that took, and whether it was solved to `tol`."""
         solved = self._smooth_steps(smooth, rows, tol, max(min(max_iter, _PATIENCE), 1))
         if solved.gap <= tol:
             return solved.rows, solved.n_iter, True

@@ -64,7 +64,7 @@ def certify_stored(
     """Certify coefficients, intercepts and a dual point in one pass over the rows.
 
     - `w` (array of shape (n_tasks, width)): Its last column is not read where there is a constant feature: the
-      intercepts tell.
+      intercepts show.
     - `intercept`: array of shape (n_tasks,)
     - `beta` (array of shape (n_samples,)): Feasible (`feasible`).
     - `apart`: Only for tables too large to be measured (`is_measured`): bound of ``||W - M V||`` in the metric of I +

@@ -24,7 +24,7 @@ class CertifiedMachine:
 
     @takes_named_tasks
     def certificate(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> Certificate:
-        """The proof of the fit, for anybody to check.
+        """The proof of the fit, to be checked with the data.
 
         Parameters
         ----------

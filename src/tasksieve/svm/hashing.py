@@ -239,7 +239,7 @@ def read_fasta(path: Any) -> tuple[list[str], np.ndarray]:
     Parameters
     ----------
     path : str or Path
-        gzip is told by its first two bytes, not by the name.
+        gzip is recognised by its first two bytes, not by the name.
 
     Returns
     -------

@@ -153,7 +153,7 @@ class GraphModel(CertifiedMachine, GraphRows):
         return [labels.y]
 
     def _class_factors(self, labels: TaskLabels, weights: np.ndarray) -> np.ndarray | None:
-        """Factors of the weights in the loss, where these are the weights of the samples to learn from."""
+        """Factors of the weights in the loss, where these are the weights of the training rows."""
         return None
 
     def _weigh(self, labels: TaskLabels, weights: np.ndarray) -> np.ndarray:
@@ -260,7 +260,7 @@ class GraphModel(CertifiedMachine, GraphRows):
         """A copy that answers with other coefficients."""
         model = copy(self)
         model.coef_, model.intercept_, model.tasks_, model._single = coef, intercept, data.tasks, False
-        if hasattr(model, "feature_names_in_"):  # it is asked with rows of arrays
+        if hasattr(model, "feature_names_in_"):  # it predicts rows of arrays
             del model.feature_names_in_
         return model
 

@@ -163,7 +163,7 @@ class GraphPath:
         return model
 
     def certificate(self, X: Any, y: Any, k: int, task: Any = None, sample_weight: Any = None) -> Certificate:
-        """The proof of one value, for anybody to check: another C, or another strength, is another problem.
+        """The proof of one value, to be checked with the data: another C, or another strength, is another problem.
 
         Parameters
         ----------

@@ -475,7 +475,7 @@ def newton_pays(problem: GraphProblem) -> bool:
 def smoothed_newton(
     problem: GraphProblem, tol: float, progress: Progress | None = None, start: np.ndarray | None = None
 ) -> Solution:
-    """Newton's method on the loss with its kinks rounded over a width mu, which shrinks as far as the gap asks.
+    """Newton's method on the loss with its kinks rounded over a width mu, which shrinks as far as the gap requires.
 
     At any W the point beta_i = -c_i l_mu'(z_i) is feasible, and what rounding adds to the gap falls with mu²: the
     wanted gap

@@ -21,7 +21,7 @@ class Walk:
 
     - `weights`: Of all samples in the loss, in the order of the labels.
     - `options`: tol, max_iter, solver and seed of `solve_and_certify`.
-    - `chosen`: The samples to learn from, in the order of the graph; by default all.
+    - `chosen`: The training samples, in the order of the graph; by default all.
     - `last` (list of (dual point, weights), or None): Where the next solution starts. Newton's method does not use it:
       it begins anew, on a coarse problem.
     """

@@ -13,7 +13,7 @@ from ..tasks.fold_assigner import FoldAssigner
 
 Array = np.ndarray[Any, Any]
 
-# Rows whose folds are dealt beforehand, as those of a table in memory are: a byte each. Of more rows folds are drawn as
+# Rows whose folds are assigned in advance, as for a table in memory: a byte each. Of more rows folds are drawn as
 # they come, and nothing is kept.
 MOST_KEPT = 1 << 23
 
@@ -39,7 +39,7 @@ class ChunkFolds:
             self.words = f"{n_folds} folds, shuffled within tasks, seed {seed}"
         else:
             self._seeds = [[seed, position] for position in positions]
-            self.words = f"{n_folds} folds, dealt within tasks as rows came, seed {seed}"
+            self.words = f"{n_folds} folds, assigned within tasks as rows came, seed {seed}"
         self.rewind()
 
     def rewind(self) -> None:
@@ -71,7 +71,7 @@ class ChunkFolds:
             here = np.flatnonzero(counts)
             parts = [self._dealers[t].next(int(counts[t])) for t in here.tolist()]
             assigned = np.concatenate(parts) if parts else found[:0]
-            assigned[np.repeat(self._counts[here] < 2, counts[here])] = NEVER  # nothing would be left to learn from
+            assigned[np.repeat(self._counts[here] < 2, counts[here])] = NEVER  # there would be no training rows
         self._gone += counts
         found[order if rows is None else rows[order]] = assigned
         return found

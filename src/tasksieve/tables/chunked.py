@@ -37,7 +37,7 @@ from .table import Array, Table, TableError
 from .task_codes import TaskCodes
 
 CHUNKED = ("csv", "parquet", "arrow")
-CELLS = 1 << 21  # of a chunk, where nobody says how many rows it has
+CELLS = 1 << 21  # of a chunk, where its number of rows is not given
 FEWEST_ROWS = 1000
 
 
@@ -219,7 +219,7 @@ class ChunkedTable:
         try:
             schema = need("pyarrow.parquet").ParquetFile(self.path).schema_arrow
         except Exception:
-            return None, []  # whoever reads the rows says what is wrong
+            return None, []  # the reader of the rows raises
         roles = {self.task, self.weights}
         names = [str(name) for name in schema.names]
         probe = Table(self.path, 0, dict.fromkeys(names))  # type: ignore[arg-type]

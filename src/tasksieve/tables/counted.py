@@ -1,4 +1,4 @@
-"""How many rows and columns a table on disk has, told without reading it."""
+"""How many rows and columns a table on disk has, estimated without reading it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNPACKED = 5.0  # times the size of a compressed file
 
 
 def counted_size(path: str, format: str, separator: str | None = None) -> tuple[int, int] | None:
-    """Rows and columns; None where the file cannot be read: whoever reads it says what is wrong.
+    """Rows and columns; None where the file cannot be read: its reader raises.
 
     - `format` ({"csv", "parquet", "arrow"}): A Parquet file says how many rows it has. Of an Arrow file the first batch
       is taken for all of them, of a CSV file the first lines.

@@ -67,7 +67,7 @@ class DateParts:
 
 
 def date_ways(column: Column) -> tuple[str, ...]:
-    """Ways in which all values of a column are dates: none, one, or two where day and month cannot be told apart."""
+    """Ways in which all values of a column are dates: none, one, or two where day and month are ambiguous."""
     if column.seen is not None:
         return tuple(column.seen.ways)
     if column.kind == "date":

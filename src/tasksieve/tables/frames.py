@@ -55,7 +55,7 @@ def table_format(path: str | os.PathLike[str]) -> str:
     found = ENDINGS.get(endings[-1]) if endings else None
     if found is None:
         raise TableError(
-            f"{path}: the format cannot be told from the name; known endings are {', '.join(ENDINGS)}. "
+            f"{path}: the format cannot be inferred from the name; known endings are {', '.join(ENDINGS)}. "
             f"Say it with --format ({', '.join(FORMATS)})."
         )
     return found

@@ -1,4 +1,4 @@
-"""Arrays from .npz files that nobody vouches for: nothing is unpickled, no declared size is believed."""
+"""Arrays from untrusted .npz files: nothing is unpickled, no declared size is believed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BLOCK_BYTES = 1 << 24
 def physical_memory() -> int:
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # a system that does not tell
+    except (AttributeError, ValueError, OSError):  # a system that does not report it
         return 1 << 40
 
 

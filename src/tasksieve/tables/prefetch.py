@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def prefetched(items: Iterator[T]) -> Iterator[T]:
-    """The same items, each asked for as soon as the one before it is taken; whoever stops waits for one at most."""
+    """The same items, each fetched as soon as the one before it is taken; a caller that stops waits for one at most."""
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, items, None)
         while (item := coming.result()) is not None:

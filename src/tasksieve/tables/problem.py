@@ -55,7 +55,7 @@ class TableProblem:
     lacking: dict[str, list[str]] = field(default_factory=dict)
 
     def row_arguments(self, groups: bool = True) -> dict[str, Any]:
-        """What `fit` is told of the rows beside X and y; without the groups for what has no use for them."""
+        """Arguments of `fit` for the rows beside X and y; without the groups for methods that take none."""
         found = {"task": self.task, "sample_weight": self.sample_weight, "offset": self.offset}
         if groups:
             found["groups"] = self.groups
@@ -63,7 +63,7 @@ class TableProblem:
 
     @property
     def n_used(self) -> int:
-        """Rows that are learned from."""
+        """Training rows."""
         return int(self.X.shape[0])
 
     @property
@@ -97,7 +97,7 @@ def prepare(
     reference: Sequence[str] = (),
     classes: bool = False,
 ) -> TableProblem:
-    """Choose columns, encode them, and deal with missing values as told.
+    """Choose columns, encode them, and handle missing values.
 
     - `target`: Several: one matrix shared by several targets, each a task; empty cells are labels that were not
       observed.
@@ -215,7 +215,7 @@ def _find_missing(
     encoding: Encoding,
     missing: Missing,
 ) -> tuple[Array, list[str]]:
-    """Rows that cannot be used, and what to tell about them; ``needed`` are columns that every row must fill."""
+    """Rows that cannot be used, and notes about them; ``needed`` are columns that every row must fill."""
     unusable = np.zeros(table.n_rows, dtype=bool)
     notes: list[str] = []
     needed = needed + (targets if len(targets) == 1 else [])

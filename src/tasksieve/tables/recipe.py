@@ -1,4 +1,4 @@
-"""How X and y were read from a table of text, in the words of the certificate's format, so that anybody can do it."""
+"""How X and y were read from a table of text, in the words of the certificate's format, so that it can be repeated."""
 
 from __future__ import annotations
 

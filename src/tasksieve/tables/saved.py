@@ -1,4 +1,4 @@
-"""Models in files that nobody vouches for: what both loaders, of runs and of online models, need to read one."""
+"""Models in untrusted files: what both loaders, of runs and of online models, need to read one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .npz import read_arrays
 
 _TYPES: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
 
-# A model may hold this many bytes, or so many times the bytes of its file, before the reader must have asked for it.
+# A model may hold this many bytes, or so many times the bytes of its file, unless the reader allows more.
 FREE_BYTES = 1 << 28
 TIMES_FILE = 100
 
@@ -43,13 +43,13 @@ def require_finite(name: str, array: np.ndarray) -> np.ndarray:
 
 
 def require_room(wanted: int, path: Path, max_bytes: float | None) -> None:
-    """Refuse to make an array much larger than the file that asks for it, but where the reader allows it."""
+    """Refuse to make an array much larger than its file, unless the reader allows it."""
     stored = path.stat().st_size
     most = max(FREE_BYTES, TIMES_FILE * stored) if max_bytes is None else max_bytes
     if wanted > most:
         raise ValueError(
             f"the coefficients would take {wanted / 2**20:,.0f} MiB of memory, the file has {stored / 2**20:,.1f} MiB: "
-            "that is more than is made of a file without being asked for (max_bytes; on the command line --max-memory)"
+            "that is more than is allocated for a file by default (max_bytes; on the command line --max-memory)"
         )
 
 

@@ -14,7 +14,7 @@ from .encode import counted_words, is_number
 from .ids import CALLED_ID, FEWEST_NUMBERS, FEWEST_WORDS, YEARS
 from .table import NAMED_CELLS, Array, CodedColumn, Column, Table
 
-# Different words, or numbers of a column called id, beyond which nobody wants to know more.
+# Different words, or numbers of a column called id, beyond which no more are kept.
 MOST_KEPT = 1 << 20
 MOST_DAYS = 1 << 17  # more than the calendar has between the first day and the last that numbers may mean
 

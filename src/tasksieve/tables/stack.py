@@ -24,11 +24,11 @@ FILE_TASK = "file name"
 
 @dataclass(frozen=True)
 class Wanted:
-    """Columns that are asked for, by name or glob.
+    """Columns that are requested, by name or glob.
 
     - `needed` (list of (flag, name or glob)): Columns that every file must have: the target, weights, ...
     - `features`: Columns to learn from; by default all that are nothing else.
-    - `drop`: Columns that nobody looks at.
+    - `drop`: Columns to ignore.
     - `rule` ({"same", "intersection", "union"}): What becomes of a feature that some files lack: an error, left out, or
       no feature of these files' rows.
     - `fitted`: The features are those of a fitted model: all of them are needed, but for those that a task may lack.
@@ -98,7 +98,7 @@ def stack(tables: Sequence[Table], tasks: Sequence[str] | None, wanted: Wanted) 
 
 
 def _file_names(sources: Sequence[str]) -> list[str]:
-    """Names of files for messages: as short as tells them apart."""
+    """Names of files for messages: as short as keeps them distinct."""
     short = [Path(source).name for source in sources]
     return short if len(set(short)) == len(short) else list(sources)
 
@@ -303,7 +303,7 @@ def _values(part: Column | None, kind: str, size: int) -> Array:
 
 
 def _dropped(tables: Sequence[Table], drop: Sequence[str], known: set[str], n_rows: int) -> dict[str, Column]:
-    """Columns that nobody looks at, so that their names can be asked for; they take no memory."""
+    """Dropped columns as zeros that take no memory, so that their names are known."""
     names = dict.fromkeys(name for table in tables for pattern in drop for name in _matches(pattern, table.columns))
     nothing = Column("number", np.broadcast_to(np.float64(0.0), (n_rows,)))
     return {name: nothing for name in names if name not in known}

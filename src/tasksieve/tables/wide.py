@@ -1,4 +1,4 @@
-"""Columns of very wide tables: numbers lie in one matrix, and a column is made when somebody asks for it."""
+"""Columns of very wide tables: numbers lie in one matrix, and a column is made when it is accessed."""
 
 from __future__ import annotations
 

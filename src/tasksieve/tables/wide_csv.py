@@ -25,7 +25,7 @@ _MISSING = frozenset(word.encode() for word in MISSING_WORDS)
 
 
 class NotPlain(TableError):
-    """A file that is for pandas: other line ends, or hardly any numbers. Nobody sees this error."""
+    """A file that is for pandas: other line ends, or hardly any numbers. Always caught: users never see it."""
 
 
 def read_wide_csv(path: Path, separator: str, n_columns: int) -> tuple[Array, Array, Array]:

@@ -1,4 +1,4 @@
-r"""Tasks: from the data as people have it to one flat sample space.
+r"""Tasks: from the data as users have it to one flat sample space.
 
 Three forms come in: rows stacked with a ``task`` label each, a list of matrices with a list of targets, one
 matrix shared by all tasks with the targets as columns of Y. One form goes on: the entries of y, the weights

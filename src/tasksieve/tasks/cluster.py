@@ -54,7 +54,7 @@ class ClusterMatrix:
         return np.asarray(self.lazy[key])
 
     def linear_scores(self, coef: Array, intercept: Array, codes: Array | None) -> Any:
-        """As of `scores.linear_scores`: a dask array, computed when somebody wants it."""
+        """As of `scores.linear_scores`: a dask array, computed lazily."""
         support = np.flatnonzero(coef.any(axis=0))
         return by_rows(partial(_block_scores, coef[:, support], intercept), self.lazy[:, support], codes)
 
@@ -100,17 +100,17 @@ def _block_scores(coef: Array, intercept: Array, rows: Array, codes: Any) -> Arr
 
 
 def is_dask(X: Any) -> bool:
-    """Whether X is a dask array, told without importing dask."""
+    """Whether X is a dask array, found without importing dask."""
     return type(X).__module__.startswith("dask.array")
 
 
 def is_zarr(X: Any) -> bool:
-    """Whether X is a Zarr array, told without importing zarr."""
+    """Whether X is a Zarr array, found without importing zarr."""
     return type(X).__module__.startswith("zarr.") and hasattr(X, "chunks")
 
 
 def by_rows(function: Callable[..., Array], array: Any, beside: Any = None) -> Any:
-    """``function(rows, beside)`` of every block of rows of a dask array, when somebody computes it.
+    """``function(rows, beside)`` of every block of rows of a dask array, computed lazily.
 
     `beside` is None, or an array with an entry for each row, which is cut alike, or else something for all of them.
     """

@@ -35,7 +35,7 @@ def sums_in_cluster(
         add(rows, _of_rows(data, positions, fold, one_matrix), known, (data.n_features, data.n_tasks, n_cells, shift))
         for positions, rows in blocks
     ]
-    while len(level) > 1:  # the same tree whoever is first
+    while len(level) > 1:  # the same tree whichever block finishes first
         pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
         level = [merge(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
     found = compute(level[0])[0]

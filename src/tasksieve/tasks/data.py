@@ -30,7 +30,7 @@ class TaskData(TaskLabels):
     - `X` (RowSource, or storage of `tasksieve.design`): As it was given, or its columns.
     - `task_weights`: float64 ndarray of shape (T,)
     - `unsearched` (list of (Source, name)): Large matrices in which NaN and infinity have not been looked for: the
-      norms of their columns will tell.
+      norms of their columns will show.
     - `class_factors` (float64 ndarray of shape (N,), or None): What ``class_weight`` has multiplied the sample weights
       by.
     """
@@ -44,7 +44,7 @@ class TaskData(TaskLabels):
 
     @cached_property
     def n_bar(self) -> float:
-        return super().n_bar  # asked for several times a fit
+        return super().n_bar  # used several times a fit
 
     @property
     def source(self) -> RowSource | None:
@@ -52,11 +52,11 @@ class TaskData(TaskLabels):
         return self.X if isinstance(self.X, RowSource) else None
 
     def make_storage(self) -> Any:
-        """The columns of X, rows in task order: stored once whatever the number of tasks, when first asked for."""
+        """The columns of X, rows in task order: stored once whatever the number of tasks, on first use."""
         return self.X.make_storage() if isinstance(self.X, RowSource) else self.X
 
     def take(self, features: np.ndarray) -> np.ndarray:
-        """Some columns, rows in task order; those of rows that nobody has made a storage of are cut out as they lie."""
+        """Some columns, rows in task order; cut from the source while no storage has been made."""
         source = self.source
         return self.make_storage().take(features) if source is None or source.stored else source.cut(features)
 

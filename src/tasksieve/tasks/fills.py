@@ -1,4 +1,4 @@
-"""What stood for missing genotypes where a model was fitted: the same stands for those of new people."""
+"""Fill values of missing genotypes where a model was fitted: the same are used for new rows."""
 
 from __future__ import annotations
 

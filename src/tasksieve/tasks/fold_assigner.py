@@ -1,4 +1,4 @@
-"""Folds of rows that come one after the other, of which nobody knows how many there will be."""
+"""Fold assignment of rows that come one after the other, their number not known in advance."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Array = np.ndarray[Any, Any]
 
 
 class FoldAssigner:
-    """Folds of the rows of a task, one after the other: all folds in an order drawn by lot, and again."""
+    """Folds of the rows of a task, one after the other: random permutations of all folds, again and again."""
 
     def __init__(self, n_folds: int, seed: Sequence[int]) -> None:
         self._lot = np.random.RandomState(list(seed))  # its numbers are the same in every version of NumPy

@@ -1,4 +1,4 @@
-"""Groups of rows that belong together (families, patients, plots): read, and told apart."""
+"""Groups of rows that belong together (families, patients, plots): read and encoded."""
 
 from __future__ import annotations
 

@@ -348,7 +348,7 @@ def _kind(label: Any) -> str:
 
 
 def _refuse_mixed(raw: np.ndarray, missing: np.ndarray | None, where: Callable[[int], str]) -> None:
-    """Refuse class labels of different kinds: 1 and '1' would be two classes, and which is the larger nobody knows."""
+    """Refuse class labels of different kinds: 1 and '1' would be two classes without an order."""
     first: dict[str, int] = {}
     for i, label in enumerate(raw.tolist()):
         if missing is None or not missing[i]:

@@ -18,7 +18,7 @@ def mask_of(values: Any) -> np.ndarray | None:
     if isinstance(values, list | tuple) and any(isinstance(item, np.ma.MaskedArray) for item in values):
         try:
             values = np.ma.array(values)
-        except ValueError:  # ragged: whoever reads the values says so
+        except ValueError:  # ragged: the reader of the values raises
             return None
     if not isinstance(values, np.ma.MaskedArray):
         return None

@@ -1,4 +1,4 @@
-"""X as people have it: arrays, sparse matrices, data frames and memory maps become one of a few kept types."""
+"""X as users have it: arrays, sparse matrices, data frames and memory maps become one of a few kept types."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def read_task_list(X: Sequence[Any], read: Callable[[Any, str], Any] = read_matr
 def read_stacked(X: Any, *, search: bool = True) -> tuple[Any, Any]:
     """X as one matrix to be read row by row, an array or CSR, and the number of its rows (a list: per task).
 
-    Tensors are brought here: whoever reads row by row does so on the processor.
+    Tensors are copied to the CPU, where rows are read one by one.
     """
     if is_task_list(X):
         matrices = read_task_list([kind_of(item).to_host(item) for item in X])
@@ -219,7 +219,7 @@ def _read_dense(X: Any, name: str) -> np.ndarray:
 
 
 def _is_sparse_frame(X: Any) -> bool:
-    """A pandas data frame all of whose columns are sparse with zeros left out (told without importing pandas)."""
+    """A pandas data frame all of whose columns are sparse with zeros left out (found without importing pandas)."""
     types = getattr(X, "dtypes", None)
     if types is None or not hasattr(X, "sparse") or not hasattr(types, "__iter__"):
         return False

@@ -131,8 +131,8 @@ class TaskMoments:
         sample_weight : array in the form of y, or of shape (n,), or float, optional
             Weights >= 0; 0 leaves a row out.
         fold : int array in the form of y, or of shape (n,), optional
-            The fold in which each row is held out, from 0; -1: in none. By default the rows of each task are dealt by
-            lot, ``n_folds`` of them at a time to one fold each.
+            The fold in which each row is held out, from 0; -1: in none. By default the rows of each task are
+            assigned at random, ``n_folds`` of them at a time to one fold each.
 
         Returns
         -------
@@ -162,8 +162,8 @@ class TaskMoments:
         sample_weight: Array | None = None,
         fold: Array | None = None,
     ) -> None:
-        """Rows of a table, that somebody has looked at: columns each on its own, all finite, labels that are known, and
-        tasks by their places among `labels`; without these there is one task."""
+        """Rows of a table that were validated: columns each on its own, all finite, labels that are known, and tasks by
+        their positions among `labels`; without these there is one task."""
         form: Form = "single" if labels is None else "stacked"
         known = [0] if labels is None else list(labels)
         if self.form is None:
@@ -298,9 +298,9 @@ class TaskMoments:
         return self._sums
 
     def _assign_folds(self, tasks: Array, observed: Array) -> Array:
-        """Folds by lot, whatever the chunks: every `n_folds` rows of a task go to one fold each."""
+        """Random folds, whatever the chunks: every `n_folds` rows of a task go to one fold each."""
         assert self.n_folds is not None
-        self.folds_in_words = f"{self.n_folds} folds, dealt within tasks as rows came, seed {self.random_state}"
+        self.folds_in_words = f"{self.n_folds} folds, assigned within tasks as rows came, seed {self.random_state}"
         found = np.zeros(len(tasks), dtype=np.int64)
         for t in np.unique(tasks[observed]).tolist():
             if t not in self._dealers:
@@ -433,7 +433,7 @@ def _dense(rows: Any) -> Array:
 
 
 def _names(X: Any) -> Array | None:
-    """Column names of a data frame, told without importing pandas."""
+    """Column names of a data frame, found without importing pandas."""
     columns = getattr(X, "columns", None)
     if columns is None:
         return None

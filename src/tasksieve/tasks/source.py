@@ -1,6 +1,6 @@
 """X as it was given: one `Source` for each kind of matrix, and the rows of all tasks made of them.
 
-The kind of X is asked once, of the classes that have registered themselves: arrays, sparse matrices and storages in
+The kind of X is found once, by the classes that have registered themselves: arrays, sparse matrices and storages in
 `matrix.py`, tensors and what `on_device` makes in `tensors.py`, dask and Zarr arrays in `cluster.py`. Another kind is a
 module with a class, `register` above it, and a line that imports it in `tasks/__init__.py`.
 """
@@ -44,7 +44,7 @@ class Source:
 
     @classmethod
     def accepts(cls, X: Any) -> bool:
-        """Whether X, as it was given or as `read` has made it, is of this kind; told without importing anything."""
+        """Whether X, as it was given or as `read` has made it, is of this kind; found without importing anything."""
         raise NotImplementedError
 
     @classmethod
@@ -120,7 +120,7 @@ class Source:
 
 
 def register(kind: _Kind) -> _Kind:
-    """Add a kind of matrices. General kinds are asked after the others, in the order in which they were added."""
+    """Add a kind of matrices. General kinds are tried after the others, in the order in which they were added."""
     _KINDS.insert(len(_KINDS) if kind.general else 0, kind)
     return kind
 

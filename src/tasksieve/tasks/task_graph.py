@@ -1,4 +1,4 @@
-"""Graphs of tasks: a symmetric matrix of weights >= 0 with a row per task, in the forms that people have."""
+"""Graphs of tasks: a symmetric matrix of weights >= 0 with a row per task, in the forms that users have."""
 
 from __future__ import annotations
 

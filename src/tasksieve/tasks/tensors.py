@@ -1,4 +1,4 @@
-"""Tensors: told, read, and answered in kind. torch is not imported for that: without it nobody has one."""
+"""Tensors: recognised, read, and returned in kind. torch is not imported for that: without it there are none."""
 
 from __future__ import annotations
 
@@ -77,17 +77,17 @@ def read_tensor(X: Any, name: str = "X") -> DeviceMatrix:
 
 def refuse_mixed(X: list[Any]) -> None:
     """Raise a ValueError for a list of which only some are tensors, or that lie on different devices."""
-    homes = [str(item.device) if isinstance(item, OnDevice) else "" for item in X]
-    for t, home in enumerate(homes):
-        if bool(home) != bool(homes[0]):
-            one, other = ("a tensor", "no tensor") if home else ("no tensor", "one")
+    devices = [str(item.device) if isinstance(item, OnDevice) else "" for item in X]
+    for t, device in enumerate(devices):
+        if bool(device) != bool(devices[0]):
+            one, other = ("a tensor", "no tensor") if device else ("no tensor", "one")
             raise ValueError(
                 f"X[{t}] is {one}, X[0] is {other}: pass all matrices of a list as tensors, or all as arrays."
             )
-        if home != homes[0]:
+        if device != devices[0]:
             raise ValueError(
-                f"X[{t}] is on {home}, X[0] on {homes[0]}: all tensors of a list must be on one device. Move them: "
-                f"[x.to({homes[0]!r}) for x in X]."
+                f"X[{t}] is on {device}, X[0] on {devices[0]}: all tensors of a list must be on one device. Move them: "
+                f"[x.to({devices[0]!r}) for x in X]."
             )
 
 

@@ -219,7 +219,7 @@ graph_pass_single = graph_pass
 
 
 def measure_rows(problem, w, intercept, beta, threads, scores, sizes, v):
-    """Scores, the sizes in them, and (where asked for) V, each rounded once."""
+    """Scores, the sizes in them, and (where requested) V, each rounded once."""
     one, features = np.empty(1), problem.rows.features
     for t in range(len(problem.offsets) - 1):
         samples = range(problem.offsets[t], problem.offsets[t + 1])

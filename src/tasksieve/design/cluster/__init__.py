@@ -6,10 +6,10 @@ bounds and a few columns back.
 
 * `sources`: where the columns come from, as something that can be sent to a worker: a dask array, a Zarr store;
 * `worker`: what a worker keeps, and how it answers;
-* `fleet`: which worker holds which range; asks all of them at once, and brings back what was lost;
+* `fleet`: which worker holds which range; requests to all of them at once, recovery of what was lost;
 * `shard`: the client's side of all ranges, with the interface of a `LocalShard`;
 * `ledger`: what is known about the features, in summaries: vectors over features do not cross;
-* `replay`: what a range that begins again is told;
+* `replay`: what is replayed to a range that begins again;
 * `storage`: the columns as a design is given them.
 
 Nothing here is imported unless X lives in a cluster.

@@ -1,7 +1,7 @@
-"""Which worker holds which range of features: asks all of them at once, and brings back what was lost.
+"""Which worker holds which range of features: requests to all of them at once, and recovery of what was lost.
 
 Columns come from a source and are pinned to a worker. When a worker is gone its ranges are read again elsewhere, under
-a new epoch, and every fit tells them again what they have to know (`FitLog`): nothing but time is lost.
+a new epoch, and every fit replays its state to them (`FitLog`): nothing but time is lost.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Traffic:
 
 @dataclass
 class FitLog:
-    """One fit on a fleet: what its shards have to be told when they begin again, and where each of them stands.
+    """One fit on a fleet: what is replayed to shards that begin again, and the state that each of them has reached.
 
     - `replay`: ``replay()`` gives the questions that bring a new shard to where all are.
     - `at`: By shard: epoch and version, where it has begun.
@@ -96,7 +96,7 @@ class Fleet:
     # -- asking ---------------------------------------------------------------------------------------------------
 
     def watch(self, owner: Any, log: FitLog) -> None:
-        """When nobody needs the owner of a fit any more the workers are told, on occasion."""
+        """When the owner of a fit is garbage collected, the next message lets the workers release it."""
         weakref.finalize(owner, self._ended.append, log.fit)
 
     def threads(self) -> dict[int, int]:
@@ -106,7 +106,7 @@ class Fleet:
         return {k: max(1, live.get(str(a), 1) // shared[a]) for k, a in enumerate(self._where)}
 
     def ask(self, log: FitLog, questions: list[Question]) -> dict[int, Reply]:
-        """Answers of all shards that questions concern; all workers are asked before any answer is awaited."""
+        """Answers of all shards that questions concern; requests go to all workers before any answer is awaited."""
         concerned = [k for k in range(self.n_shards) if any(question.concerns(k) for question in questions)]
         answers: dict[int, Reply] = {}
         for _ in range(_MOST_ROUNDS):
@@ -149,7 +149,7 @@ class Fleet:
         answers: dict[int, Reply] = {}
         for address in sorted({a for a in where.values() if a is not None}):
             said = found.get(address, DataLost(f"worker {address} is gone"))
-            if said is None:  # nobody knows what it did: it begins again
+            if said is None:  # its state is unknown: it begins again
                 for k in (k for k in shards if where[k] == address):
                     log.at.pop(k, None)
                 continue
@@ -388,7 +388,7 @@ def refuse_other_versions(client: Any, addresses: list[str]) -> None:
                 "run, in the environment that they are started from."
             ) from found
         if isinstance(found, BaseException):
-            continue  # gone: others will tell
+            continue  # gone: the next request finds that out
         for name, version in own.items():
             if found.get(name) != version:
                 raise ClusterError(

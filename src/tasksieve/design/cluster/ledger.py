@@ -19,7 +19,7 @@ _MOST_SENT = 1024  # columns that come with an answer, of all shards together
 class ClusterLedger:
     """The questions of a `Ledger`, for penalties whose gaps depend on the largest gauge alone.
 
-    What will be asked next comes along where it can be told: the rejections at the next strength with the judgement of
+    The next request is sent along where it can be predicted: the rejections at the next strength with the judgement of
     this one (`Lookahead`), columns with both.
 
     - `penalty`: Of all features, at unit strength.
@@ -30,8 +30,8 @@ class ClusterLedger:
 
     def __init__(self, shard: Any, penalty: Any, largest: float, least: float) -> None:
         self._shard, self._largest, self.least = shard, largest, least
-        name, told = shard.named(penalty)
-        for question in (*told, Question("begin", (name,))):
+        name, setup = shard.named(penalty)
+        for question in (*setup, Question("begin", (name,))):
             shard.queue(question)
         self._most = max(16, _MOST_SENT // shard.n_shards)
         self._standing = Gauges(np.empty(0), np.empty(0, dtype=np.int64), largest)
@@ -81,17 +81,17 @@ class ClusterLedger:
         more: bool = False,
     ) -> tuple[int, int]:
         asked = list(reaches)
-        name, told = self._shard.named(penalty)
+        name, setup = self._shard.named(penalty)
         foreseen, self._foreseen = self._foreseen, None
         if foreseen is not None and not more and same(foreseen[0], (asked, name, kept, about, promising)):
             _, accepted, answers = foreseen
             self._shard.queue(accepted, _masks(answers))
             return self._rejected(answers, about, promising)
-        tell = self._shard.replay.long and not more
-        common = (asked, name, promising, more, tell, self._room(), self._most)
-        answers = self._shard.ask(*told, Question("reject", common, self._split_about(kept, about)))[-1]
+        with_mask = self._shard.replay.long and not more
+        common = (asked, name, promising, more, with_mask, self._room(), self._most)
+        answers = self._shard.ask(*setup, Question("reject", common, self._split_about(kept, about)))[-1]
         self._receive(answers)
-        if tell:
+        if with_mask:
             self._shard.replay.compact(_masks(answers))
         return self._rejected(answers, about, promising)
 
@@ -109,9 +109,9 @@ class ClusterLedger:
         return ~np.isin(features, self._gone)
 
     def promising(self, penalty: Any, last: float, lam: float, room: int) -> Array:
-        if self._chosen_for != (last, lam, room):  # nobody has rejected anything
-            name, told = self._shard.named(penalty)
-            found = self._shard.ask(*told, Question("promising", (name, (last, lam, room), self._most)))[-1]
+        if self._chosen_for != (last, lam, room):  # no rejection has chosen them
+            name, setup = self._shard.named(penalty)
+            found = self._shard.ask(*setup, Question("promising", (name, (last, lam, room), self._most)))[-1]
             self._chosen = self._all([said[0] for said in found.values()])
             self._chosen_levels = np.concatenate([said[1] for said in found.values()])
             for k, said in found.items():
@@ -136,26 +136,26 @@ class ClusterLedger:
         errors: Array,
         lookahead: Lookahead | None = None,
     ) -> int:
-        name, told = self._shard.named(penalty)
+        name, setup = self._shard.named(penalty)
         self._working, self._upper = working, upper
         self._gone, self._chosen_for = self._gone[:0], None
         common = followed, note, name, lam, hidden, vector, errors, self._room(), self._most
         question = Question("judge", common, self._split(working, upper))
-        self._ask([*told, question], lookahead)
+        self._ask([*setup, question], lookahead)
         return sum(said.n_open for said in self._judged.values())
 
     def _ask(self, questions: list[Question], lookahead: Lookahead | None = None) -> None:
-        """Judgements, the last of some questions, and what is asked ahead."""
+        """Judgements, the last of some questions, and the lookahead."""
         self._foreseen = None
         if lookahead is None:
             self._hear(self._shard.ask(*questions)[-1])
             return
-        name, told = self._shard.named(lookahead.penalty)
+        name, setup = self._shard.named(lookahead.penalty)
         self._n_foreseen += 1
-        tell = self._shard.replay.long
-        later = lookahead.reaches, name, lookahead.promising, False, tell, self._room(), self._most
+        with_mask = self._shard.replay.long
+        later = lookahead.reaches, name, lookahead.promising, False, with_mask, self._room(), self._most
         accepted = Question("accept", (self._n_foreseen, *later), self._split_about(lookahead.kept, lookahead.about))
-        asked = *questions, *told, Question("foresee", accepted.common, accepted.own)
+        asked = *questions, *setup, Question("foresee", accepted.common, accepted.own)
         answers = self._shard.ask(*asked)
         self._hear(answers[len(questions) - 1])
         self._receive(answers[-1])
@@ -178,14 +178,14 @@ class ClusterLedger:
     def measure(self, vector: Array, penalty: Any, errors: Array) -> None:
         left = {k: () for k, said in self._judged.items() if not said.measured}
         if left:
-            name, told = self._shard.named(penalty)
+            name, setup = self._shard.named(penalty)
             question = Question("touch_open", (vector, name, errors, self._room(), self._most), left)
-            self._ask([*told, question])
+            self._ask([*setup, question])
 
     def measure_all(self, vector: Array, penalty: Any, errors: Array, lookahead: Lookahead | None = None) -> None:
-        name, told = self._shard.named(penalty)
+        name, setup = self._shard.named(penalty)
         common = vector, name, errors, self._room(), self._most
-        self._ask([*told, Question("measure_all", common)], lookahead)
+        self._ask([*setup, Question("measure_all", common)], lookahead)
 
     def settle(self) -> tuple[Gauges, Gauges]:
         kept = max(said.kept for said in self._judged.values())

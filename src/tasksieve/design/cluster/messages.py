@@ -31,11 +31,11 @@ class PenaltyName(NamedTuple):
 
 
 class Question(NamedTuple):
-    """Something asked of shards.
+    """A request to shards.
 
     - `verb`: A method of `worker.Resident`.
     - `common`: Arguments that are the same for all shards.
-    - `own`: Further ones by shard; shards that are missing are not asked.
+    - `own`: Further ones by shard; shards that are missing are left out.
     """
 
     verb: str
@@ -50,7 +50,7 @@ class Question(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """Columns that come with an answer, or were asked for.
+    """Columns that come with an answer, or were requested.
 
     - `features`: As the shard counts them.
     - `scale`: What they were divided by.
@@ -69,7 +69,7 @@ class Judged(NamedTuple):
     - `measured`: They have been measured, and are open no more.
     - `kept`, `hidden`: The largest gauge outside the working set, of features that are not and of those that are
       rejected.
-    - `leading`, `levels`: Features that stand in the way, worst first, and their levels.
+    - `leading`, `levels`: Violators, worst first, and their levels.
     - `sent`: Columns of theirs.
     """
 
@@ -86,10 +86,10 @@ class Rejected(NamedTuple):
     """What a shard says when it has rejected features.
 
     - `proven`, `fresh`: As of `Ledger.reject`.
-    - `gone`: Of the features asked about: whether they are rejected.
-    - `chosen`, `levels`: Features for the next working set, or that stand in the way of this one, and their levels.
+    - `gone`: For each feature of the request: whether it is rejected.
+    - `chosen`, `levels`: Features for the next working set, or violators of this one, and their levels.
     - `sent`: Columns of theirs.
-    - `mask`: All that are rejected, packed, where that was asked for.
+    - `mask`: All that are rejected, packed, where that was requested.
     """
 
     proven: int
@@ -119,7 +119,7 @@ class Start:
 class Message:
     """Questions for some shards, in order; with a `start` they begin a fit there.
 
-    - `replayed`: So many of them have been answered before: nobody wants to hear that again.
+    - `replayed`: So many of them were answered before: their answers are not sent again.
     """
 
     data: str
@@ -128,7 +128,7 @@ class Message:
     questions: list[Question]
     start: Start | None = None
     replayed: int = 0
-    ended: list[str] = field(default_factory=list)  # fits that nobody needs any more
+    ended: list[str] = field(default_factory=list)  # fits whose owners are gone
 
 
 @dataclass

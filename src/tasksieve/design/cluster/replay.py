@@ -1,7 +1,7 @@
-"""What a shard that begins again has to be told: all that has changed the others, since they were last written down.
+"""What is replayed to a shard that begins again: all that has changed the others since the last compaction.
 
-A shard is its columns, the anchors that are still held, the rows it has rejected, and whatever it was told after that.
-Now and then the shards say which rows they have rejected; what came before is forgotten then.
+A shard is its columns, the anchors that are still held, the rows it has rejected, and all messages after that.
+Now and then the shards report which rows they have rejected; earlier messages are dropped then.
 """
 
 from __future__ import annotations

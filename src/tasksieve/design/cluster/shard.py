@@ -17,8 +17,8 @@ from .replay import Replay
 
 Array = np.ndarray[Any, Any]
 
-_MOST_PENALTIES = 8  # that shards are told by name; an older one is told again
-_MOST_UNASKED = 2048  # columns that are kept for those who may ask
+_MOST_PENALTIES = 8  # that shards know by name; an older one is sent again
+_MOST_UNASKED = 2048  # columns that are cached until they are requested
 
 
 class ClusterShard:
@@ -81,7 +81,7 @@ class ClusterShard:
         return len(self._sizes)
 
     def ask(self, *questions: Question) -> list[dict[int, Any]]:
-        """To each question what the shards say that it concerns."""
+        """For each question the answers of the shards that it concerns."""
         queued, masks = [question for question, _ in self._queued], [masks for _, masks in self._queued]
         every = [*queued, *questions]
         found = self._fleet.ask(self._log, every)
@@ -95,17 +95,17 @@ class ClusterShard:
             self._passes[k] += answer.passes
             self.rounding = max(self.rounding, answer.rounding)
             self.has_fragile |= answer.fragile
-        told = {k: iter(found[k].found) for k in sorted(found)}
-        answers = [{k: next(said) for k, said in told.items() if question.concerns(k)} for question in every]
+        replies = {k: iter(found[k].found) for k in sorted(found)}
+        answers = [{k: next(said) for k, said in replies.items() if question.concerns(k)} for question in every]
         return answers[len(queued) :]
 
     def queue(self, question: Question, masks: dict[int, tuple[Any, ...]] | None = None) -> None:
-        """The shards hear of it with the next question; `masks` are the rows that they have rejected then."""
+        """Sent to the shards with the next question; `masks` are the rows that they have rejected then."""
         self._queued.append((question, masks))
 
     @property
     def replay(self) -> Replay:
-        """What a shard that begins again is told."""
+        """What is sent to a shard that begins again."""
         return self._replay
 
     def everywhere(self, *questions: Question) -> list[Any]:
@@ -117,7 +117,7 @@ class ClusterShard:
         return [own for _, own in by_part(self.starts, features)]
 
     def some(self, verb: str, common: tuple[Any, ...], features: Array) -> list[tuple[Array, Any]]:
-        """Answers about some features, each with the places of its features."""
+        """Answers about some features, each with the positions of its features."""
         cut = by_part(self.starts, features)
         own = {k: (here,) for k, (_, here) in enumerate(cut) if len(here)}
         if not own:
@@ -131,7 +131,7 @@ class ClusterShard:
         return out
 
     def named(self, penalty: Any) -> tuple[PenaltyName, list[Question]]:
-        """A penalty by name, and what the shards have to be told for it."""
+        """A penalty by name, and the questions that introduce it to the shards."""
         origin = getattr(penalty, "origin", None)
         base, strength = (penalty, None) if origin is None else origin
         known = self._tokens.get(id(base))
@@ -214,7 +214,7 @@ class ClusterShard:
         return out
 
     def receive(self, k: int, sent: Sent) -> None:
-        """Columns that have come unasked: they are kept until somebody takes them."""
+        """Columns that were sent in advance: they are cached until they are used."""
         features = sent.features + self.starts[k]
         self._learn(features, sent)
         self._unasked.update({j: (sent.columns, position) for position, j in enumerate(features.tolist())})
@@ -259,20 +259,20 @@ class ClusterShard:
 
     def remember(self, vector: Array, penalty: Any, errors: Array | None = None) -> FarGauges:
         """A full pass whose products stay in the shards as an anchor, as do the gauges."""
-        name, told = self.named(penalty)
+        name, setup = self.named(penalty)
         asked = [Question("remember", (vector, name, errors))]
         if self._range is None:  # norms come along
             asked.append(Question("measure"))
         first = not self._replay.anchors
-        answers = self.ask(*told, *asked)[len(told) :]
+        answers = self.ask(*setup, *asked)[len(setup) :]
         if self._range is None:
             self._measured(list(answers[1].values()))
         return FarGauges(self, answers[0], first)
 
     def error_gauges(self, errors: Array, penalty: Any) -> Array:
         """See `Design.error_gauges`."""
-        name, told = self.named(penalty)
-        return np.concatenate(self.everywhere(*told, Question("error_gauges", (errors, name))))
+        name, setup = self.named(penalty)
+        return np.concatenate(self.everywhere(*setup, Question("error_gauges", (errors, name))))
 
     def forget(self, m: int) -> None:
         """Anchor m is not needed any more: the shards hear of it with the next question."""
@@ -280,19 +280,19 @@ class ClusterShard:
 
     def bound(self, vector: Any, penalty: Any, note: bool = False, **ball: Any) -> tuple[Array, Array]:
         """See `AnchorStore.bound`."""
-        name, told = self.named(penalty)
+        name, setup = self.named(penalty)
         verb = "noted_bound" if note else "bound"
-        found = self.everywhere(*told, Question(verb, (vector, name, {"note": note, **ball})))
+        found = self.everywhere(*setup, Question(verb, (vector, name, {"note": note, **ball})))
         return np.concatenate([part[0] for part in found]), np.concatenate([part[1] for part in found])
 
     def ball_bound(self, first: Any, centre: Any, coefs: Any, penalty: Any, radius: float) -> Array:
         """See `AnchorStore.ball_bound`."""
-        name, told = self.named(penalty)
-        return np.concatenate(self.everywhere(*told, Question("ball_bound", (first, centre, coefs, name, radius))))
+        name, setup = self.named(penalty)
+        return np.concatenate(self.everywhere(*setup, Question("ball_bound", (first, centre, coefs, name, radius))))
 
 
 class FarGauges:
-    """Gauges of a vector that the shards have remembered: an array only for those who ask for it.
+    """Gauges of a vector that the shards have remembered: made an array on demand.
 
     - `largest`: The largest gauge, whose it is, and the least ratio of column norm to threshold.
     - `first`: The first vector of all; another one is the last while no other has been remembered.

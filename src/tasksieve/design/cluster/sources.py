@@ -38,7 +38,7 @@ class ColumnSource(Protocol):
 class ZarrSource(ColumnSource):
     """A Zarr array of two dimensions, rows x features.
 
-    - `array`: Opened by anybody; workers open its store again, so it has to be where they reach it.
+    - `array`: Opened by the caller; workers open its store again, so they must be able to reach it.
     """
 
     def __init__(self, array: Any) -> None:
@@ -65,7 +65,7 @@ class DaskSource(ColumnSource):
         return np.asarray(self._array[:, low:high].compute(scheduler="threads", num_workers=1))
 
     def fetched(self, low: int, high: int) -> Any:
-        # Under a name of its own: Dask would take blocks that somebody has computed otherwise for the same ones.
+        # A unique name: Dask would take equally named blocks that were computed otherwise for the same ones.
         part, meta = self._array[:, low:high], np.empty((0, 0), dtype=self.dtype)
         return part.map_blocks(np.asarray, dtype=self.dtype, meta=meta, name=f"tasksieve-{uuid4().hex}")
 

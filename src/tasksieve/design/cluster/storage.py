@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 class ClusterStorage(ColumnStorage):
-    """Columns of a source, held by the workers of the active client from the first time that somebody asks.
+    """Columns of a source, held by the workers of the active client from their first use on.
 
     - `order`: Permutation that brings its rows into task order.
     """

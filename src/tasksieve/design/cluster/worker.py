@@ -24,14 +24,14 @@ from .streamed import StreamedStorage
 
 Array = np.ndarray[Any, Any]
 
-_NAME = "_tasksieve_home"  # of the worker's attribute
+_NAME = "_tasksieve_store"  # of the worker's attribute
 _MOST_THREADS = 16
 # Features whose bounds stay open are measured at once: up to so many, or this part of a shard's features.
 _FEW_TOUCHED = 64
 _TOUCH_FRACTION = 0.08
 
 
-class Home:
+class WorkerStore:
     """All that one worker keeps."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Home:
             self.held[data, shard] = epoch, storage
 
     def drop(self, data: str) -> None:
-        """Nobody needs these columns any more."""
+        """Release the columns of some data, and the fits on them."""
         for key in [key for key in self.held if key[0] == data]:
             del self.held[key]
         for position in [position for position, resident in self.residents.items() if resident.data == data]:
@@ -103,7 +103,7 @@ class Resident:
         self._first_gauges: Array | None = None
         self._gauges: Array | None = None  # of the vector remembered last
         self._ledger: Ledger | None = None
-        self._foreseen: tuple[int, Array] | None = None  # what was asked ahead, and the rows it would reject
+        self._foreseen: tuple[int, Array] | None = None  # token of the lookahead, and the rows it would reject
         self._sent = np.zeros(self.shard.n_features, dtype=bool)
 
     def keep_penalty(self, token: int, packed: bytes) -> None:
@@ -209,7 +209,7 @@ class Resident:
         self._ledger, self._foreseen = Ledger(self.shard, self._named(penalty), self._first_gauges), None
 
     def restore(self, mask: bytes) -> None:
-        """Rejected rows, as a shard has told them that is gone."""
+        """Rejected rows, as reported by a shard that is lost."""
         packed = np.frombuffer(zlib.decompress(mask), dtype=np.uint8)
         self.ledger.rejected = np.unpackbits(packed, count=self.shard.n_features).astype(bool)
 
@@ -276,7 +276,7 @@ class Resident:
         penalty: PenaltyName,
         promising: tuple[float, float, int] | None,
         more: bool,
-        tell: bool,
+        with_mask: bool,
         room: int,
         most: int,
         kept: Array,
@@ -290,7 +290,7 @@ class Resident:
         else:
             chosen = self.ledger.violators(room)
         gone = ~self.ledger.kept(about)
-        mask = zlib.compress(np.packbits(self.ledger.rejected).tobytes(), 1) if tell else None
+        mask = zlib.compress(np.packbits(self.ledger.rejected).tobytes(), 1) if with_mask else None
         self._foreseen = None
         return Rejected(proven, fresh, gone, chosen, self.ledger.levels[chosen], self._send(chosen, most), mask)
 
@@ -317,11 +317,11 @@ class Resident:
         return chosen, self.ledger.levels[chosen], self._send(chosen, most)
 
 
-def home_of(worker: Any) -> Home:
+def store_of(worker: Any) -> WorkerStore:
     """What a worker keeps."""
     found = getattr(worker, _NAME, None)
     if found is None:
-        found = Home()
+        found = WorkerStore()
         setattr(worker, _NAME, found)
     return found
 
@@ -338,17 +338,17 @@ def in_task_order(rows: Array, order: Array | None) -> Array:
 
 async def serve(packed: bytes, dask_worker: Any = None) -> bytes:
     """Answers of all shards that a message concerns and that live here."""
-    home, loop = home_of(dask_worker), asyncio.get_running_loop()
-    message: Message = await loop.run_in_executor(home.pool, pickle.loads, packed)
+    store, loop = store_of(dask_worker), asyncio.get_running_loop()
+    message: Message = await loop.run_in_executor(store.pool, pickle.loads, packed)
     for fit in message.ended:
-        for position in [position for position in home.residents if position[0] == fit]:
-            del home.residents[position]
-    here = [shard for shard in message.at if (message.data, shard) in home.held]
+        for position in [position for position in store.residents if position[0] == fit]:
+            del store.residents[position]
+    here = [shard for shard in message.at if (message.data, shard) in store.held]
     answers = await asyncio.gather(
-        *(loop.run_in_executor(home.pool, home.answer, message, shard) for shard in here)
+        *(loop.run_in_executor(store.pool, store.answer, message, shard) for shard in here)
     )
     found = dict(zip(here, answers, strict=True))
-    return await loop.run_in_executor(home.pool, _pack, found)
+    return await loop.run_in_executor(store.pool, _pack, found)
 
 
 def _pack(found: dict[int, Any]) -> bytes:
@@ -361,7 +361,7 @@ async def load(
     data: str, jobs: dict[str, tuple[bool, list[tuple[int, int, int, int]]]], packed: bytes, dask_worker: Any = None
 ) -> bool:
     """Read ranges of columns and hold them: by worker (shard, epoch, low, high), from a source, in an order of rows."""
-    home, loop = home_of(dask_worker), asyncio.get_running_loop()
+    store, loop = store_of(dask_worker), asyncio.get_running_loop()
     streamed, positions = jobs[dask_worker.address]
 
     def read() -> None:
@@ -369,11 +369,11 @@ async def load(
         source, order = pickle.loads(packed)
         for shard, epoch, low, high in positions:
             if streamed:
-                home.hold(data, shard, epoch, StreamedStorage(source, low, high, order))
+                store.hold(data, shard, epoch, StreamedStorage(source, low, high, order))
             else:
-                home.hold(data, shard, epoch, DenseStorage(in_task_order(source.read(low, high), order)))
+                store.hold(data, shard, epoch, DenseStorage(in_task_order(source.read(low, high), order)))
 
-    await loop.run_in_executor(home.pool, read)
+    await loop.run_in_executor(store.pool, read)
     return True
 
 
@@ -382,13 +382,13 @@ def hold_fetched(parts: list[Array], order: Array | None, data: str, shard: int,
     from distributed import get_worker
 
     rows = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    home_of(get_worker()).hold(data, shard, epoch, DenseStorage(in_task_order(np.asarray(rows), order)))
+    store_of(get_worker()).hold(data, shard, epoch, DenseStorage(in_task_order(np.asarray(rows), order)))
     return epoch
 
 
 def drop(data: str, dask_worker: Any = None) -> None:
-    """Nobody needs these data any more."""
-    home_of(dask_worker).drop(data)
+    """Release some data."""
+    store_of(dask_worker).drop(data)
 
 
 def own_versions() -> dict[str, str]:

@@ -3,5 +3,5 @@
 `machine.py`: which device, and how much memory it has. `matrix.py`: X there, as estimators take it; `streamed.py`: X
 that stays here and passes through. `stack.py`: which storage serves them. `storage.py`, `shard.py` and what they use:
 columns and all that is features x tasks about them, on the device; these import torch, and are themselves imported only
-where somebody has a tensor or asks for a device.
+where X is a tensor or a device was requested.
 """

@@ -88,7 +88,7 @@ def room_on(device: Any) -> float:
 
 
 def in_words(n_bytes: float) -> str:
-    """A size as people say it."""
+    """A size with its unit."""
     for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if n_bytes >= size:
             return f"{n_bytes / size:.1f} {unit}"

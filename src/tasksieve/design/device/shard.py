@@ -91,7 +91,7 @@ class DeviceShard(LocalShard):
         return out
 
     def _penalised_correlations(self, vector: Array) -> torch.Tensor:
-        """Those of all features; nobody asks for those of unpenalised ones."""
+        """Those of all features; 0 for unpenalised ones, whose correlations are never used."""
         products = self._correlations(vector)
         if len(self.unpenalised):
             products[self.columns.on(self.unpenalised)] = 0.0

@@ -26,7 +26,8 @@ class StreamedStorage(ColumnStorage):
     While the device works on a block, the next one is copied to pinned memory, from where it travels by itself.
 
     - `row_order`: Permutation that brings their rows into task order.
-    - `tell`: ``tell(done, total, detail)`` is told once, after the first pass over all columns, what a pass takes.
+    - `progress`: A callback, ``progress(done, total, detail)``, called once after the first pass over all columns with
+      the time of a pass.
     """
 
     costly_reads = True
@@ -38,7 +39,7 @@ class StreamedStorage(ColumnStorage):
         self.n_rows, self.n_features = sum(len(part) for part in self._parts), parts[0].n_features
         types = {part.dtype for part in self._parts}
         self.dtype = types.pop() if len(types) == 1 else np.dtype(np.float64)
-        self.tell: Callable[..., None] | None = None
+        self.progress: Callable[..., None] | None = None
         self._width = self._block_width()
 
     def _block_width(self) -> int:
@@ -122,15 +123,15 @@ class StreamedStorage(ColumnStorage):
         return np.asfortranarray(rows if self._order is None else rows[self._order])
 
     def _say(self, seconds: float) -> None:
-        if self.tell is not None:
+        if self.progress is not None:
             size = self.n_rows * self.n_features * self.dtype.itemsize
-            self.tell(
+            self.progress(
                 1,
                 1,
                 f"X ({in_words(size)}) is larger than the room on {self.device} ({in_words(self._room)} of "
                 f"{in_words(free_bytes(self.device))} free) and streams through it: {seconds:.2g} s a pass",
             )
-            self.tell = None
+            self.progress = None
 
     def take(self, features: Array) -> Array:
         return np.array(self._cut(features), dtype=np.float64, order="F")

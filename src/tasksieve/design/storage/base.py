@@ -27,7 +27,7 @@ def for_kernels(dtype: np.dtype[Any]) -> bool:
 
 @dataclass(frozen=True)
 class Asked:
-    """Products that somebody needs, as in `ColumnStorage.products`."""
+    """A request for products, as in `ColumnStorage.products`."""
 
     vector: Array
     offsets: Array
@@ -119,7 +119,7 @@ def empty_products(asked: Sequence[Asked], n_features: int) -> list[Array]:
 
 
 def split_asked(asked: Sequence[Asked]) -> tuple[list[int], list[int]]:
-    """Places of those who ask for all columns, and of those who ask for some."""
+    """Positions of requests for all columns, and of requests for some."""
     everything = [k for k, a in enumerate(asked) if a.columns is None]
     return everything, [k for k, a in enumerate(asked) if a.columns is not None]
 
@@ -127,7 +127,7 @@ def split_asked(asked: Sequence[Asked]) -> tuple[list[int], list[int]]:
 def read_grouped(
     asked: Sequence[Asked], n_features: int, together: Callable[[list[Asked]], list[Array]]
 ) -> Reading:
-    """A reading for each way to cut the rows, and one more for squares; ``together`` serves those who ask alike."""
+    """A reading for each partition of the rows, another for squares; ``together`` serves requests that share it."""
     everything, some = split_asked(asked)
     products: list[Any] = [None] * len(asked)
     spent = 0.0
@@ -142,7 +142,7 @@ def read_grouped(
 
 
 def alike(asked: Sequence[Asked], positions: Sequence[int]) -> list[list[int]]:
-    """Places of those who cut the rows alike: one kernel serves them together. Squares come first."""
+    """Positions of requests with the same partition of rows: one kernel call serves them. Squares come first."""
     groups: dict[tuple[bool, bytes], list[int]] = {}
     for k in positions:
         groups.setdefault((asked[k].shared, asked[k].offsets.tobytes()), []).append(k)

@@ -1,4 +1,4 @@
-"""Genotypes at 2 bits a call, as PLINK 1 keeps them in a .bed file: four people a byte, one variant after another."""
+"""Genotypes at 2 bits a call, as PLINK 1 keeps them in a .bed file: four calls a byte, one variant after another."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from .dense import DenseStorage
 
 Array = np.ndarray[Any, Any]
 
-_KEPT_BYTES = 256 << 20  # columns that were read are kept for those who need them next
+_KEPT_BYTES = 256 << 20  # columns that were read are kept for the next readers
 
 Request = tuple[Sequence[Asked], int]  # what is asked for, and with how many threads
 
@@ -21,10 +21,10 @@ Request = tuple[Sequence[Asked], int]  # what is asked for, and with how many th
 class SharedReading:
     """A storage that several designs read, each through a `reader` of its own.
 
-    Passes over all columns wait for company (`meet`); columns that anybody has read are kept for a while.
+    Passes over all columns are batched (`meet`); columns that were read are cached for a while.
 
-    - `threads`: For readings that several wait for: none of them needs its own meanwhile.
-    - `meet`: How requests find company: ``meet(request)`` gives the answer that `serve` has for it. None: served alone.
+    - `threads`: For readings that several designs wait for: their own threads are idle meanwhile.
+    - `meet`: Batches requests: ``meet(request)`` returns the answer of `serve`. None: each is served alone.
     - `spent`: Readings of the data by all of them, in equivalents.
     """
 
@@ -58,7 +58,7 @@ class SharedReading:
         return self.serve([(asked, threads)])[0] if self.meet is None else self.meet((asked, threads))
 
     def _read_some(self, asked: Sequence[Asked], threads: int) -> Reading:
-        """Products of a few columns, which folds ask for again and again as they come near their thresholds."""
+        """Products of a few columns, which folds request again and again as they come near their thresholds."""
         own, spent, products = self.storage.taken or self.storage.dtype, 0.0, []
         for a in asked:
             assert a.columns is not None
@@ -98,7 +98,7 @@ class SharedReading:
 
 
 class SharedStorage(ColumnStorage):
-    """A seat at a `SharedReading`: a storage like any other, whose readings are shared."""
+    """One design's view of a `SharedReading`: a storage like any other, whose readings are shared."""
 
     def __init__(self, reading: SharedReading) -> None:
         self._reading, storage = reading, reading.storage

@@ -1,7 +1,7 @@
 """Blocks of rows that have one norm together.
 
 The unit of screening, working sets and feasibility is a block of rows: a row by itself, unless a penalty joins some. It
-then gives the gauge (and reach) of a block to each of its rows, and asks for whole blocks. `Groups` is the example.
+then gives the gauge (and reach) of a block to each of its rows, and needs whole blocks. `Groups` is the example.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Blocks(RowNorm):
     """Which rows belong together; each by itself unless said otherwise."""
 
     def size(self) -> int | None:
-        """The number of features, where a penalty fits one number only; asked without data."""
+        """The number of features, where a penalty fits one number only; called without data."""
         return None
 
     def whole(self, features: Array) -> Array:
@@ -32,7 +32,7 @@ class Blocks(RowNorm):
         return [slice(low, min(low + size, len(self.weights))) for low in range(0, len(self.weights), size)]
 
     def named_blocks(self) -> tuple[Array, Array] | None:
-        """Names of the blocks, and the number of each feature's, where blocks have names; asked without data."""
+        """Names of the blocks, and the number of each feature's, where blocks have names; called without data."""
         return None
 
     def names_of(self, features: Array) -> Array | None:

@@ -17,9 +17,9 @@ REJECT = 1.0 - 1e-9  # a bound below this is below 1 whatever rounding did
 
 
 class Feasibility(RowNorm):
-    """Which rows stand in the way of feasibility, which are zero, which to begin with."""
+    """Which rows violate feasibility, which are zero, which to begin with."""
 
-    #: names of the tests that tell zero rows from bounds, where there are several
+    #: names of the tests that find zero rows from bounds, where there are several
     tests: tuple[str, ...] = ()
     #: the part of the largest possible rate at which correlations are taken to move
     rate = 0.7
@@ -39,7 +39,7 @@ class Feasibility(RowNorm):
         return np.asarray(upper < REJECT)
 
     def open(self, upper: Array, known: Array) -> Array:
-        """Features that are only bounded and could stand in the way of feasibility."""
+        """Features that are only bounded and could violate feasibility."""
         return ((upper >= 1.0) & ~known).nonzero()[0]
 
     def leading(self, gauges: Array) -> Array:

@@ -19,7 +19,7 @@ class Shown(RowNorm):
         return None
 
     def split(self, rows: Array) -> dict[str, Array] | None:
-        """Parts by name whose sum the rows are, where the penalty is a minimum over such parts; asked without data."""
+        """Parts by name whose sum the rows are, where the penalty is a minimum over such parts; called without data."""
         return None
 
     def certificate_form(self) -> tuple[dict[str, Any], dict[str, Array]]:
