@@ -112,7 +112,7 @@ def test_numbers_that_are_none(saved, bad):
             changed = array.copy()
             changed[0] = bad
             write(path, arrays, **{name: changed})
-            refused(path, f"{name.removeprefix('state_')!r} holds NaN or infinity at place 0")
+            refused(path, f"{name.removeprefix('state_')!r} holds NaN or infinity at position 0")
 
 
 def test_sizes_are_not_believed(saved):

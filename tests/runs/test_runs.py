@@ -226,7 +226,7 @@ def test_numbers_that_are_none_are_refused(tmp_path: Path, name: str, bad: float
         arrays = dict(file)
     arrays[name][1] = bad
     np.savez(run / "model.npz", **arrays)
-    with pytest.raises(RunError, match=r"model\.npz.*NaN or infinity at place 1"):
+    with pytest.raises(RunError, match=r"model\.npz.*NaN or infinity at position 1"):
         load_model(run)
 
 

@@ -7,7 +7,7 @@ that is features x tasks. Nothing above this layer sees a data matrix. `Storage`
 ``ledger.py`` the vectors over features (levels, gauges, rejections), ``samples.py`` tasks, weights and intercepts,
 ``packed.py`` the columns in use, ``moments.py`` and ``sums.py`` sums over rows that come in blocks. ``device/`` keeps
 columns on a GPU or streams them through it; ``cluster/`` has shards in the workers of a Dask cluster (``fleet.py``:
-who holds what, and what replaces the lost).
+which worker holds what, and recovery of what is lost).
 """
 
 from .design import Design

@@ -107,7 +107,7 @@ class Design:
         return features[(features >= low) & (features < high)] - low
 
     def _cut_over(self, parts: Sequence[Any], features: Array) -> list[tuple[Any, Any, Array]]:
-        """(part, places in `features`, features as that part counts them), for parts that are concerned."""
+        """(part, positions in `features`, features as that part counts them), for parts that are concerned."""
         if len(parts) == 1:
             return [(parts[0], slice(None), features)]
         cut = by_part(self._starts, features)

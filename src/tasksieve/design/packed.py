@@ -35,7 +35,7 @@ class ColumnBlock:
         return self._buffer
 
     def correlate(self, r: Array, positions: Array) -> Array:
-        """``X' r`` on some columns: (len(places), n_tasks)."""
+        """``X' r`` on some columns: (len(positions), n_tasks)."""
         out = np.empty((len(positions), self.n_tasks))
         threads = self.n_threads if out.size * 50 > 200_000 else 1
         if self.shared:
@@ -80,15 +80,15 @@ class PackedColumns(ColumnBlock):
         return self._squares[: len(self.features)]
 
     def shifts(self, positions: Array) -> Array:
-        """What was subtracted from the raw columns: (len(places), n_tasks)."""
+        """What was subtracted from the raw columns: (len(positions), n_tasks)."""
         return np.asarray(self._shifts[positions])
 
     def loadings(self, positions: Array) -> Array:
-        """Coefficients of the shifted columns on the nuisance basis: (n_basis, len(places), n_tasks)."""
+        """Coefficients of the shifted columns on the nuisance basis: (n_basis, len(positions), n_tasks)."""
         return self._loadings.take(positions, axis=1)
 
     def sizes(self, positions: Array) -> Array:
-        """Norms of the shifted columns, before anything was projected out of them: (len(places), n_tasks)."""
+        """Norms of the shifted columns, before anything was projected out of them: (len(positions), n_tasks)."""
         return np.asarray(self._sizes[positions])
 
     def unread(self, features: Array) -> Array:

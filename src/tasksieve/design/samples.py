@@ -30,7 +30,7 @@ class Samples:
 
     With row weights ``s`` (``q = sqrt(s)``) and, in each task, nuisance columns ``Z_t`` (the constant, if there is an
     intercept, and the unpenalised features), ``U_t`` is an orthonormal basis of ``diag(q_t) Z_t``. Vectors over samples
-    are flat, task after task (`offsets`); for one matrix shared by all tasks, task ``t`` owns the places
+    are flat, task after task (`offsets`); for one matrix shared by all tasks, task ``t`` owns the entries
     ``t n .. (t+1) n``.
 
     With an intercept the unpenalised features are shifted by (about) their means before anything else is done with

@@ -34,19 +34,19 @@ class SparseColumns:
         return np.zeros((len(positions), self.n_tasks))
 
     def loadings(self, positions: Array) -> Array:
-        """Coefficients of the columns on the nuisance basis: (n_basis, len(places), n_tasks)."""
+        """Coefficients of the columns on the nuisance basis: (n_basis, len(positions), n_tasks)."""
         if not len(self.design.nuisance_basis):
             return np.empty((0, len(positions), self.n_tasks))
         found = self._shard.basis_loadings(positions)
         return found / self._shard.scale(positions) if self._shard.standardize else found
 
     def sizes(self, positions: Array) -> Array:
-        """Upper bounds of the columns' norms before anything was projected out of them: (len(places), n_tasks)."""
+        """Upper bounds of the columns' norms before anything was projected out of them: (len(positions), n_tasks)."""
         squares = np.square(self.design.norms(positions)) + np.sum(np.square(self.loadings(positions)), axis=0)
         return np.sqrt(squares)
 
     def correlate(self, r: Array, positions: Array) -> Array:
-        """``X~' r`` on some columns: (len(places), n_tasks)."""
+        """``X~' r`` on some columns: (len(positions), n_tasks)."""
         passes = self._shard.passes  # these columns are the solver's: no pass over the data is counted
         out = self._shard.correlate(r, positions)
         self._shard.passes = passes

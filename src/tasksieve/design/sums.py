@@ -39,7 +39,7 @@ def about(rows: Array) -> Array:
 
 
 def _counted(cells: Array, weights: Array | None) -> tuple[Array | None, Array, Array | None]:
-    """The places of rows that have weight (None: all), their cells, and their weights unless all are 1."""
+    """Positions of rows that have weight (None: all), their cells, and their weights unless all are 1."""
     if weights is None:
         return None, cells, None
     kept = np.flatnonzero(weights > 0.0)

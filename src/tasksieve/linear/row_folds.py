@@ -18,7 +18,7 @@ from ..path.gram_folds import fold_moments
 from ..path.policy import Choice, Kind, walks_share_readings
 from ..path.problem import Problem
 from ..path.values import Value
-from ..path.walks import asks_for_something
+from ..path.walks import sets_options
 from ..penalties.sparse_group import is_sparse_group
 from ..tasks import TaskData
 from .base import PathEstimator
@@ -146,7 +146,7 @@ class FoldSums:
     ) -> None:
         model, self._models, self._problems, self._n_values = models[0], models, problems, n_values
         trainings = [data.with_weights(own) for own in weights]
-        asked = any(asks_for_something(other._engine_options()) for other in models)
+        asked = any(sets_options(other._engine_options()) for other in models)
         rows = [] if asked else [model._row_weights(training) for training in trainings]
         self._moments = fold_moments(problems[0], rows, n_values, n_jobs) if rows else None
         self._ratios = [model._unit(training) / model._unit(data) for training in trainings]

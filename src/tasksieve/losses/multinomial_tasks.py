@@ -65,7 +65,7 @@ class MultinomialTasks:
         live = (k < counts) & ((self._masses > 0.0) | (not fit_intercept))
         self._live = live
         shown = live[:, self._task]
-        #: where the scores of classes x rows lie in a flat vector; the last place is for those that are not there
+        #: where the scores of classes x rows lie in a flat vector; the last position is for those that are not there
         self._position = np.where(shown, position, self._size)
         self._shown = shown
         self._totals = np.add.reduceat(self._s, self._starts)

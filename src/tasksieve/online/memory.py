@@ -41,7 +41,7 @@ def check_memory(state: dict[str, np.ndarray]) -> None:
             raise ValueError(f"array {name!r} must be one-dimensional, of type {np.dtype(wanted)}")
         finite = np.isfinite(array[:-1] if name == "automatic" else array)
         if not np.all(finite):
-            raise ValueError(f"array {name!r} holds NaN or infinity at place {int(np.argmin(finite))}")
+            raise ValueError(f"array {name!r} holds NaN or infinity at position {int(np.argmin(finite))}")
     for name in ("weight", "sizes", "l1", "automatic", *SEEN[:3], SEEN[4]):
         if np.any(state[name] < 0) or np.any(np.isnan(state[name])):
             raise ValueError(f"array {name!r} holds numbers that are not >= 0")

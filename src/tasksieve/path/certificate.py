@@ -190,7 +190,7 @@ def certified_gap(
 
 
 def product_errors(loss: DataLoss, columns: Any, positions: Array, dual: Evaluation) -> Array:
-    """How far correlations of packed columns with a settled dual point may be off: (len(places), n_tasks)."""
+    """How far correlations of packed columns with a settled dual point may be off: (len(positions), n_tasks)."""
     design, lengths = loss.design, dual.lengths
     assert dual.leak is not None and lengths is not None
     errors = gamma(design.samples.depth + 4 * len(design.nuisance_basis) + 24) + 2.0 * NOISE

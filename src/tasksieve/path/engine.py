@@ -354,7 +354,7 @@ class Engine:
     ) -> tuple[Array, Solution]:
         """Rows that dynamic screening dropped inside the solver are rejected for good.
 
-        On a path the next value wants to know about all rows; a single one need not look at them again, but where the
+        On a path the next value needs all rows; a single one need not look at them again, but where the
         best dual point used them.
         """
         dropped = np.ones(len(working), dtype=bool)

@@ -95,7 +95,7 @@ class Sieve:
         free = self._design.unpenalised
         if self.safe:
             return free
-        return np.concatenate([free, pair.dual.features])  # the solution itself speaks against it
+        return np.concatenate([free, pair.dual.features])  # the solution itself contradicts it
 
     def _reaches(self, pair: Pair, lam: float, penalty: RowPenalty) -> Iterator[Reach]:
         """Balls that could reject something, one after another: a cut may need one more anchor, of which balls before

@@ -75,7 +75,7 @@ class Strategy:
 
 
 def solver_columns(problem: Problem, solver: Any) -> Any:
-    """Columns as a solver wants them: packed, or sparse ones where they lie if it has no need of packing."""
+    """Columns as a solver needs them: packed, or sparse ones where they lie if it has no need of packing."""
     if problem.design.sparse and not solver.needs.packed and not problem.penalty.separable:
         return SparseColumns(problem.design)
     return PackedColumns(problem.design)

@@ -112,8 +112,8 @@ class PathWalk(Walk):
         self._gram: gram.GramWalk | None = None
         self._engine: EngineWalk | device_path.DevicePath | None = None
         self._last = after
-        by_sums = by_gram and after is None and not asks_for_something(options)
-        by_device = not asks_for_something({**options, "start": None})
+        by_sums = by_gram and after is None and not sets_options(options)
+        by_device = not sets_options({**options, "start": None})
         #: which solver, and why
         self.choice = choose_for_problem(problem_facts(problem, n_values, by_sums=by_sums, by_device=by_device))
         if self.choice.kind is Kind.SUMS:
@@ -155,8 +155,8 @@ class PathWalk(Walk):
         return (self._engine or self._begin_engine()).values(lams, goals)
 
 
-def asks_for_something(options: dict[str, Any]) -> bool:
-    """Whether options of `EngineWalk` are other than the usual ones."""
+def sets_options(options: dict[str, Any]) -> bool:
+    """Whether any option of `EngineWalk` differs from its default."""
     plain = {"screening": "auto", "solver": "auto", "working_set": True, "lazy": True, "start": None}
     return any(options.get(name, usual) != usual for name, usual in plain.items())
 

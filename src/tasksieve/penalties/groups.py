@@ -82,7 +82,7 @@ class Groups(RowPenalty):
 
     @cached_property
     def _read(self) -> tuple[Array, Array]:
-        """The names of the groups, and for each feature the place of its group among them."""
+        """The names of the groups, and for each feature the position of its group among them."""
         return read_feature_groups(self.labels)
 
     def size(self) -> int | None:
@@ -329,7 +329,7 @@ class Groups(RowPenalty):
 
 
 def read_feature_groups(groups: Any) -> tuple[Array, Array]:
-    """The names of the groups, and for each feature the place of its group among them.
+    """The names of the groups, and for each feature the position of its group among them.
 
     - `groups`: array of labels, one a feature, or mapping from names to features
     """

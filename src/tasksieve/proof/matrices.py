@@ -101,8 +101,8 @@ def by_task(matrices: list[Any], labels: Any, kept: Array) -> list[verify.Matrix
         if len(read) > 1:
             found.append(_some_rows(matrices[t], read[t], rows))
         elif hasattr(matrices[0], "with_people"):  # genotypes: a missing call is the mean of its task
-            people = np.arange(part.start, part.stop) if labels.order is None else labels.order[part]
-            found.append(readable(matrices[0].with_people(people)).take_rows(rows))
+            members = np.arange(part.start, part.stop) if labels.order is None else labels.order[part]
+            found.append(readable(matrices[0].with_people(members)).take_rows(rows))
         else:
             rows = rows + part.start
             found.append(_some_rows(matrices[0], read[0], rows if labels.order is None else labels.order[rows]))

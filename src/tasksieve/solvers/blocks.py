@@ -201,7 +201,7 @@ def block_descent(
 
 
 def _alike(starts: Array) -> list[Array]:
-    """Blocks of the same size: (blocks, size) places of their columns, for every size there is."""
+    """Blocks of the same size: (blocks, size) positions of their columns, for every size there is."""
     sizes = np.diff(starts)
     return [starts[:-1][sizes == size][:, None] + np.arange(size) for size in np.unique(sizes)]
 

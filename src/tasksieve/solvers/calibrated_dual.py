@@ -9,7 +9,7 @@ and the gap ``P(W(u)) - D(u)`` is free at every iterate. "d-pg" is SpaRSA, "d-fi
 the best multiple of ``y_t/||y_t||``: the paper's random start lies outside the balls, where D is no bound.
 
 Without a ridge: the proximal point method on W (mathematics, section 5). ``rho/2 ||W - W_k||^2`` takes the ridge's
-place, its dual has ``c + rho W_k`` in position of c, and ``W_{k+1} = W(u)``; the certificate is the problem's own.
+place, its dual has ``c + rho W_k`` in place of c, and ``W_{k+1} = W(u)``; the certificate is the problem's own.
 """
 
 from __future__ import annotations

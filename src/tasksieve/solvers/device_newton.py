@@ -299,7 +299,7 @@ class DeviceNewton:
             self._target = problem.loss.target, padded.reshape(self._packed.n_tasks, self._rows)
         count, penalty = len(problem.positions), problem.penalty
         ridge, sizes = float(penalty.ridge), row_norms(start)
-        # one message: places, strengths and the start
+        # one message: positions, strengths and the start
         sent = np.zeros((3, room.width))
         sent[1] = 1.0
         sent[0, :count], sent[1, :count] = problem.positions, penalty.group_form()

@@ -230,7 +230,7 @@ def bounded_direct(m: Array, right: Array, lower: Array) -> Array:
     """``argmin 1/2 v'Mv - b'v`` over ``v >= lower``, by block pivoting on one factor of M.
 
     A set B of rows sits at its bound; the others follow from the factor of the whole M and the small system
-    ``(M^-1)_BB``, whose solution also holds the multipliers that tell which rows to release.
+    ``(M^-1)_BB``, whose solution also holds the multipliers that decide which rows to release.
     """
     count = len(right)
     single = m.dtype == np.float32

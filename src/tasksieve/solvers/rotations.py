@@ -55,7 +55,7 @@ class Rotations:
         self._values, self._vectors = np.empty((0, 0)), np.empty((0, 0, 0))
 
     def of(self, penalty: RowPenalty, squares: Array, positions: Array, layout: int) -> Coupled:
-        """Of the columns in these places; other places hold them in another layout."""
+        """Of the columns at these positions; other positions hold them in another layout."""
         if penalty.coupling is None or not _rotates(penalty, squares) or not len(positions):
             return coupled_rows(penalty, squares)
         tasks, needed = squares.shape[1], int(positions.max()) + 1

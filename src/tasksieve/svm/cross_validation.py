@@ -48,7 +48,7 @@ class GraphModelCV(CertifiedMachine, GraphRows):
 
     #: what `checks.check_estimator` leaves out, and why
     _skip_checks: ClassVar[dict[str, str]] = {
-        "row_order": "the fold of a row depends on its place, so that rows in another order have other folds",
+        "row_order": "the fold of a row depends on its position, so that rows in another order have other folds",
     }
 
     graph: Any
@@ -145,8 +145,8 @@ class GraphModelCV(CertifiedMachine, GraphRows):
         scorer = read_scorer(self.scoring)
         folds = []
         for f, weights in enumerate(found.weights):
-            tell = reporter(f"{type(self).__name__}, fold {f + 1}", "value", self.verbose)
-            folds.append(_Fold(model, data, weights, tol, scorer, len(strengths) * len(Cs), tell))
+            progress = reporter(f"{type(self).__name__}, fold {f + 1}", "value", self.verbose)
+            folds.append(_Fold(model, data, weights, tol, scorer, len(strengths) * len(Cs), progress))
 
         # "sharedmem" means threads: the kernels let them run side by side, and X is in memory once
         parallel = Parallel(n_jobs=self.n_jobs, require="sharedmem")
@@ -301,7 +301,7 @@ class _Fold:
         tol: float,
         scorer: Callable[..., float] | None,
         n_values: int,
-        tell: Callable[..., None] | None,
+        progress: Callable[..., None] | None,
     ) -> None:
         train, test = (data.sorted(part) for part in weights)
         self.test, self.n_open = np.flatnonzero(test > 0), 0
@@ -314,7 +314,7 @@ class _Fold:
         self._targets = [data.sorted(target)[self.test] for target in data.targets]
         self._task = np.repeat(np.arange(len(data.tasks)), np.diff(data.offsets))[self.test]
         self._parts = [] if scorer is None else self._held_out_tasks()
-        self._tell, self._done, self._n_values = tell, 0, n_values
+        self._progress, self._done, self._n_values = progress, 0, n_values
 
     def along(self, Cs: np.ndarray, strength: float) -> _Along:
         """Solve and score for all values of C."""
@@ -325,8 +325,8 @@ class _Fold:
             scores.append(np.stack([self._held.scores(found.w) for found in solutions]))
             losses.append(self._loss(scores[-1]) if self._scorer is None else -self._score(solutions))
             self._done += 1
-            if self._tell is not None:
-                self._tell(self._done, self._n_values, f"C = {C:.3g}, graph_strength = {strength:.3g}")
+            if self._progress is not None:
+                self._progress(self._done, self._n_values, f"C = {C:.3g}, graph_strength = {strength:.3g}")
         return _Along(np.array(losses), np.stack(scores))
 
     def _loss(self, scores: np.ndarray) -> float:

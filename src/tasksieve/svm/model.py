@@ -218,7 +218,7 @@ class GraphModel(CertifiedMachine, GraphRows):
         weights = model._weigh(data.labels, data.labels.weights)
         grid = read_Cs(Cs, data, weights)
         total = len(strengths) * len(grid)
-        tell = reporter(type(self).__name__, "value", self.verbose)
+        progress = reporter(type(self).__name__, "value", self.verbose)
         points: list[GraphPoint] = []
         interrupted = False
         walk = Walk(data, weights, self._options())
@@ -229,8 +229,8 @@ class GraphModel(CertifiedMachine, GraphRows):
                 for found in solutions:
                     found.seen = None
                 points.append(GraphPoint(C, strength, solutions, time.monotonic() - began))
-                if tell is not None:
-                    tell(len(points), total, f"C = {C:.3g}, graph_strength = {strength:.3g}")
+                if progress is not None:
+                    progress(len(points), total, f"C = {C:.3g}, graph_strength = {strength:.3g}")
         except KeyboardInterrupt:
             interrupted = True
             warn(f"The path was interrupted: {len(points)} of {total} values are solved.")
@@ -251,10 +251,10 @@ class GraphModel(CertifiedMachine, GraphRows):
         return {"tol": float(self.tol), "max_iter": int(self.max_iter), "solver": self.solver, "seed": seed}
 
     def _progress(self, label: str | None = None) -> Any:
-        tell = reporter(label or type(self).__name__, "step", self.verbose)
-        if tell is None:
+        progress = reporter(label or type(self).__name__, "step", self.verbose)
+        if progress is None:
             return None
-        return lambda method, step, gap: tell(step, None, f"{method}, relative gap {gap:.1e}")
+        return lambda method, step, gap: progress(step, None, f"{method}, relative gap {gap:.1e}")
 
     def _as_fitted(self, data: GraphData, coef: np.ndarray, intercept: np.ndarray) -> Any:
         """A copy that answers with other coefficients."""

@@ -30,7 +30,7 @@ class ChunkFolds:
         self.n_folds = n_folds
         self._kept = int(self._counts.sum()) <= MOST_KEPT
         self._gone = np.zeros(len(self._counts), dtype=np.int64)
-        self._dealers: list[FoldAssigner] = []
+        self._assigners: list[FoldAssigner] = []
         if self._kept:
             tasks = zip(counts, positions, strict=True)
             own = [assign_task_rows(int(count), position, n_folds, seed) for count, position in tasks]
@@ -46,7 +46,7 @@ class ChunkFolds:
         """Rows come from the beginning again."""
         self._gone[:] = 0
         if not self._kept:
-            self._dealers = [FoldAssigner(self.n_folds, seed) for seed in self._seeds]
+            self._assigners = [FoldAssigner(self.n_folds, seed) for seed in self._seeds]
 
     @property
     def empty(self) -> int | None:
@@ -69,7 +69,7 @@ class ChunkFolds:
             assigned = self._folds[at].astype(np.int64)
         else:
             here = np.flatnonzero(counts)
-            parts = [self._dealers[t].next(int(counts[t])) for t in here.tolist()]
+            parts = [self._assigners[t].next(int(counts[t])) for t in here.tolist()]
             assigned = np.concatenate(parts) if parts else found[:0]
             assigned[np.repeat(self._counts[here] < 2, counts[here])] = NEVER  # there would be no training rows
         self._gone += counts

@@ -70,7 +70,7 @@ class _Rows:
     y: Array  # (n,) or (n, targets)
     task: Array  # codes; 0 where there is one task, or a task a target
     weights: Array | None
-    kept: Array  # places in the chunk
+    kept: Array  # positions in the chunk
     chunk: Table
 
 

@@ -38,7 +38,7 @@ def require_finite(name: str, array: np.ndarray) -> np.ndarray:
     """Refuse NaN and infinities."""
     finite = np.isfinite(array)
     if not np.all(finite):
-        raise ValueError(f"{name} hold NaN or infinity at place {int(np.argmin(finite))}")
+        raise ValueError(f"{name} hold NaN or infinity at position {int(np.argmin(finite))}")
     return array
 
 

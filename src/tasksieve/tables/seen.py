@@ -135,7 +135,7 @@ class SeenColumn:
         return None
 
     def as_column(self) -> Column:
-        """For those who choose features."""
+        """As a column, for the choice of features."""
         kind = "text" if "text" in self.kinds else next(iter(self.kinds), "number")
         if kind == "number" and self.whole and self.days:
             self.ways = set(date_ways(Column("number", np.array(sorted(self.days)))))

@@ -273,11 +273,11 @@ def _joined(tables: Sequence[Table], files: Sequence[str], name: str, absent: Se
     parts = [None if absent is not None and absent[k] else table.columns[name] for k, table in enumerate(tables)]
     known = [(k, part) for k, part in enumerate(parts) if part is not None]
     # nothing at all is read as numbers, all of them missing: that says nothing about the kind
-    telling = [(k, part) for k, part in known if part.kind != "number" or not part.missing.all()] or known
-    kinds = dict.fromkeys(part.kind for _, part in telling) or {"number": None}
+    informative = [(k, part) for k, part in known if part.kind != "number" or not part.missing.all()] or known
+    kinds = dict.fromkeys(part.kind for _, part in informative) or {"number": None}
     if len(kinds) > 1 and set(kinds) != {"number", "text"}:
         said = "; ".join(
-            f"{_KINDS[kind]} in {_few([files[k] for k, part in telling if part.kind == kind])}" for kind in kinds
+            f"{_KINDS[kind]} in {_few([files[k] for k, part in informative if part.kind == kind])}" for kind in kinds
         )
         raise TableError(f"column {name!r} holds different things: {said}. Make it the same everywhere, or --drop it")
     kind = "text" if "text" in kinds else next(iter(kinds))

@@ -34,13 +34,13 @@ class StackedFiles(str):
         return self
 
     def position(self, row: int) -> tuple[str, int]:
-        """The file that a row is in, and its place there, counted from 0."""
+        """The file that a row is in, and its position there, counted from 0."""
         ends = np.cumsum(self.sizes)
         k = int(np.searchsorted(ends, row, side="right"))
         return self.files[k], int(row) - int(ends[k] - self.sizes[k])
 
     def rows(self) -> Array:
-        """For every row its place in its file."""
+        """For every row its position in its file."""
         return np.concatenate([np.arange(size) for size in self.sizes])
 
 
@@ -78,7 +78,7 @@ class Column:
 
 
 class CodedColumn(Column):
-    """A column of words, each row by the place of its word; -1 where it is missing.
+    """A column of words, each row by the position of its word; -1 where it is missing.
 
     - `words`: Different ones; some may be in no row.
     - `codes`: int array of shape (n,)
@@ -167,7 +167,7 @@ def row_number(row: int) -> int:
 
 
 def row_words(source: str, row: int) -> str:
-    """What a message calls a row of a table; the place of the row is counted from 0."""
+    """What a message calls a row of a table; the position of the row is counted from 0."""
     if isinstance(source, StackedFiles):
         name, own = source.position(row)
         return f"row {row_number(own)} of {name}"

@@ -36,7 +36,7 @@ class TaskCodes:
         return self._known(np.arange(len(names)), names.tolist(), len(names))[inverse]
 
     def _known(self, positions: Array, labels: list[Any], count: int) -> Array:
-        """A table of `count` codes, with those of the labels at their places."""
+        """A table of `count` codes, with those of the labels at their positions."""
         table = np.zeros(count, dtype=np.int64)
         for label in labels:
             if label not in self._position:

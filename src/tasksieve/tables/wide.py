@@ -12,7 +12,7 @@ from .table import Array, Column
 
 # Tables of more columns are read into one matrix: thousands of small arrays take more memory than their numbers.
 WIDE = 2000
-# Columns copied at a time where a matrix is put together from places all over another.
+# Columns copied at a time where a matrix is put together from columns all over another.
 STEP = 4096
 # Whole numbers beyond this are not all numbers of a float64.
 LARGEST_WHOLE = 2.0**53
@@ -22,7 +22,7 @@ class WideColumns(Mapping[str, Column]):
     """All columns of a wide table, by name, in the order of the file.
 
     - `block` (array of shape (n, len(names))): The numbers, NaN where missing, in Fortran order; what it holds in the
-      places of `others` means nothing.
+      columns of `others` means nothing.
     - `whole` (bool array of shape (len(names),)): Columns whose numbers were written as whole ones.
     - `others` (dict of name to Column): Columns that hold something else.
     """
@@ -96,7 +96,7 @@ class WideColumns(Mapping[str, Column]):
         return np.concatenate([part.min(axis=0) for part in parts]), np.concatenate([p.max(axis=0) for p in parts])
 
     def holes(self, positions: Array) -> list[tuple[int, Array]]:
-        """Of some columns of the block those with missing values, by their place in `positions`, and the rows."""
+        """Of some columns of the block those with missing values, by their index in `positions`, and the rows."""
         return self._where(np.isnan, positions)
 
     def infinite(self, positions: Array) -> list[tuple[int, Array]]:

@@ -92,7 +92,7 @@ def _count_lines(path: Path) -> int:
 
 
 def _rows(path: Path, separator: str) -> Iterator[Iterator[tuple[int, list[bytes]]]]:
-    """Rows after the header, each in pieces: the place of the first cell, and cells."""
+    """Rows after the header, each in pieces: the position of the first cell, and cells."""
     sign = separator.encode()
     blank = b" \t".replace(sign, b"")
     with PACKED.get(path.suffix.lower(), open)(path, "rb") as file:

@@ -43,7 +43,7 @@ def sums_in_cluster(
 
 
 def _blocks(data: Any) -> list[tuple[Array, Any]]:
-    """(places in task order, rows) of every block of rows, the rows where they are."""
+    """(positions in task order, rows) of every block of rows, the rows where they are."""
     order, found, first = data.order, [], 0
     position = np.arange(data.n_rows)
     if order is not None:

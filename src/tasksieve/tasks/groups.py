@@ -14,7 +14,7 @@ from .tensors import to_numpy
 
 
 def read_groups(groups: Any, labels: TaskLabels) -> tuple[np.ndarray, np.ndarray]:
-    """The names of the groups, sorted, and the place among them of the group of each row of X.
+    """The names of the groups, sorted, and the position among them of the group of each row of X.
 
     - `groups` (array of shape (n,), or for a list of matrices a list of such): Any labels, none missing.
     """

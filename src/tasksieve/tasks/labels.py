@@ -91,7 +91,7 @@ def read_labels(
             weights = weights if weights is None else weights.ravel(order="F")
 
     def where(i: int) -> str:
-        """The place of a flat index in the words of the one who passed y."""
+        """The position of a flat index, in terms of y as it was passed."""
         t = int(np.searchsorted(offsets, i, side="right")) - 1
         if form == "list":
             return f"y[{t}], {row_name(i - offsets[t])}"

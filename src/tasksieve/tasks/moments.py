@@ -214,7 +214,7 @@ class TaskMoments:
 
     @property
     def _cells(self) -> int:
-        """Folds, and one place more for rows that are never held out."""
+        """Folds, and one cell more for rows that are never held out."""
         return 1 if self.n_folds is None else self.n_folds + 1
 
     def _read_folds(self, fold: Any, labels: TaskLabels) -> Array | None:

@@ -73,7 +73,7 @@ def on_device(X: Any, device: Any = "cuda", *, max_bytes: float | None = None) -
 
 
 def placed(X: Any, model: Any) -> Any:
-    """X where a model wants it: on its ``device``, or as it is."""
+    """X where a model needs it: on its ``device``, or as it is."""
     device = getattr(model, "device", None)
     return X if device is None else on_device(X, device)
 

@@ -96,7 +96,7 @@ class Source:
 
     @property
     def searched_late(self) -> bool:
-        """Whether a fit leaves the search for NaN to those who measure the columns, however few there are."""
+        """Whether a fit searches for NaN only when columns are measured, however few there are."""
         return not self.searched
 
     def first_not_finite(self) -> tuple[int, int, float] | None:
@@ -229,7 +229,7 @@ class RowSource:
         return np.array(rows if self._order is None else rows[self._order], dtype=np.float64, order="F", subok=False)
 
     def blocks(self, step: int) -> Iterator[tuple[Array, Array]]:
-        """(places in task order, rows) of at most so many rows at a time, in the order of the data; no copies."""
+        """(positions in task order, rows) of at most so many rows at a time, in the order of the data; no copies."""
         position = None
         if self._order is not None:
             position = np.empty(len(self._order), dtype=np.int64)

@@ -29,7 +29,7 @@ Array = np.ndarray[Any, Any]
 
 _SHARDS_A_WORKER = 2
 _MOST_DEATHS = 4  # of a shard, one after another, its questions unanswered: it is its columns that kill
-_LOOK_AFTER = 1.0  # seconds without an answer after which one looks who is still there
+_LOOK_AFTER = 1.0  # seconds without an answer after which the workers alive are listed
 _MOST_ROUNDS = 100  # of asking again
 _ROOM = 0.6  # of a worker's memory for columns
 _PATIENCE = 60.0  # seconds to wait for a worker where there is none; dask's configuration "tasksieve.patience"
@@ -324,7 +324,7 @@ class Fleet:
         pending: dict[int, tuple[str, Any]] = {}
         for address, shards in jobs.items():
             for k, parts in shards.items():
-                # Blocks are read where they are to be held if that can be; only who holds them is settled.
+                # Blocks are read where they are to be held if that can be; only their holder is fixed.
                 blocks = self.client.compute(
                     parts if isinstance(parts, list) else [parts], workers=[address], allow_other_workers=True
                 )
@@ -416,7 +416,7 @@ def cut(edges: Sequence[int], wanted: int, whole: Callable[[Array], Array] | Non
 
 
 def _uncut(position: int, n_features: int, whole: Callable[[Array], Array]) -> int:
-    """The next place at which nothing is cut that belongs together."""
+    """The next position that splits no block."""
     while position < n_features:
         before = whole(np.arange(position))
         last = int(before[-1]) + 1 if len(before) else position

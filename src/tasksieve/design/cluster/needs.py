@@ -24,7 +24,7 @@ def dask_config(key: str, default: Any) -> Any:
 
 
 def active_client() -> Any:
-    """The client that the user has made; never one of our own: who computes where is the user's to say."""
+    """The client that the user has made; never one of our own: where work runs is the user's choice."""
     distributed = needed("distributed", "X on a cluster")
     try:
         return distributed.get_client()

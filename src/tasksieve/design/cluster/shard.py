@@ -57,9 +57,9 @@ class ClusterShard:
         self._longest: Array | None = None
         self._tokens: dict[int, tuple[int, Any]] = {}
         self._n_named = 0
-        #: what they hear with the next question
+        #: sent with the next question
         self._queued: list[tuple[Question, dict[int, tuple[Any, ...]] | None]] = []
-        # columns that have come unasked, and what is known of features whose columns have been taken
+        # columns that were sent in advance, and what is known of features whose columns have been taken
         self._unasked: dict[int, tuple[Centred, int]] = {}
         self._norm_rows: dict[int, Array] = {}
         self._scale_rows: dict[int, Array] = {}
@@ -275,7 +275,7 @@ class ClusterShard:
         return np.concatenate(self.everywhere(*setup, Question("error_gauges", (errors, name))))
 
     def forget(self, m: int) -> None:
-        """Anchor m is not needed any more: the shards hear of it with the next question."""
+        """Anchor m is not needed any more: the shards are notified with the next question."""
         self.queue(Question("forget", (m,)))
 
     def bound(self, vector: Any, penalty: Any, note: bool = False, **ball: Any) -> tuple[Array, Array]:

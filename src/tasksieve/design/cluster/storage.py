@@ -51,7 +51,7 @@ class ClusterStorage(ColumnStorage):
 
     @cached_property
     def _raw(self) -> ClusterShard:
-        """For those who want the numbers as they are."""
+        """A shard without centring or scaling, for raw products and columns."""
         samples = Samples(np.array([0, self.n_rows]), False, None, False, np.empty((self.n_rows, 0)))
         return ClusterShard(self, samples, standardize=False, unpenalised=np.empty(0, dtype=np.int64), n_threads=1)
 

@@ -83,7 +83,7 @@ def shared_products(
 
 
 def _blocks(x: torch.Tensor, n_rows: int, columns: torch.Tensor | None, squares: bool) -> Any:
-    """(places, columns in double precision), some at a time; never the data themselves where they are written to."""
+    """(positions, columns in double precision), some at a time; never the data themselves where they are written to."""
     count = int(x.shape[0]) if columns is None else len(columns)
     step = max(1, _BLOCK_ENTRIES // max(n_rows, 1))
     for low in range(0, count, step):

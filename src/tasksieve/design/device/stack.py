@@ -16,10 +16,10 @@ Array = np.ndarray[Any, Any]
 def on_device_storage(parts: Sequence[Any], row_order: Array | None) -> ColumnStorage:
     """The storage of matrices that lie on one device or stream through it; rows in task order."""
     devices = [str(getattr(part, "device", "the host")) for part in parts]
-    for t, device in enumerate(devices):
-        if device != devices[0]:
+    for t, own in enumerate(devices):
+        if own != devices[0]:
             raise ValueError(
-                f"X[{t}] is on {device}, X[0] on {devices[0]}: all matrices of a list must be on one device. Move them "
+                f"X[{t}] is on {own}, X[0] on {devices[0]}: all matrices of a list must be on one device. Move them "
                 "with tasksieve.on_device(X, device)."
             )
     if all(hasattr(part, "tensor") for part in parts):

@@ -104,8 +104,8 @@ def part_read(asked: Sequence[Asked], n_features: int) -> float:
 
 
 def by_part(starts: Array, features: Array) -> list[tuple[Array, Array]]:
-    """For parts that begin at `starts`: places in `features` of those that are theirs, and these as the part counts
-    them."""
+    """For parts that begin at `starts`: positions in `features` of those that are theirs, and these as the part
+    counts them."""
     owner = np.searchsorted(starts, features, side="right") - 1
     positions = [np.flatnonzero(owner == k) for k in range(len(starts) - 1)]
     return [(own, features[own] - starts[k]) for k, own in enumerate(positions)]

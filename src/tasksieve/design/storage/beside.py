@@ -31,7 +31,7 @@ class BesideStorage(ColumnStorage):
             self.fills = self._fills
 
     def _cut(self, features: Array) -> list[tuple[ColumnStorage, Array, Array]]:
-        """(part, places in `features`, features as that part counts them)."""
+        """(part, positions in `features`, features as that part counts them)."""
         cut = by_part(self._starts, features)
         return [(part, positions, own) for part, (positions, own) in zip(self.parts, cut, strict=True)]
 

@@ -36,7 +36,7 @@ class MappedRowStorage(ColumnStorage):
             self._position[order] = np.arange(self.n_rows)
 
     def _row_blocks(self) -> Any:
-        """(places in task order, rows) of successive blocks that fit the working memory."""
+        """(positions in task order, rows) of successive blocks that fit the working memory."""
         step = max(1, BLOCK_BYTES // (8 * max(self.n_features, 1)))
         for start, block in zip(self._starts, self.blocks, strict=False):
             for low in range(0, len(block), step):

@@ -31,9 +31,9 @@ class RepeatedStorage(ColumnStorage):
         self.offsets = np.concatenate([[0], np.cumsum(np.repeat(lengths, times))]).astype(np.int64)
         starts = np.repeat(np.repeat(self._own_offsets[:-1], times), np.repeat(lengths, times))
         within = np.arange(self.offsets[-1]) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
-        self._rows = starts + within  # which row stands at each place
+        self._rows = starts + within  # the row at each position
         first = np.cumsum(times) - times
-        #: copy k of those tasks that have so many: their places, their rows, and where the copy stands
+        #: copy k of those tasks that have so many: their positions, their rows, and where the copy stands
         self._layers = []
         for k in range(int(np.max(times))):
             tasks = np.flatnonzero(times > k)
