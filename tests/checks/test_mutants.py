@@ -304,7 +304,7 @@ def test_a_penalty_that_says_too_little():
         def value(self, rows):
             return 0.0
 
-    with pytest.raises(ValueError, match="does not say its `gauges`"):
+    with pytest.raises(ValueError, match="does not define `gauges`"):
         check_penalty(Silent)
 
 

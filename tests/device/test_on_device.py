@@ -133,7 +133,7 @@ def test_data_that_does_not_fit_streams(data: Data, dtype: str, device: str, tmp
     said = [str(progress) for progress in told if progress.unit == "pass"]
     assert len(said) == 1  # once
     assert "MultiTaskLasso: pass 1 of 1, X (" in said[0]
-    assert "is larger than the room on" in said[0]
+    assert "is larger than the memory allowed on" in said[0]
     assert "s a pass" in said[0]
 
 

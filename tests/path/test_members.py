@@ -148,7 +148,7 @@ def test_a_loss_that_does_not_say_enough_is_refused(data):
         def value(self, y, z):
             return np.square(y - z)
 
-    with pytest.raises(ValueError, match="does not say its `slope`"):
+    with pytest.raises(ValueError, match="does not define `slope`"):
         ts.MultiTaskRegressor(Half()).fit(x, y, task=task)
     with pytest.raises(ValueError, match="'loss' parameter"):
         ts.MultiTaskRegressor("absolute").fit(x, y, task=task)
@@ -271,7 +271,7 @@ def test_bad_storages_get_clear_errors(rng):
             return block
 
     y = rng.standard_normal(10)
-    with pytest.raises(NotImplementedError, match="Nothing does not say its `take`"):
+    with pytest.raises(NotImplementedError, match="Nothing does not define `take`"):
         ts.MultiTaskLasso().fit(Nothing(), y)
     with pytest.raises(ValueError, match=r"NaN or infinity: row 4 .*\[:, 2\]"):
         ts.MultiTaskLasso().fit(Holes(), y)

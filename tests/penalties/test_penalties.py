@@ -126,5 +126,5 @@ def test_of_one_task_both_norms_are_the_same(rng):
 def test_a_penalty_that_does_not_say_enough_is_refused(missing):
     """Without a gauge's reach there is no bound on features never looked at: nothing may be certified."""
     methods = {name: lambda self, *_: 0.0 for name in ("value", "gauges", "prox", "reach") if name != missing}
-    with pytest.raises(ValueError, match=f"does not say its `{missing}`"):
+    with pytest.raises(ValueError, match=f"does not define `{missing}`"):
         type("Mine", (RowPenalty,), methods)().on(np.ones(3), 2)

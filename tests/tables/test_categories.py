@@ -60,7 +60,7 @@ def test_two_that_are_as_frequent() -> None:
     [
         ("city=Paris", "has no category 'Paris'; it has 'Bonn', 'Oslo', 'Rome'"),
         ("x=1", "column 'x' of .* has no categories; .*--categorical"),
-        ("town=Oslo", "COLUMN=CATEGORY, of a column that is learned from; got 'town=Oslo'"),
+        ("town=Oslo", "COLUMN=CATEGORY, of a feature column; got 'town=Oslo'"),
         ("city", "COLUMN=CATEGORY"),
     ],
 )

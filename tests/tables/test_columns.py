@@ -108,7 +108,7 @@ def test_ids_can_be_kept(rng: np.random.Generator) -> None:
     assert len(features(frame, categorical=["hour"], drop=["who"])) == N + 1
     with pytest.raises(TableError, match="no column 'houre'"):
         features(frame, keep=["houre"])
-    with pytest.raises(TableError, match=r"no column left to learn from; column 'hour' is left out.*--keep hour"):
+    with pytest.raises(TableError, match=r"no column left for features; column 'hour' is left out.*--keep hour"):
         features(frame[["hour", "y"]])
 
 
@@ -264,7 +264,7 @@ def test_what_is_no_date(rng: np.random.Generator) -> None:
         frame = frame_with(rng, v=values)
         assert features(frame)[0].startswith("v"), values[:2]
         assert not any("left out" in note for note in problem_of(frame).notes)
-    assert problem_of(frame_with(rng), date_parts=True).notes == ["--date-parts: no column to learn from holds dates"]
+    assert problem_of(frame_with(rng), date_parts=True).notes == ["--date-parts: no feature column holds dates"]
 
 
 def test_a_spoilt_encoding_is_refused() -> None:

@@ -57,7 +57,7 @@ class _MultinomialOnData(DataLoss):
         super().__init__(design)
         if design.n_nuisance > int(design.fit_intercept):
             raise value_error(
-                "features that are never penalised{how} cannot be had with the multinomial loss: give them a small "
+                "features that are never penalised{how} are not supported with the multinomial loss: give them a small "
                 "weight",
                 how=either(" (feature_weights of 0)"),
             )

@@ -120,7 +120,7 @@ class RowLoss(Loss):
         for name in ("value", "slope", "conjugate"):
             if getattr(type(self), name) is getattr(RowLoss, name):
                 raise ValueError(
-                    f"{type(self).__name__} does not say its `{name}`: a loss needs value, slope and conjugate. "
+                    f"{type(self).__name__} does not define `{name}`: a loss needs value, slope and conjugate. "
                     "Without them nothing can be certified (docs: Adding a loss)."
                 )
         return RowLossOnData(self, design, y, offset)

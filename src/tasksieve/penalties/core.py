@@ -107,6 +107,6 @@ def require_own(kind: type[RowNorm]) -> None:
     for name in ("value", "gauges", "prox", "reach"):
         if getattr(kind, name) is getattr(RowNorm, name):
             raise ValueError(
-                f"{kind.__name__} does not say its `{name}`: a penalty needs value, gauges, prox and reach. "
+                f"{kind.__name__} does not define `{name}`: a penalty needs value, gauges, prox and reach. "
                 "Without them nothing can be certified (docs: Adding a penalty)."
             )

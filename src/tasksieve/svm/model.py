@@ -242,7 +242,7 @@ class GraphModel(CertifiedMachine, GraphRows):
         if given is None:
             return read_strengths(otherwise)
         if self.graph is None:
-            raise ValueError("graph_strengths was given, but graph is None: there is nothing to be strong.")
+            raise ValueError("graph_strengths was given, but graph is None: there is no graph penalty.")
         return read_strengths(given)
 
     def _options(self) -> dict[str, Any]:
@@ -285,8 +285,8 @@ class GraphModel(CertifiedMachine, GraphRows):
             return
         if worst.limited_by_rounding:
             words = Message(
-                "{model} is certified to {relative:.1e} of the objective at W = 0, not {tol=:g}: the rounding of "
-                "double precision is in the way, more iterations will not help. Subtract large means from the columns "
+                "{model} is certified to {relative:.1e} of the objective at W = 0, not {tol=:g}: the rounding "
+                "of double precision limits it, more iterations will not help. Subtract large means from the columns "
                 "of {X} (and from {y}), or raise {tol}.",
                 model=estimator_name(self),
                 relative=worst.gap / worst.null,

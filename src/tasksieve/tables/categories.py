@@ -64,7 +64,7 @@ def named_references(given: Sequence[str], names: Sequence[str]) -> dict[str, st
     for one in given:
         own = [name for name in names if one.startswith(f"{name}=")]
         if not own:
-            raise TableError(f"--reference: COLUMN=CATEGORY, of a column that is learned from; got {one!r}")
+            raise TableError(f"--reference: COLUMN=CATEGORY, of a feature column; got {one!r}")
         name = max(own, key=len)  # the name of a column may have a sign of equality in it
         if name in found:
             raise TableError(f"--reference: column {name!r} can have one reference, and got two")

@@ -92,7 +92,7 @@ class ChunkReader:
             among = [name for name in table.columns if name not in special]
             self.feature_names = table.match(self.features, "--features", among) if self.features else among
             if not self.feature_names:
-                raise TableError(f"--features: {self.name} has no column left to learn from")
+                raise TableError(f"--features: {self.name} has no column left for features")
         target = table.require(self.target, "--target")
         task = None if self.task is None else table.require(self.task, "--task")
         weights = None if self.weights is None else table.require(self.weights, "--weights")

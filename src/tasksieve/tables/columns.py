@@ -98,10 +98,10 @@ def choose_features(
     notes = left_out.notes()
     if not found:
         raise TableError(
-            f"{table.source} has no column left to learn from" + "".join(f"; {note}" for note in notes)
+            f"{table.source} has no column left for features" + "".join(f"; {note}" for note in notes)
         )
     if choice.date_parts and not dates:
-        notes.append("--date-parts: no column to learn from holds dates")
+        notes.append("--date-parts: no feature column holds dates")
     references = named_references(choice.reference, found)
     encoding = Encoding.of(table, found, coded, choice.max_categories, dates, references)
     return encoding, [*notes, *told_codings(encoding.categories, references)]
@@ -122,7 +122,7 @@ def _names(table: Table, roles: Mapping[str, str], choice: FeatureChoice) -> lis
             raise TableError(f"{flag}: column {both[0]!r} is also in --drop")
     names = [name for name in names if name not in roles and name not in dropped]
     if not names:
-        raise TableError(f"--features: {table.source} has no column left to learn from")
+        raise TableError(f"--features: {table.source} has no column left for features")
     return names
 
 
@@ -137,5 +137,5 @@ def _from_matrix(table: Table, choice: FeatureChoice) -> Encoding:
     dropped = set(table.match(choice.drop, "--drop", every)) if choice.drop else set()
     names = [name for name in names if name not in dropped]
     if not names:
-        raise TableError(f"--features: {table.source} has no column left to learn from")
+        raise TableError(f"--features: {table.source} has no column left for features")
     return Encoding([], names)

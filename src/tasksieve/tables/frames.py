@@ -56,7 +56,7 @@ def table_format(path: str | os.PathLike[str]) -> str:
     if found is None:
         raise TableError(
             f"{path}: the format cannot be inferred from the name; known endings are {', '.join(ENDINGS)}. "
-            f"Say it with --format ({', '.join(FORMATS)})."
+            f"Give it with --format ({', '.join(FORMATS)})."
         )
     return found
 

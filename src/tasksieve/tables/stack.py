@@ -170,7 +170,7 @@ def _agree(
         return shared, {}
     if wanted.rule == "intersection":
         if not shared:
-            raise TableError(f"--columns intersection: no column to learn from is in all of {_few(files)}")
+            raise TableError(f"--columns intersection: no feature column is in all of {_few(files)}")
         return shared, {}
     if wanted.rule == "same":
         raise TableError(_mismatches(features, every, shared, files))

@@ -128,8 +128,8 @@ class StreamedStorage(ColumnStorage):
             self.progress(
                 1,
                 1,
-                f"X ({in_words(size)}) is larger than the room on {self.device} ({in_words(self._room)} of "
-                f"{in_words(free_bytes(self.device))} free) and streams through it: {seconds:.2g} s a pass",
+                f"X ({in_words(size)}) is larger than the memory allowed on {self.device} ({in_words(self._room)} "
+                f"of {in_words(free_bytes(self.device))} free) and streams through it: {seconds:.2g} s a pass",
             )
             self.progress = None
 

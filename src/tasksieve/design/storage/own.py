@@ -75,7 +75,7 @@ class Storage:
         -------
         array of shape (n_rows, len(features))
         """
-        raise NotImplementedError(f"{type(self).__name__} does not say its `take`: how to get columns.")
+        raise NotImplementedError(f"{type(self).__name__} does not define `take`: how to get columns.")
 
     def products(self, vectors: RowVectors, features: Array | None = None, squares: bool = False) -> Array:
         """Products of columns with vectors, segment by segment.
@@ -166,6 +166,6 @@ class OwnStorage(ColumnStorage):
         if found.shape != (self.n_rows, len(features)):
             raise ValueError(
                 f"X: {type(self._own).__name__}.take returned shape {found.shape}, "
-                f"expected {(self.n_rows, len(features))}: rows x features asked for."
+                f"expected {(self.n_rows, len(features))}: rows x requested features."
             )
         return found if self._order is None else np.asfortranarray(found[self._order])
