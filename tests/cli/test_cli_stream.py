@@ -80,7 +80,7 @@ def test_gamma_by_itself_and_what_is_said(cli: CommandLine, tmp_path: Path) -> N
 
 
 def test_a_run_of_version_0_1_keeps_its_gamma(cli: CommandLine, tmp_path: Path) -> None:
-    """Its default was 1, written into config.json: --resume without --gamma goes on with it."""
+    """Its default was 1, written into config.json: --resume without --gamma keeps it."""
     table, run = regression_csv(tmp_path / "t.csv", n=300), tmp_path / "run"
     columns = ("-y", "y", "-t", "region", "-x", "[a-f]", "--alpha", 0.05, "--chunk-rows", 50)
     cli("stream", table, *columns, "--gamma", 40, "--max-rows", 100, "--out", run)

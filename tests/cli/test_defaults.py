@@ -144,7 +144,7 @@ def test_defaults_are_written_down(cli: CommandLine, reports: Reports, tmp_path:
 def test_written_defaults_are_used(
     cli: CommandLine, reports: Reports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patients: Path
 ) -> None:
-    """A version with other defaults goes on with a run as it was begun."""
+    """A version with other defaults resumes a run as it was begun."""
     from tasksieve.cli import defaults
 
     fit = ("fit", patients, "-y", "recovery", "-t", "site", "--alphas", 5, "--cv", 3)

@@ -1,4 +1,4 @@
-"""`checkpoint`: a cross-validation that is interrupted goes on where it was, and ends with the same bits."""
+"""`checkpoint`: a cross-validation that is interrupted continues where it was, and ends with the same bits."""
 
 from __future__ import annotations
 

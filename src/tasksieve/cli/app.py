@@ -57,7 +57,7 @@ FIT = (
     "Fit a model to a TABLE and leave everything about it in a run folder. Of several files each is a task.\n\n"
     "Without --alpha, the strength is chosen by cross-validation.\n\n"
     "Exit codes: 0 done, 1 wrong input, 2 wrong options, 3 not converged (the answer is written, its gap is true), "
-    "4 cannot write, 130 interrupted (--resume goes on)."
+    "4 cannot write, 130 interrupted (--resume continues)."
 )
 app.command("fit", cls=MemberCommand)(guarded(command("fit", FIT, fit_or_path)))
 app.command("path", cls=MemberCommand)(
@@ -338,7 +338,7 @@ def stream(
 ) -> int:
     """Learn one row at a time from a TABLE of any length, in bounded memory.
 
-    With --resume, an interrupted stream goes on from its last checkpoint (standard input must be given from its
+    With --resume, an interrupted stream continues from its last checkpoint (standard input must be given from its
     beginning) and ends with the same bytes.
     """
     from .stream import read_gamma, run_stream

@@ -117,7 +117,7 @@ class ChunkedSource(Source):
         "--chunk-rows 0 writes both"
     )
     not_saved = "the rows went by in chunks; --chunk-rows 0 keeps them"
-    advice = "; --chunk-rows 0 goes on with the rows themselves"
+    advice = "; --chunk-rows 0 continues with the rows themselves"
 
     def __init__(self, config: dict[str, Any], kind: ModelKind, chunks: Chunks, whole: Source) -> None:
         super().__init__(config, kind)

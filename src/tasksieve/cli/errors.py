@@ -85,7 +85,7 @@ def exit_code(error: BaseException) -> int:
     if State.debug:
         traceback.print_exception(error, file=sys.stderr)
     if isinstance(error, KeyboardInterrupt):
-        say("tasksieve: interrupted; what is finished is kept, --resume goes on from there")
+        say("tasksieve: interrupted; what is finished is kept, --resume continues from there")
         return TERMINATED if State.terminated else INTERRUPTED
     if isinstance(error, BrokenPipeError):  # the reader of our output has gone: not worth a word
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (so that closing the old one cannot complain again)

@@ -81,7 +81,7 @@ def find(job: Job, model: Any) -> Findings | int:
             write_findings(job, found)
             return job.interrupted(
                 f"the {selection.n_pairs_} pairs of halves finished so far are counted in "
-                f"{job.folder / 'stability.csv'}, --resume goes on"
+                f"{job.folder / 'stability.csv'}, --resume continues"
             )
     if asks_comparison(config):
         with job.working_on("comparison"):
@@ -92,7 +92,7 @@ def find(job: Job, model: Any) -> Findings | int:
             write_findings(job, found)
             return job.interrupted(
                 f"what the {comparison.n_finished} of {comparison.n_folds} outer folds finished so far say is in "
-                f"{job.folder / 'comparison.csv'}, --resume goes on"
+                f"{job.folder / 'comparison.csv'}, --resume continues"
             )
     return found
 

@@ -1,4 +1,4 @@
-"""Run folders as the commands begin them, go on with them and leave them."""
+"""Run folders as the commands begin, resume and finish them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def choose_folder(out: str, resume: bool, overwrite: bool) -> RunFolder:
         raise UsageError("--resume and --overwrite: one or the other")
     folder.refuse_other_files()
     if folder.path.exists() and any(folder.path.iterdir()) and not (resume or overwrite):
-        raise RunError(f"{folder.path} exists: --resume goes on with it, --overwrite starts anew")
+        raise RunError(f"{folder.path} exists: --resume continues it, --overwrite starts anew")
     return folder
 
 

@@ -207,7 +207,7 @@ OPTIONS = [
     Option("config", "--config", str, "Take options from the config.json of another run; those given here come first.",
            "Run", "run"),
     Option("report", "--report/--no-report", bool, "Write report.html. (default: report)", "Run", "run"),
-    Option("save_problem", "--save-problem", str, "Write the table as it is learned from, and the model's parameters, "
+    Option("save_problem", "--save-problem", str, "Write the table as the model sees it, and the model's parameters, "
            "to a .npz file: all that a bug report needs.", "Run", "run", MODELS_OF),
     Option("quiet", "--quiet,-q", bool, "No progress, no summary.", "Run", "run"),
     Option("debug", "--debug", bool, "Show where an error comes from.", "Run", "run"),

@@ -89,7 +89,7 @@ class Display:
 
 @contextmanager
 def working(label: str, quiet: bool) -> Iterator[None]:
-    """While something without countable steps goes on: a line that moves, on a terminal, after a moment."""
+    """During work without countable steps: a line that moves, on a terminal, after a moment."""
     if quiet or not sys.stderr.isatty():
         yield
         return

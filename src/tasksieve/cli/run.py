@@ -130,7 +130,7 @@ def warning_in_words(warning: Warning, names: Sequence[str]) -> str:
 
 
 def carry_out(command: str, tables: list[str], given: dict[str, Any], work: Callable[[Job], int]) -> int:
-    """Read what is asked and the table, begin the run (or go on with it), and do the work.
+    """Read what is asked and the table, begin the run (or resume it), and do the work.
 
     - `tables`: Files, a glob or a folder. Not needed where ``--config`` or ``--resume`` names it.
     - `given`: Options as they were typed.
@@ -159,7 +159,7 @@ def carry_out(command: str, tables: list[str], given: dict[str, Any], work: Call
 def read_and_work(
     config: dict[str, Any], call: dict[str, Any], kind: ModelKind, folder: RunFolder, work: Callable[[Job], int]
 ) -> int:
-    """Read the data, begin the run (or go on with it), and do the work."""
+    """Read the data, begin the run (or resume it), and do the work."""
     resume, overwrite, quiet = (bool(call.get(name)) for name in ("resume", "overwrite", "quiet"))
     began = time.perf_counter()
     source = source_kind(config).open(config, kind, bool(call.get("save_problem")))

@@ -32,7 +32,7 @@ from .report import REPORT, report_writer, write_run_report
 def run_stream(config: dict[str, Any], params: dict[str, Any], call: dict[str, Any]) -> int:
     """Learn from a table once through; a checkpoint in the run folder is the state, and at the end the model.
 
-    - `config`: What is learned from what.
+    - `config`: The options of the run.
     - `params`: Parameters of the online model.
     - `call`: out, resume, overwrite, quiet, checkpoint_every, max_rows, report.
     """

@@ -45,7 +45,7 @@ class ZarrSource(Source):
         for key in _OF_TABLES:
             if config.get(key):
                 raise UsageError(
-                    f"--{key.replace('_', '-')}: is for tables; X of a Zarr store is learned from as it is"
+                    f"--{key.replace('_', '-')}: is for tables; X of a Zarr store is used as it is"
                 )
         config.setdefault("target", ["y"])
         if not Path(config["table"]).is_dir():  # said when it is read

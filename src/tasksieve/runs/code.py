@@ -14,7 +14,7 @@ from ..report.rows import rows_are_classes
 from .folder import STREAM, RunFolder
 from .model_file import SavedModel
 
-# What `prepare` gets to know of the columns of a table, in the words of the command line.
+# Arguments of `prepare` about the columns of a table, as the command line names them.
 COLUMNS = (
     "task", "weights", "offset", "id", "features", "drop", "keep", "categorical", "reference", "date_parts", "missing",
 )  # fmt: skip

@@ -182,7 +182,7 @@ class RunFolder:
         return read_json(self / name)
 
     def log(self, message: str) -> None:
-        """A line in the log; where it cannot be written (a full disk), the run itself goes on."""
+        """A line in the log; where it cannot be written (a full disk), the run itself continues."""
         line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {message}\n"
         try:
             with open(self / LOG, "a", encoding="utf-8") as file:
@@ -226,7 +226,7 @@ class RunFolder:
         if not self.finished:
             raise RunError(
                 f"{self.path} is not a finished run"
-                + ("; go on with --resume" if self.begun else ": it has no config.json")
+                + ("; continue it with --resume" if self.begun else ": it has no config.json")
             )
         files = self.read_json(MANIFEST).get("files")
         if not isinstance(files, dict) or not set(files) <= OWN:

@@ -70,7 +70,7 @@ def inspect_run(folder: RunFolder, max_bytes: float | None) -> dict[str, Any]:
         raise RunError(f"{folder.path} is no run folder: it has no {CONFIG}")
     config = folder.read_json(CONFIG)
     command = str(config.get("command", "fit"))
-    state = "finished" if folder.finished else "not finished; the same command with --resume goes on"
+    state = "finished" if folder.finished else "not finished; the same command with --resume continues it"
     what = f"a run of tasksieve {command}, {state}"
     found: dict[str, Any] = {"path": str(folder.path), "what": what, "finished": folder.finished}
     files = list_files(folder)
