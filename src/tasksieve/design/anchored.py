@@ -40,7 +40,7 @@ FLOAT32_RANGE = 2.0**-49  # with the least norm below: covers what numbers below
 _FLOAT32_SMALL = 2.0**-100
 _UPWARDS = 1.0 + 2.0**-22  # more than the product and its rounding to single precision can lose
 _SMALL_BOUND = 200_000  # products of a bound that a second thread is not worth waking for
-_BLOCK = 4096  # features at a time where a penalty is asked in NumPy
+_BLOCK = 4096  # features at a time where a penalty is evaluated in NumPy
 
 
 def _unit_of(values: Array, threads: int) -> float:

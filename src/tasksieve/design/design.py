@@ -113,28 +113,28 @@ class Design:
         cut = by_part(self._starts, features)
         return [(part, own, here) for part, (own, here) in zip(parts, cut, strict=True) if len(own)]
 
-    def _gather(self, features: Array, width: int, ask: Any) -> Array:
-        """``ask(shard, features)`` for some features, put together in their order: (len(features), width)."""
+    def _gather(self, features: Array, width: int, query: Any) -> Array:
+        """``query(shard, features)`` for some features, put together in their order: (len(features), width)."""
         if len(self.shards) == 1:
-            return np.asarray(ask(self.shards[0], features))
+            return np.asarray(query(self.shards[0], features))
         out = np.empty((len(features), width))
         for shard, own, here in self._cut_over(self.shards, features):
-            out[own] = ask(shard, here)
+            out[own] = query(shard, here)
         return out
 
-    def _everywhere(self, ask: Any) -> Array:
-        """``ask(shard, its part of a vector over features)``, one after another."""
+    def _everywhere(self, query: Any) -> Array:
+        """``query(shard, its part of a vector over features)``, one after another."""
         if len(self.shards) == 1:
-            return np.asarray(ask(self.shards[0], None))
+            return np.asarray(query(self.shards[0], None))
         cuts = zip(self._starts[:-1], self._starts[1:], strict=True)
         ranges = [np.arange(low, high) for low, high in cuts]
-        return np.concatenate([ask(shard, own) for shard, own in zip(self.shards, ranges, strict=True)])
+        return np.concatenate([query(shard, own) for shard, own in zip(self.shards, ranges, strict=True)])
 
     @staticmethod
     def _of(penalty: Any, features: Array | None) -> Any:
         return penalty if features is None else penalty.restrict(features)
 
-    # -- what is asked of the shards ------------------------------------------------------------------------------
+    # -- requests to the shards -----------------------------------------------------------------------------------
 
     @property
     def passes(self) -> float:

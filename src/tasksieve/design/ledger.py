@@ -20,7 +20,7 @@ class Reach(NamedTuple):
 
     - `verb` ({"bound", "ball_bound"}): What gives them.
     - `arguments`: Without the penalty.
-    - `sharper`: Factors of the gauges that stand and of the largest norms: together another bound.
+    - `sharper`: Factors of the current gauges and of the largest norms: together another bound.
     """
 
     verb: str
@@ -98,7 +98,7 @@ class Ledger:
         return Gauges(self._first / lam if lam > 0.0 else self._first)
 
     def stand_at_null(self, lam: float) -> None:
-        """The gauges of W = 0 are those that stand."""
+        """The gauges of W = 0 become the current ones."""
         self.gauges = self.at_null(lam).values
 
     def null_bounds(self, lam: float, errors: Array, most: int) -> Array:
@@ -114,7 +114,7 @@ class Ledger:
         self.gauges[features] = gauges
 
     def standing(self) -> Gauges:
-        """The gauges that stand."""
+        """The current gauges."""
         return Gauges(self.gauges)
 
     # -- rejecting ------------------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ class Ledger:
         self.levels[working] = upper * lam
         self._working, self._judging = working, (penalty, lam, hidden)
         self._open = np.empty(0, dtype=np.int64)
-        if penalty.separable and not self._known.all():  # each row by itself: what is open stands in the way
+        if penalty.separable and not self._known.all():  # each row by itself: open ones may be violators
             self._open = penalty.open(self._bounds, self._known | self.rejected if hidden else self._known)
         return len(self._open)
 
@@ -254,7 +254,7 @@ class Ledger:
         self._known[self._open] = False
 
     def settle(self) -> tuple[Gauges, Gauges]:
-        """The gauges that are proved by now, which stand from now on, and the same with 0 for what does not count."""
+        """The gauges proved so far, from now on the current ones, and the same with 0 for what does not count."""
         penalty, _, hidden = self._asked
         self.gauges = counted = penalty.certified(self._bounds, self._known)
         if hidden and (not penalty.separable or (self.rejected & (self._bounds > 1.0)).any()):
@@ -262,7 +262,7 @@ class Ledger:
         return Gauges(self.gauges), Gauges(counted)
 
     def largest(self) -> tuple[float, float]:
-        """The largest gauge that stands outside the working set, of features that count, and of those that do not."""
+        """The largest current gauge outside the working set, of features that count, and of those that do not."""
         outside = np.ones(len(self.levels), dtype=bool)
         outside[self._working] = False
         away = outside & self.rejected if self._asked[2] else np.zeros(len(self.levels), dtype=bool)

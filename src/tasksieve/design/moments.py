@@ -103,7 +103,7 @@ class Moments:
         self._count(int(np.max(np.diff(offsets))))
 
     def split(self, kept: Array, free: Array, constant: bool) -> Moments:
-        """Of some columns, others being nuisance; to be asked of moments whose only nuisance column is the constant,
+        """Of some columns, others being nuisance; for moments whose only nuisance column is the constant,
         which stays one or is left out."""
         first = int(constant)
         if not len(free):
@@ -177,7 +177,7 @@ def shifted_columns(design: Design, features: Array) -> ShiftedColumns:
     samples = design.samples
     shard.passes += len(features) / max(shard.n_features, 1)
     offsets, shared = samples.offsets, samples.shared
-    if samples.uniform:  # the first task stands for all
+    if samples.uniform:  # the first task represents all
         offsets, shared = np.array([0, design.n_rows]), False
     matrices, count = len(offsets) - 1, len(features)
     if samples.root_weights is None and not shared and count == shard.n_features:

@@ -1,4 +1,4 @@
-"""Columns that the solver has asked for, packed in memory and kept along the path."""
+"""Columns that the solver has requested, packed in memory and kept along the path."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ class Samples:
                 rest = column[rows] if self.root_weights is None else self.root_weights[rows] * column[rows]
                 size = float(np.linalg.norm(rest))
                 if size == 0.0:
-                    continue  # constant in this task: the intercept says it all
+                    continue  # constant in this task: the intercept covers it
                 rest, parts = rest / size, np.zeros(count)
                 for _ in range(2):
                     for b in range(len(kept)):

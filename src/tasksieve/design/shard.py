@@ -59,7 +59,7 @@ class LocalShard:
 
     - `storage`: The raw numbers, rows in task order.
     - `standardize`: Divide every column, task by task, by its weighted standard deviation.
-    - `unpenalised`: Columns of this shard that are nuisance: their products are never asked for.
+    - `unpenalised`: Columns of this shard that are nuisance: their products are never requested.
     """
 
     #: whether a pass is so cheap that one may be made at every value (`path.cheap_passes`)
@@ -251,7 +251,7 @@ class LocalShard:
         return products
 
     def _asked_of_one(self, vector: Array, squares: bool = False) -> Asked:
-        """Products for the first task of a uniform design, which stand for all."""
+        """Products for the first task of a uniform design, the same for all."""
         n = self.storage.n_rows
         return Asked(np.ascontiguousarray(vector[:n]), np.array([0, n]), False, None, squares)
 
@@ -269,7 +269,7 @@ class LocalShard:
         samples, raw = self.samples, self.storage.take(features)
         n, count, tasks = self.storage.n_rows, len(features), samples.n_tasks
         root, offsets, shared, basis = samples.root, samples.offsets, samples.shared, samples.basis
-        if samples.uniform:  # the first task stands for all
+        if samples.uniform:  # the first task represents all
             offsets, shared, root, tasks = np.array([0, n]), False, root[:n], 1
             basis = np.ascontiguousarray(basis[:, :n])
         out = np.empty((int(offsets[-1]), count), order="F")

@@ -69,7 +69,7 @@ class SparseColumns:
         return design.project(flat)
 
     def block(self, positions: Array) -> Any:
-        """The raw columns, compressed; the last ones asked for are kept."""
+        """The raw columns, compressed; the last ones are cached."""
         if self._block is None or not np.array_equal(self._chosen, positions):
             self._chosen = np.array(positions)
             self._block = self._x[:, positions].astype(np.float64)

@@ -67,7 +67,7 @@ class Loss(Described):
 
     #: what a held-out score of this loss is, in words
     label = "loss"
-    #: the loss of all rows as a report writes it, "1/n̄ Σ_t Σ_i ..."; each class says its own
+    #: the loss of all rows as a report writes it, "1/n̄ Σ_t Σ_i ..."; each class defines its own
     formula: str
     #: what labels are: "values" (any numbers), "signs" (-1 and +1), "counts" (from 0), "one-hot" (a column a class)
     labels = "values"
@@ -113,7 +113,7 @@ class Loss(Described):
     def certificate_form(self) -> dict[str, Any]:
         """The loss in the words of the certificate's format (`docs/certificate-format.md`): the header's `loss`.
 
-        A class says it for itself, not for those derived from it (`proof.forms.form_of`).
+        A class defines it for itself, not for those derived from it (`proof.forms.form_of`).
         """
         raise NotImplementedError
 

@@ -24,7 +24,7 @@ _NEWTON_STEPS = 3  # from a guess, before corners are sorted
 
 
 class Clipped(RowLoss):
-    """The family: a member says its `mu` and, as `domain`, the ends of its slopes. With mu = 0 it has a kink."""
+    """The family: a member defines its `mu` and, as `domain`, the ends of its slopes. With mu = 0 it has a kink."""
 
     @property
     def mu(self) -> float:

@@ -67,7 +67,7 @@ class RowLoss(Loss):
 
     def curvature(self, y: Array, z: Array) -> Array:
         """The second derivative of f in z, or something between it and the smoothness; where that is infinite, by
-        differences of the slope unless a loss says better."""
+        differences of the slope unless a loss defines it."""
         if np.isfinite(self.smoothness):
             return np.full(np.shape(z), self.smoothness)
         return self._bent(y, z)
@@ -112,7 +112,7 @@ class RowLoss(Loss):
     def intercepts(
         self, y: Array, z: Array, weights: Array, design: Design, guess: Array | None
     ) -> Array | None:
-        """The best intercept of each task beside the prediction z, where there is a way to it that is better than
+        """The best intercept of each task beside the prediction z, where there is a method for it that is better than
         Newton's method."""
         return None
 

@@ -35,7 +35,7 @@ def solves(problem: Problem) -> bool:
 class DevicePath:
     """Values of a path, one at a time: a `Walk`.
 
-    - `single`: Only one value will be asked for.
+    - `single`: Only one value will be requested.
     - `start`: A first guess.
     """
 

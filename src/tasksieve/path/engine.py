@@ -69,7 +69,7 @@ class Engine:
     - `working_set`: False: every row that screening leaves is solved for, as in the papers on screening.
     - `lazy`: False: a full pass over the data at every value, as in the papers.
     - `max_iter`: Inner iterations for each value.
-    - `single`: Only one value will be asked for.
+    - `single`: Only one value will be requested.
     - `start`: A first guess.
     """
 

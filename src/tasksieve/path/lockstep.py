@@ -1,4 +1,4 @@
-"""Several pieces of work that go in step: they meet where they need the same data, and one reading serves them all.
+"""Several pieces of work that go in step: they wait where they need the same data, and one reading serves all.
 
 A piece of work (the path of a fold, of half the rows, of permuted labels) runs in a thread of its own, as a coroutine
 would: it goes on until it makes a request that is better served in a batch (`Lockstep.ask`) or must not run further
@@ -53,7 +53,7 @@ class Lockstep:
     def run(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
         """What each piece of work returns.
 
-        What one raises ends the others where they next ask or wait, and is raised here; so does an interruption.
+        An exception in one ends the others at their next request or wait, and is raised here; so does an interruption.
         """
         self._pieces, self._stopped = [_Piece(threading.Condition(self._lock)) for _ in works], False
         for piece, work in zip(self._pieces, works, strict=True):
@@ -146,7 +146,7 @@ class Lockstep:
                     break
 
     def _stop(self) -> None:
-        """All end where they next ask or wait; the lock is held."""
+        """All end at their next request or wait; the lock is held."""
         self._stopped = True
         for piece in self._pieces:
             piece.turn.notify()

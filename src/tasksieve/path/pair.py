@@ -67,7 +67,7 @@ class Pair:
         if self.judged is None:
             return penalty, self.gauges if factor == 1.0 else self.gauges * factor, features
         everywhere = merged(self.judged, features)
-        gauges = np.full(len(everywhere) + 1, self.rest)  # the last one stands for all others
+        gauges = np.full(len(everywhere) + 1, self.rest)  # the last one represents all others
         gauges[np.searchsorted(everywhere, self.judged)] = self.gauges
         if factor != 1.0:
             gauges *= factor

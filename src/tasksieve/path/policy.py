@@ -24,7 +24,7 @@ VARIABLE = "TASKSIEVE_PATH_SOLVER"
 # --- sums of products ------------------------------------------------------------------------------------------------
 
 MOST_FEATURES = 3000  # beyond, working sets are less work than a Gram matrix
-MOST_FEATURES_AT_ONCE = 256  # where a single value is asked for: a few passes over X cost less than more of them
+MOST_FEATURES_AT_ONCE = 256  # where a single value is requested: a few passes over X cost less than more of them
 MOST_MATRICES_AT_ONCE = 64  # for a single value: with more, sums of each cost more than a few passes over all rows
 MOST_WORK = 5e10  # multiplications to form the Gram matrices, and
 WORK_A_VALUE = 2e8  # of these, for every value (after the first, where the rows are at hand)
@@ -88,7 +88,7 @@ def handed_over(choice: Choice) -> Choice:
 class Facts:
     """What the choice depends on.
 
-    - `n_values`: Strengths that will be asked for.
+    - `n_values`: Strengths that will be requested.
     - `n_rows`: Rows that sums are taken over: of the one matrix that all tasks share, or of all tasks.
     - `n_features`, `n_tasks`: Features that sums are about: those that are penalised, of data as they are given all.
     - `n_matrices`: Gram matrices that differ.
@@ -194,7 +194,7 @@ def _is_small(facts: Facts) -> bool:
 def _is_tall(facts: Facts) -> bool:
     if facts.n_features > (MOST_FEATURES if facts.n_values > 1 else MOST_FEATURES_AT_ONCE):
         return False
-    if facts.location == "blocks":  # there are more than two hands: what counts is what has to be moved
+    if facts.location == "blocks":  # there are many workers: what counts is what has to be moved
         moved = 8.0 * facts.n_matrices * (facts.n_features + 2.0) ** 2 * sum(facts.n_blocks)
         if sum(facts.n_blocks) < 2 or not all(facts.n_blocks) or moved > facts.n_bytes:
             return False

@@ -33,7 +33,7 @@ class EngineWalk(Walk):
     """A walk with the engine, for every loss and penalty.
 
     - `max_iter`, `screening`, `solver`, `working_set`, `lazy`, `start`: As in `solve_path`.
-    - `single`: Only one value will be asked for.
+    - `single`: Only one value will be requested.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ def problem_facts(problem: Problem, n_values: int, *, by_sums: bool = True, by_d
 class PathWalk(Walk):
     """A walk with the solver that `policy` chooses; where sums end, with the engine from there on.
 
-    - `n_values`: That will be asked for.
+    - `n_values`: Number of values that will be requested.
     - `after`: A value found by another solver, from which to go on.
     - `by_gram`: False: with the engine alone.
     - `options`: Of `EngineWalk`; the Gram solver is used only where none is set.

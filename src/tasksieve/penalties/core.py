@@ -22,7 +22,7 @@ class RowNorm(Described):
 
     #: words for reports
     label = "rows"
-    #: the penalty as a report writes it, "α Σ_j ..."; each class says its own
+    #: the penalty as a report writes it, "α Σ_j ..."; each class defines its own
     formula: str
     weights: Array
     positive: bool = False

@@ -12,9 +12,9 @@ from ..verify import _key
 
 
 def form_of(member: Any) -> Any:
-    """What a loss or a penalty says of itself in `certificate_form`.
+    """The `certificate_form` of a loss or a penalty.
 
-    Only what its own class says counts: a class derived from one that the format knows may be anything.
+    Only what its own class defines counts: a class derived from one that the format knows may be anything.
     """
     if "certificate_form" not in vars(type(member)):
         raise ValueError(

@@ -83,8 +83,7 @@ def best_polished(working: WorkingProblem, solved: Solution) -> tuple[Solution, 
 
 
 def polished(working: WorkingProblem, rows: Array, bound: float) -> tuple[Array, int] | None:
-    """Rows nearer to a fixed point of a step of length 1/`bound`, and what that took in steps; None where there is no
-    way on."""
+    """Rows nearer to a fixed point of a step of length 1/`bound`, and what that took in steps; None if it stalls."""
     if not 0 < np.count_nonzero(rows.any(axis=1)) * rows.shape[1] <= _MOST_UNKNOWNS:
         return None
     found = FixedPoint(working, bound)

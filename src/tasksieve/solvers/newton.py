@@ -92,7 +92,7 @@ class VariationalNewton:
         self._form.begin(positions, target)
         a = sizes / (lam + ridge * sizes)
         point = self._evaluate(positions, a, target, lam, ridge)
-        if not np.isfinite(point.value):  # no factors: nothing can be said from this start
+        if not np.isfinite(point.value):  # no factors: this start is of no use
             return Solution(start, 0, np.inf)
         steps, gap = 0, self._gap(point, lam, ridge)
         least, stalled = gap, 0

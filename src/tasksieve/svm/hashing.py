@@ -33,7 +33,7 @@ class WeightedDegreeHasher(Shown, TransformerMixin, BaseEstimator):
 
     the weighted-degree kernel (Sonnenburg et al. 2007; Sonnenburg & Franc 2010), scaled so that
     :math:`\lVert \phi(s) \rVert = 1`. Short k-mers have a column each; longer ones share the other columns by
-    hashing, and features that meet in one column add up.
+    hashing, and features that collide in one column add up.
 
     Parameters
     ----------

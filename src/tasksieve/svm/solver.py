@@ -142,7 +142,7 @@ class GraphProblem:
         return self.squares
 
     def sample_squares(self) -> np.ndarray:
-        """The same of every sample; of strings, where features meet in one place of the table, an upper bound."""
+        """The same of every sample; of strings, where features collide in the table, an upper bound."""
         if isinstance(self.source, StringSource):
             return np.full(self.n_samples, self.source.largest_size() ** 2 + self.bias**2)
         squares = self.row_squares()
@@ -224,7 +224,7 @@ class StringSource:
         return float(self.weight.astype(np.float64) @ positions)
 
     def square(self) -> float:
-        """Squared length of a row where no two features meet in one place of the table."""
+        """Squared length of a row where no two features collide in the table."""
         positions = np.maximum(self.text.shape[1] - np.arange(len(self.weight)), 0)
         return float(self.weight.astype(np.float64) ** 2 @ positions)
 
@@ -355,7 +355,7 @@ def dual_coordinate_descent(
 ) -> Solution:
     """Task-blocked dual coordinate descent with shrinking (Widmer et al. 2012, Algorithm 1; mathematics 8).
 
-    Samples held at a bound take naps of a few epochs (see the kernel), so that most visits change something.
+    Samples held at a bound are skipped for a few epochs (see the kernel), so that most visits change something.
 
     The kernel runs epochs over the active samples until the gap that it estimates on the way is small, then one pass
     over all rows computes the true gap. If that is too large, samples that no longer rest at their bounds come back;
@@ -465,7 +465,7 @@ def bound_slack(problem: GraphProblem, scores: np.ndarray, beta: np.ndarray) -> 
 
 
 def newton_pays(problem: GraphProblem) -> bool:
-    """Dense rows, few unknowns, many rows for each: counted, not timed, so that the same input takes the same way."""
+    """Dense rows, few unknowns, many rows for each: counted, not timed: an input always takes the same solver."""
     unknowns = problem.n_tasks * problem.width
     if not problem.dense or unknowns > LARGEST_NEWTON:
         return False

@@ -136,7 +136,7 @@ class ChunkedTable:
         """So many rows that a chunk takes a few dozen megabytes."""
         size = counted_size(path, format, separator)
         if size is None:
-            for frame in read_frames(path, format, separator=separator, chunk_rows=100):  # says what is wrong
+            for frame in read_frames(path, format, separator=separator, chunk_rows=100):  # raises if something is wrong
                 size = len(frame), frame.shape[1]
         if not size or not size[0]:
             raise TableError(f"{path} has no rows")

@@ -16,7 +16,7 @@ from .wide import WideColumns
 
 @dataclass(frozen=True)
 class FeatureChoice:
-    """What the user says about features.
+    """The user's choice of features.
 
     - `features`: Columns to learn from; by default all that are nothing else.
     - `drop`: Columns to leave out.
@@ -38,7 +38,7 @@ class FeatureChoice:
 
 @dataclass
 class _LeftOut:
-    """Columns left out without being asked to, and why."""
+    """Columns left out by default, and why."""
 
     ids: dict[str, str] = field(default_factory=dict)
     dates: list[str] = field(default_factory=list)
@@ -108,7 +108,7 @@ def choose_features(
 
 
 def _names(table: Table, roles: Mapping[str, str], choice: FeatureChoice) -> list[str]:
-    """Columns asked for, without those that are something else or dropped: a glob may touch both."""
+    """Requested columns, without those that are something else or dropped: a glob may touch both."""
     every = list(table.columns)
     names = table.match(choice.features, "--features", every) if choice.features else every
     dropped = set(table.match(choice.drop, "--drop", every)) if choice.drop else set()

@@ -158,7 +158,7 @@ def sum_of_squares(n: int) -> int:
 
 
 class SeenTable:
-    """All columns of a table that goes by in chunks."""
+    """All columns of a table that is read in chunks."""
 
     def __init__(self, source: str, coded: Iterable[str] = ()) -> None:
         self.source, self.n_rows = source, 0

@@ -116,7 +116,7 @@ def _roles(tables: Sequence[Table], files: Sequence[str], needed: Sequence[tuple
         own = [_matches(pattern, table.columns) for table in tables]
         every = dict.fromkeys(name for names in own for name in names)
         if not every:
-            tables[0].match([pattern], flag, list(tables[0].columns))  # says what there is instead
+            tables[0].match([pattern], flag, list(tables[0].columns))  # raises, naming what there is instead
         for name in every:
             without = [file for file, names in zip(files, own, strict=True) if name not in names]
             if without:
@@ -164,7 +164,7 @@ def _agree(
     every = dict.fromkeys(name for own in features for name in own)
     for pattern in wanted.features:
         if not _matches(pattern, every):
-            table.match([pattern], "--features", list(every))  # says that there is none
+            table.match([pattern], "--features", list(every))  # raises that there is none
     shared = [name for name in every if all(name in own for own in features)]
     if len(shared) == len(every):
         return shared, {}

@@ -121,7 +121,7 @@ class Table:
     absent: Mapping[str, Array] = field(default_factory=dict)
 
     def require(self, name: str, role: str) -> Column:
-        """The column of that name; `role` says in an error what it was wanted for."""
+        """The column of that name; `role` says in an error what it was needed for."""
         if name not in self.columns:
             raise TableError(f"{role}: {self.source} has no column {name!r}{self._hint(name)}")
         return self.columns[name]

@@ -66,7 +66,7 @@ class TaskData(TaskLabels):
         return self.source is not None and hasattr(self.source.matrices[0], "filled")
 
     def fills(self, *features: np.ndarray) -> Fills | None:
-        """What stands for missing calls of the features in these arrays, where calls can be missing."""
+        """Fill values of missing calls of the features in these arrays, where calls can be missing."""
         if not self.has_fills:
             return None
         chosen = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *features]))

@@ -29,7 +29,7 @@ def linear_scores(
     support = np.flatnonzero(coef.any(axis=0))
     packed = coef[:, support]
     n_rows = matrix.shape[0]
-    if hasattr(matrix, "linear_scores"):  # it knows better where its columns lie, and what stands for a missing entry
+    if hasattr(matrix, "linear_scores"):  # it knows where its columns lie, and the fill values of missing entries
         found: np.ndarray = matrix.linear_scores(coef, intercept, codes)
         return found
     if isinstance(matrix, Storage):  # its columns of the selected features are all that is needed

@@ -142,7 +142,7 @@ def is_task_list(X: Any) -> bool:
 
 
 def first_matrix(X: Any) -> Any:
-    """X, or the first of a list of tasks: what stands for all where only their kind, or their columns, matter."""
+    """X, or the first of a list of tasks: what represents all where only their kind, or their columns, matter."""
     return X[0] if is_task_list(X) else X
 
 

@@ -28,16 +28,16 @@ from .sources import ColumnSource
 Array = np.ndarray[Any, Any]
 
 _SHARDS_A_WORKER = 2
-_MOST_DEATHS = 4  # of a shard, one after another, its questions unanswered: it is its columns that kill
+_MOST_DEATHS = 4  # of a shard's workers in a row, its questions unanswered: its columns are the cause
 _LOOK_AFTER = 1.0  # seconds without an answer after which the workers alive are listed
-_MOST_ROUNDS = 100  # of asking again
+_MOST_ROUNDS = 100  # of repeated requests
 _ROOM = 0.6  # of a worker's memory for columns
 _PATIENCE = 60.0  # seconds to wait for a worker where there is none; dask's configuration "tasksieve.patience"
 
 
 @dataclass
 class Traffic:
-    """What has been said, counted at the client.
+    """Messages and bytes, counted at the client.
 
     - `trips`: Messages to all workers at once, each with its answers.
     - `sent`, `received`: Bytes, those to each worker counted.
@@ -93,7 +93,7 @@ class Fleet:
         self._position(range(self.n_shards), first)
         self._drop = weakref.finalize(self, _drop_later, self.client, self.data)
 
-    # -- asking ---------------------------------------------------------------------------------------------------
+    # -- requests -------------------------------------------------------------------------------------------------
 
     def watch(self, owner: Any, log: FitLog) -> None:
         """When the owner of a fit is garbage collected, the next message lets the workers release it."""
@@ -175,7 +175,7 @@ class Fleet:
         return answers
 
     def _run(self, addresses: list[str], function: Any, *arguments: Any) -> dict[str, Any]:
-        """What a function says on several workers, or the error it ended with.
+        """The result of a function on several workers, or the error it ended with.
 
         When a worker disappears while all are waited for, Dask would go on trying to reach it for a while: then none of
         the answers is used, and None stands for those of the others.

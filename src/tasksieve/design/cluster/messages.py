@@ -63,7 +63,7 @@ class Sent(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What a shard says of the gauges of its features at a vector.
+    """A shard's summary of the gauges of its features at a vector.
 
     - `n_open`: Features that bounds leave open.
     - `measured`: They have been measured, and are open no more.
@@ -83,7 +83,7 @@ class Judged(NamedTuple):
 
 
 class Rejected(NamedTuple):
-    """What a shard says when it has rejected features.
+    """A shard's summary of rejected features.
 
     - `proven`, `fresh`: As of `Ledger.reject`.
     - `gone`: For each feature of the request: whether it is rejected.
@@ -133,7 +133,7 @@ class Message:
 
 @dataclass
 class Reply:
-    """What a shard says: the answers to all questions that concerned it, in order."""
+    """A shard's answers to all questions that concerned it, in order."""
 
     found: list[Any]
     passes: float

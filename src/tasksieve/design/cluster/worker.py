@@ -52,7 +52,7 @@ class WorkerStore:
             del self.residents[position]
 
     def answer(self, message: Message, shard: int) -> Reply | Stale | Failed:
-        """What a shard says to a message."""
+        """A shard's answer to a message."""
         epoch, version = message.at[shard]
         held_epoch, storage = self.held.get((message.data, shard), (None, None))
         if held_epoch != epoch:

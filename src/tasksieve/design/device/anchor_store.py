@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 _SMALL = 2.0**-100  # of the largest norm
 _UPWARDS = 1.0 + 2.0**-22  # more than rounding to single precision can lose
 _BLOCK_ENTRIES = 1 << 25  # features x tasks looked at together
-_HOST_BLOCK = 4096  # features at a time where a penalty is asked in NumPy
+_HOST_BLOCK = 4096  # features at a time where a penalty is evaluated in NumPy
 
 
 def _unit_of(values: torch.Tensor) -> float:

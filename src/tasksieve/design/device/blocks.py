@@ -22,7 +22,7 @@ def block_products(block: Any, asked: Sequence[Asked], vectors: Sequence[Any]) -
     """`ColumnStorage.products` for several vectors, as tensors (columns, tasks).
 
     - `block` (tensor of shape (columns, rows)): Of any of the kept types; it is not changed.
-    - `asked`: Their ``columns`` do not matter: it is about those of the block.
+    - `asked`: Their ``columns`` are ignored: those of the block are used.
     - `vectors`: Theirs, on the device.
     """
     import torch

@@ -97,7 +97,7 @@ def in_words(n_bytes: float) -> str:
 
 @contextmanager
 def memory_in_words() -> Iterator[None]:
-    """What torch says of too little memory on a device, as a MemoryError that says what to do."""
+    """torch's out-of-memory error as a MemoryError that says what to do."""
     try:
         yield
     except RuntimeError as error:

@@ -105,7 +105,7 @@ class DeviceShard(LocalShard):
         samples, root = self.samples, self.samples.root_weights
         weights = np.ones(samples.n_samples) if root is None else np.square(root)
         offsets, shared = samples.offsets, samples.shared
-        if samples.uniform:  # the first task stands for all
+        if samples.uniform:  # the first task represents all
             n = self.storage.n_rows
             offsets, shared, weights = np.array([0, n]), False, np.ascontiguousarray(weights[:n])
         rows = [samples.weighted(column)[: len(weights)] for column in samples.basis]
@@ -186,7 +186,7 @@ class DeviceShard(LocalShard):
         if not plain or self.standardize or (self.samples.shared and self.samples.n_tasks > 1):
             self._judged = self._gauges(self._penalised_correlations(vector), penalty, errors)
             return
-        # lengths of the rows are all that is asked for: no products are kept
+        # lengths of the rows are all that is needed: no products are kept
         self.measure()
         samples = self.samples
         found = self.columns.lengths(samples.weighted(samples.project(vector)), samples.offsets)

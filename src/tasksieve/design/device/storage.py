@@ -117,5 +117,5 @@ class DeviceStorage(ColumnStorage):
         return self.x[self.on(np.asarray(features, dtype=np.int64)), : self.n_rows].to(torch.float64)
 
     def take(self, features: Array) -> Array:
-        # a transposed contiguous block is the Fortran order that is asked for
+        # a transposed contiguous block is the Fortran order that is needed
         return self.gather(features).cpu().numpy().T

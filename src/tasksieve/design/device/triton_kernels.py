@@ -11,7 +11,7 @@ import torch
 Array = np.ndarray[Any, Any]
 
 _TILE = 4096  # entries that one program holds in double precision
-_AHEAD = 2  # tasks whose entries are asked for before the first has come, where each is one tile
+_AHEAD = 2  # tasks whose loads are in flight at once, where each is one tile
 
 
 @cache

@@ -37,7 +37,7 @@ class Asked:
 
 
 class Reading(NamedTuple):
-    """Products, in the order they were asked for, and what they cost in readings of all data."""
+    """Products, in the order of the requests, and what they cost in readings of all data."""
 
     products: list[Array]
     spent: float

@@ -27,7 +27,7 @@ class BesideStorage(ColumnStorage):
         self.taken = np.dtype(np.float64)
         self._starts = np.array([0, *accumulate(part.n_features for part in parts)])
         self.n_features = int(self._starts[-1])
-        if any(hasattr(part, "fills") for part in self.parts):  # asked only where calls can be missing
+        if any(hasattr(part, "fills") for part in self.parts):  # only where calls can be missing
             self.fills = self._fills
 
     def _cut(self, features: Array) -> list[tuple[ColumnStorage, Array, Array]]:
@@ -60,7 +60,7 @@ class BesideStorage(ColumnStorage):
         return out
 
     def _fills(self, features: Array) -> Array:
-        """What stands for missing calls, by task; NaN where a part has nothing of the kind."""
+        """Fill values of missing calls, by task; NaN where a part has nothing of the kind."""
         found = [(positions, getattr(part, "fills", None), own) for part, positions, own in self._cut(features)]
         known = [(positions, fills(own)) for positions, fills, own in found if fills is not None]
         out = np.full((len(features), known[0][1].shape[1]), np.nan)

@@ -50,7 +50,7 @@ class PlinkStorage(ColumnStorage):
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory or in the file, and what stands for missing calls."""
+        """Bytes in memory or in the file, and fill values of missing calls."""
         return int(self.packed.nbytes + self._means.nbytes + (0 if self._hole_of is None else self._hole_of.nbytes))
 
     def _find_holes(self, threads: int) -> tuple[Array | None, Array]:
@@ -88,7 +88,7 @@ class PlinkStorage(ColumnStorage):
         return self._counts(self._positions(features), threads)
 
     def fills(self, features: Array) -> Array:
-        """What stands, or would stand, for missing calls: (features, tasks)."""
+        """Fill values of missing calls, used or not: (features, tasks)."""
         return self._mean(self.counts(features))
 
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
@@ -138,7 +138,7 @@ class PlinkStorage(ColumnStorage):
         return bool(np.isin(offsets, self.offsets).all())
 
     def _cut(self, a: Asked) -> list[Array]:
-        """Vectors over all rows whose products, task by task, add up to what is asked."""
+        """Vectors over all rows whose products, task by task, add up to what is requested."""
         parts = zip(a.offsets[:-1].tolist(), a.offsets[1:].tolist(), strict=True)
         if a.shared:
             return [a.vector[start:stop] for start, stop in parts]

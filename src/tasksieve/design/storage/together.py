@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 
 _KEPT_BYTES = 256 << 20  # columns that were read are kept for the next readers
 
-Request = tuple[Sequence[Asked], int]  # what is asked for, and with how many threads
+Request = tuple[Sequence[Asked], int]  # products, and the number of threads
 
 
 class SharedReading:

@@ -26,6 +26,6 @@ class Shown(RowNorm):
         """Of a penalty on features at unit strength: the same in the words of the certificate's format
         (`docs/certificate-format.md`), the header's `penalty` and arrays.
 
-        A class says it for itself, not for those derived from it (`proof.forms.form_of`).
+        A class defines it for itself, not for those derived from it (`proof.forms.form_of`).
         """
         raise NotImplementedError
