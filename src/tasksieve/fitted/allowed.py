@@ -69,7 +69,7 @@ def check_class_weight(value: Any, name: str) -> None:
 
 
 def check_seed(value: Any, name: str) -> None:
-    if not isinstance(value, np.random.RandomState | np.random.Generator):  # asking one would change its next answer
+    if value is not None and not isinstance(value, np.random.RandomState | np.random.Generator):  # drawing changes them
         read_seed(value)
 
 

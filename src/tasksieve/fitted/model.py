@@ -254,7 +254,7 @@ class TaskLinearModel(SelectingModel):
     @property
     def _member(self) -> Loss:
         """The loss of the model, of two classes where it is about classes."""
-        return as_loss(self._loss)
+        return self._loss if isinstance(self._loss, Loss) else as_loss(self._loss)
 
     def _loss_of(self, data: TaskData) -> Loss:
         """The loss of these labels: with more than two classes it is another one."""
@@ -280,7 +280,12 @@ class TaskLinearModel(SelectingModel):
         if targets == "classes" and self._member.with_classes() is not None:
             targets = "many classes"
         data = read_tasks(
-            placed(X, self), y, task, sample_weight, task_weights=getattr(self, "task_weights", None), targets=targets
+            X if getattr(self, "device", None) is None else placed(X, self),
+            y,
+            task,
+            sample_weight,
+            task_weights=getattr(self, "task_weights", None),
+            targets=targets,
         )
         if targets != "values":
             data = with_class_weight(data, getattr(self, "class_weight", None))

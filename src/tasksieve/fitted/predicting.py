@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from ..docstrings import described_by
-from ..losses import Loss
+from ..losses import Logistic, Loss, Squared
 from ..tasks import TaskData, like
 from ..tasks.named import takes_named_tasks
 from .arguments import warn_column, warn_one_class
@@ -26,7 +26,7 @@ def gives_probabilities(model: Any) -> bool:
 class TaskRegression(RegressorMixin):
     """Numbers as targets: squared loss, R²."""
 
-    _loss: ClassVar[str | Loss] = "squared"
+    _loss: ClassVar[Loss] = Squared()
     _targets: ClassVar[Literal["values", "classes"]] = "values"
 
     @takes_named_tasks
@@ -57,7 +57,7 @@ class TaskRegression(RegressorMixin):
 class TaskClassification(ClassifierMixin):
     """Classes as targets, by default two per task: logistic loss, accuracy."""
 
-    _loss: ClassVar[str | Loss] = "logistic"
+    _loss: ClassVar[Loss] = Logistic()
     _targets: ClassVar[Literal["values", "classes"]] = "classes"
 
     classes_: Any

@@ -12,7 +12,7 @@ from scipy.stats import gamma
 from ..fitted.arguments import check_choice, read_several
 from ..fitted.documented import documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
-from ..losses import Loss
+from ..losses import Loss, SquareRoot
 from ..messages import ParameterError
 from ..path.calibrated import PUBLISHED
 from ..path.follow import PathSolution
@@ -30,7 +30,7 @@ _LEVEL = 0.05  # of the universal alpha: chance that pure noise selects anything
 class _CalibratedRegression(TaskRegression):
     """What the model and its cross-validated sibling share: the loss and its units."""
 
-    _loss: ClassVar[str | Loss] = "square-root"
+    _loss: ClassVar[Loss] = SquareRoot()
 
     def _set_solution(self, data: TaskData, point: Any) -> None:
         super()._set_solution(data, point)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..fitted.documented import documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
+from ..losses import Squared
 from ..messages import value_error
 from ..penalties import L21, Groups, RowPenalty, SparseGroup
 from .base import PathEstimator, TaskLinearModel, TaskRegression
@@ -17,7 +18,7 @@ from .cross_validation import PathEstimatorCV
 class _OnGroups(TaskRegression, TaskLinearModel):
     """What both estimators say of their penalty."""
 
-    _loss = "squared"
+    _loss = Squared()
 
     feature_groups: Any
     inside: Literal["rows", "entries"] | None

@@ -24,7 +24,7 @@ from ..fitted.parameters import (
     table,
 )
 from ..fitted.predictions import Predictions
-from ..losses import Loss
+from ..losses import Loss, Multinomial
 from ..messages import estimator_name, value_error
 from ..penalties import Sorted
 from ..row_names import row_name
@@ -265,7 +265,7 @@ class ManyClasses(ClassifierMixin):
     One task of many classes: every storage and the whole engine serve.
     """
 
-    _loss: ClassVar[str | Loss] = "multinomial"
+    _loss: ClassVar[Loss] = Multinomial()
     _targets: ClassVar[Literal["values", "classes"]] = "classes"
 
     #: what `checks.check_estimator` leaves out, and why

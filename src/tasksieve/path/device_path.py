@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..penalties import RowPenalty
-from ..solvers import Solution, VariationalNewton, WorkingProblem, duality_gap
+from ..solvers import Solution, WorkingProblem, duality_gap
 from .certificate import pass_errors
 from .engine import Engine, rows_of
 from .pair import Pair, merged
@@ -23,14 +23,6 @@ from .strategies import CoordinateOrNewton
 from .values import Value
 
 Array = np.ndarray[Any, Any]
-
-def solves(problem: Problem) -> bool:
-    """Whether a problem's columns lie on a device that makes passes, the loss is squared, and rows are penalised."""
-    shards = problem.design.shards
-    if len(shards) != 1 or not shards[0].cheap_passes:
-        return False
-    return not VariationalNewton.needs.unmet(problem.loss, problem.penalty)
-
 
 class DevicePath:
     """Values of a path, one at a time: a `Walk`.

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..screening.rules import DPC, Midpoint, NoScreening, Rule, get_rule
+from ..solvers import VariationalNewton
 from . import device_path, gram
 from .choose import choose_strategy
 from .engine import Engine
@@ -83,9 +84,17 @@ def problem_facts(problem: Problem, n_values: int, *, by_sums: bool = True, by_d
         dense=dense,
         location="memory" if here else "device",
         by_sums=by_sums and here and dense and gram.determined(problem),
-        by_device=by_device and device_path.solves(problem),
+        by_device=by_device and _passes_are_cheap(problem),
         n_covariates=len(design.unpenalised),
     )
+
+
+def _passes_are_cheap(problem: Problem) -> bool:
+    """Whether a problem's columns lie on a device that makes passes, the loss is squared, and rows are penalised."""
+    shards = problem.design.shards
+    if len(shards) != 1 or not shards[0].cheap_passes:
+        return False
+    return not VariationalNewton.needs.unmet(problem.loss, problem.penalty)
 
 
 class PathWalk(Walk):

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from .._kernels import kernels
 from .capabilities import (
     REJECT,
     BlockForm,
@@ -23,22 +22,11 @@ from .capabilities import (
     SharperScreening,
     Shown,
 )
+from .core import live_rows, row_norms
 
 Array = np.ndarray[Any, Any]
 
 __all__ = ["REJECT", "BlockForm", "RowForm", "RowPenalty", "live_rows", "row_norms"]
-
-
-def row_norms(rows: Array) -> Array:
-    """Euclidean norms of the rows."""
-    out = np.empty(len(rows))
-    kernels.row_norms(np.ascontiguousarray(rows, dtype=np.float64), out)
-    return out
-
-
-def live_rows(rows: Array) -> Array:
-    """Indices of the rows that are not zero."""
-    return np.asarray(rows.any(axis=1)).nonzero()[0]
 
 
 class RowPenalty(Derived, Feasibility, Blocks, CompiledForms, SharperScreening, Shown):

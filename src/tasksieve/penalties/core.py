@@ -11,10 +11,23 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._kernels import kernels
 from ..described import Described
 from .coupling import Coupling
 
 Array = np.ndarray[Any, Any]
+
+
+def row_norms(rows: Array) -> Array:
+    """Euclidean norms of the rows."""
+    out = np.empty(len(rows))
+    kernels.row_norms(np.ascontiguousarray(rows, dtype=np.float64), out)
+    return out
+
+
+def live_rows(rows: Array) -> Array:
+    """Indices of the rows that are not zero."""
+    return np.asarray(rows.any(axis=1)).nonzero()[0]
 
 
 class RowNorm(Described):

@@ -127,6 +127,8 @@ def register(kind: _Kind) -> _Kind:
 
 def kind_of(X: Any) -> type[Source]:
     """The kind of one matrix."""
+    if type(X) is np.ndarray:  # what most people have: no other kind need be asked
+        return _KINDS[-1]
     return next(kind for kind in _KINDS if kind.accepts(X))
 
 
