@@ -27,7 +27,7 @@ VARIANTS = (
     "dirty, near L1,1",
     "sparse group, mostly entries",
     "groups, not side by side",
-    "smoothed hinge",
+    "smoothed_hinge",
     "groups, rows inside",
     "sorted, SLOPE",
     "sorted, Bao's test",

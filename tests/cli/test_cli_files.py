@@ -49,7 +49,7 @@ def same_run(one: Path, other: Path) -> None:
 def test_files_a_glob_and_a_folder_are_the_same_as_one_table(cli: CommandLine, tmp_path: Path) -> None:
     tables = frames()
     folder = write(tmp_path / "places", tables)
-    stacked = pd.concat([frame.assign(position=name) for name, frame in tables.items()])
+    stacked = pd.concat([frame.assign(place=name) for name, frame in tables.items()])
     stacked.to_csv(tmp_path / "all.csv", index=False)
     options = ["-y", "y", "--cv", 3, "--alphas", 8, "--no-report"]
     cli("fit", tmp_path / "all.csv", "-t", "place", *options, "-o", tmp_path / "known")
@@ -194,7 +194,7 @@ def test_predict_and_evaluate(cli: CommandLine, tmp_path: Path) -> None:
     assert set(known["task"]) == {"west"}
     wide = pd.read_csv(predicted(cli, tmp_path, new / "site_9.csv", "--all-tasks"))
     np.testing.assert_allclose(wide["prediction (west)"], known["prediction"], rtol=1e-12)
-    column = frames(seed=1)["west"].assign(position="west")
+    column = frames(seed=1)["west"].assign(place="west")
     column.to_csv(new / "column.csv", index=False)
     by_column = pd.read_csv(predicted(cli, tmp_path, new / "column.csv", "--task", "place"))
     np.testing.assert_allclose(by_column["prediction"], known["prediction"], rtol=1e-12)
@@ -207,7 +207,7 @@ def test_predict_and_evaluate(cli: CommandLine, tmp_path: Path) -> None:
 
 
 def test_files_as_parts_of_a_table(cli: CommandLine, tmp_path: Path) -> None:
-    stacked = pd.concat([frame.assign(position=name) for name, frame in frames().items()], ignore_index=True)
+    stacked = pd.concat([frame.assign(place=name) for name, frame in frames().items()], ignore_index=True)
     shuffled = stacked.sample(frac=1.0, random_state=0)
     shuffled.to_csv(tmp_path / "all.csv", index=False)
     write(tmp_path / "parts", {"part-0": shuffled[:30], "part-1": shuffled[30:]})

@@ -145,7 +145,7 @@ def test_magnitudes_and_single_precision(rng, shape):
             )
 
 
-@pytest.mark.parametrize("place", [0, 70_000, -1])
+@pytest.mark.parametrize("position", [0, 70_000, -1])
 @pytest.mark.parametrize("spoilt", [np.nan, np.inf, -np.inf])
 def test_largest_magnitude_of_what_is_no_number(rng, position, spoilt):
     values = rng.standard_normal((3000, 50))

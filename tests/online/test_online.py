@@ -391,7 +391,7 @@ def test_compiled_equals_twin(rule, penalty, loss, rng):
 
 @pytest.mark.skipif(kernels is reference, reason="NumPy looks after its own indices")
 @pytest.mark.parametrize(
-    ("name", "place", "value"),
+    ("name", "position", "value"),
     [
         ("shape", 6, 6),
         ("shape", 6, 10**6),

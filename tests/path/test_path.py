@@ -494,7 +494,7 @@ def test_many_columns_come_and_go(rng, monkeypatch):
             self._keep(features[self._position[features] >= 0])
         return original(self, features)
 
-    monkeypatch.setattr(tasksieve.path.strategies.PackedColumns, "places", positions)
+    monkeypatch.setattr(tasksieve.path.strategies.PackedColumns, "positions", positions)
     solution = solve_path(case.problem(), grid(problem, 10, 0.02)[[0, 5, 9, 2, 4, 9]], tol=1e-9)
     assert forgotten
     assert all(point.converged for point in solution.points)
@@ -745,7 +745,7 @@ def test_wrong_arguments_are_refused(rng):
         with pytest.raises(ValueError, match=message):
             solve_path(wrong.problem(), [1.0, 0.5], **options)
     with pytest.raises(ValueError, match="loss must be one of"):
-        case.but(loss="hinge").problem()
+        case.but(loss="absolute").problem()
     for options in (
         {"feature_weights": np.arange(10.0)},
         {"group": 0.0},

@@ -79,7 +79,7 @@ SOLVED = [
 def test_for_a_problem_in_memory(rows, features, tasks, matrices, values, kind):
     facts = Facts(values, rows, features, tasks, matrices)
     assert choose_for_problem(facts).kind == kind
-    for other in ({"by_sums": False}, {"dense": False}, {"place": "device"}):
+    for other in ({"by_sums": False}, {"dense": False}, {"location": "device"}):
         assert choose_for_problem(replace(facts, **other)).kind == "rows"
 
 

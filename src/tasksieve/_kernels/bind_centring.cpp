@@ -130,7 +130,7 @@ void bind_centring(nb::module_ &m) {
     m.def("stored_rows", &py_stored_rows, array("rows"), array("raw"), array("shifts"), array("sizes"),
           array("loadings"), array("from_basis"), array("nuisance"), array("nuisance_shifts"), "intercept"_a,
           array("label_shift"), array("pulled"), array("left"), array("facts"));
-    m.def("stored_values", &py_stored_values, array("counts"), array("places"), array("rows"), array("raw"),
+    m.def("stored_values", &py_stored_values, array("counts"), array("positions"), array("rows"), array("raw"),
           array("sizes"), array("shifts"), array("coefficients"), array("fit"), array("nuisance_shifts"),
           array("label_shifts"), "intercept"_a, array("left"), array("facts"));
     m.def("measure_against", &py_measure_against, array("z"), array("r"), array("offsets"), array("inverse"),

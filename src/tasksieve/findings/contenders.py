@@ -260,7 +260,7 @@ def _of_true(p: Array, classes: Array, names: Array) -> Array:
 
 def _loss_of(model: Any) -> Loss:
     """The loss by which a model chooses, of two classes where it is about classes."""
-    own = getattr(model, "_member", None)
+    own = getattr(model, "_loss", None)
     if own is not None:
         return own
     name, epsilon = model.loss, float(getattr(model, "epsilon", 0.0))  # of a machine on a graph

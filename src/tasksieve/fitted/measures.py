@@ -61,7 +61,7 @@ def measure_of(model: Any) -> Measure:
     """Accuracy of classes, D² of numbers whose loss has a best constant of its own, else R²."""
     if model._targets == "classes":
         return ACCURACY
-    loss = getattr(model, "_member", None)
+    loss = getattr(model, "_loss", None)
     if loss is None or loss.best_constant(np.ones(1), np.ones(1)) is None:
         return R2
     return Measure(

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..losses import Loss, as_loss
+from ..losses import Loss
 from ..messages import value_error
 from ..plotting import coefficient_map
 from ..tasks import (
@@ -247,20 +247,16 @@ class SelectingModel(FeatureSelector):
 class TaskLinearModel(SelectingModel):
     """Model fitted to all rows at once, by a solver that answers with a solution point."""
 
-    _loss: ClassVar[str | Loss]
+    #: the loss; of two classes where it is about classes
+    _loss: ClassVar[Loss]
     _joint: ClassVar[bool] = True
     _takes_offset: ClassVar[bool] = True
-
-    @property
-    def _member(self) -> Loss:
-        """The loss of the model, of two classes where it is about classes."""
-        return self._loss if isinstance(self._loss, Loss) else as_loss(self._loss)
 
     def _loss_of(self, data: TaskData) -> Loss:
         """The loss of these labels: with more than two classes it is another one."""
         if data.class_counts is None:
-            return self._member
-        several = self._member.with_classes()
+            return self._loss
+        several = self._loss.with_classes()
         assert several is not None
         return several
 
@@ -273,11 +269,11 @@ class TaskLinearModel(SelectingModel):
     @property
     def _fitted_loss(self) -> Loss:
         """The loss of the labels that the model was fitted to."""
-        return (self._member.with_classes() if self._several else None) or self._member
+        return (self._loss.with_classes() if self._several else None) or self._loss
 
     def _read(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
         targets: Literal["values", "classes", "many classes"] = self._targets
-        if targets == "classes" and self._member.with_classes() is not None:
+        if targets == "classes" and self._loss.with_classes() is not None:
             targets = "many classes"
         data = read_tasks(
             X if getattr(self, "device", None) is None else placed(X, self),
@@ -320,7 +316,7 @@ class TaskLinearModel(SelectingModel):
 
     def _unit(self, data: TaskData) -> float:
         """The engine minimises this times the estimator's objective."""
-        return self._member.unit(data.n_bar)
+        return self._loss.unit(data.n_bar)
 
     def _set_solution(self, data: TaskData, point: Any) -> None:
         self.__dict__.pop("_proven", None)  # of an earlier fit

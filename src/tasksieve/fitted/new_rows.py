@@ -76,7 +76,7 @@ def _of_numbers(
         own = cells.task == t
         base[own] = measure.constant_losses(y[own], cells.weights[own])
     sizes = np.square(y) if measure.name == "R²" else np.abs(y)
-    name = model._member.label if measure.of_scores else "squared error"
+    name = model._loss.label if measure.of_scores else "squared error"
     return [(measure.name, cells.explained(losses, base, sizes)), (name, cells.mean(losses))]
 
 

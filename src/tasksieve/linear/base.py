@@ -108,7 +108,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         """Weights of the rows in the loss of the problem."""
         if data.task_weights_rule is None:
             return data.weights
-        return self._member.row_weights(data.weights, np.repeat(data.task_weights, np.diff(data.offsets)))
+        return self._loss.row_weights(data.weights, np.repeat(data.task_weights, np.diff(data.offsets)))
 
     def _engine_options(self) -> dict[str, Any]:
         """Further arguments of `solve_path`."""
@@ -254,7 +254,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
                 "constant."
             )
         beside = data.known is not None and data.class_counts is None  # codes of classes have no units
-        units = Units.of(self._member, data.y - data.known if beside else data.y, weights)
+        units = Units.of(self._loss, data.y - data.known if beside else data.y, weights)
         layout = lay_out(data, weights)
 
         joined, align = self._penalty().get("penalty"), getattr(layout.storage, "keep_together", None)

@@ -98,7 +98,7 @@ class Statement:
     """A model's problem on data, in the format's words."""
 
     def __init__(self, model: Any, X: Any, y: Any, task: Any, sample_weight: Any, offset: Any) -> None:
-        form_of(model._member)  # refused before any work
+        form_of(model._loss)  # refused before any work
         if not isinstance(offset, list | tuple) and np.ndim(offset) == 2 and np.ndim(y) == 1:
             raise ValueError("offset: a certificate holds one number per row, not one for each class.")
         with warnings.catch_warnings():
@@ -148,7 +148,7 @@ class Statement:
 
     def _unit(self) -> float:
         """In the weights as they were given."""
-        return float(self.model._member.unit(float(np.add.reduce(self._given_weights())) / self.data.n_tasks))
+        return float(self.model._loss.unit(float(np.add.reduce(self._given_weights())) / self.data.n_tasks))
 
     def _dual_scale(self) -> float:
         """From the solver's dual points to those under the weights as they were given: s p is in the unit of the

@@ -26,16 +26,16 @@ class AnyClassification(TaskClassification, AnyMembers):
 
     def _check_members(self) -> None:
         super()._check_members()
-        if self._member.labels != "signs":
+        if self._loss.labels != "signs":
             raise ParameterError(
                 "loss",
-                f"is the {self._member.label}, whose labels are {self._member.labels}: a classifier needs a loss of "
+                f"is the {self._loss.label}, whose labels are {self._loss.labels}: a classifier needs a loss of "
                 "signs, -1 and +1",
             )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self._knows_loss() and self._member.with_classes() is not None
+        tags.classifier_tags.multi_class = self._knows_loss() and self._loss.with_classes() is not None
         # no standardised feature enters a task at alpha >= 1/2, so at the default nothing may be learned
         tags.classifier_tags.poor_score = getattr(self, "alpha", 0.0) >= 0.5
         return tags

@@ -17,7 +17,7 @@ class LinkedRegression(TaskRegression, TaskLinearModel):
 
     def _read(self, *arguments: Any, **options: Any) -> TaskData:
         data = super()._read(*arguments, **options)
-        if self._member.labels == "counts":
+        if self._loss.labels == "counts":
             refuse_negative(data)
             if self.fit_intercept:
                 warn_no_counts(data)
@@ -25,12 +25,12 @@ class LinkedRegression(TaskRegression, TaskLinearModel):
 
     def _predict(self, X: Any, task: Any, state: Any = None, offset: Any = None) -> Any:
         scores = super()._predict(X, task, state, offset)
-        link = self._member.link
+        link = self._loss.link
         if is_task_list(X):
             return [link(part) for part in scores]
         return map_rows(lambda rows, _: link(rows), scores)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = self._member.labels == "counts"
+        tags.target_tags.positive_only = self._loss.labels == "counts"
         return tags

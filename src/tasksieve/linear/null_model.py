@@ -43,7 +43,7 @@ class NullModel:
         data = self._data.with_weights(weights)
         weights = model._row_weights(data)
         beside = data.known is not None and data.class_counts is None
-        units = Units.of(model._member, data.y - data.known if beside else data.y, weights)
+        units = Units.of(model._loss, data.y - data.known if beside else data.y, weights)
         layout = lay_out(replace(data, X=self._storage, n_features=self._storage.n_features), weights)
         with one_blas_thread():
             design = Design(

@@ -11,6 +11,7 @@ from ..fitted.arguments import check_choice, check_l1
 from ..fitted.documented import DATA, PREDICTIONS, ROWS, documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
 from ..fitted.predictions import Predictions, available_if
+from ..losses import Loss, as_loss
 from ..messages import Message, ParameterError
 from ..penalties import SparseGroup
 from ..proof.prove import Proof
@@ -41,8 +42,8 @@ class _EitherLoss(TaskLinearModel):
     fit_intercept: bool
 
     @property
-    def _loss(self) -> Literal["squared", "logistic"]:  # type: ignore[override]
-        return self.loss
+    def _loss(self) -> Loss:  # type: ignore[override]
+        return as_loss(self.loss)
 
     @property
     def _targets(self) -> Literal["values", "classes"]:  # type: ignore[override]

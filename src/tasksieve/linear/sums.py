@@ -61,10 +61,10 @@ def penalty_of(model: Any, facts: Any) -> SparseGroup:
     """The penalty of all features at unit strength; a ValueError where it is none of the family."""
     options = model._penalty()
     penalty = options.pop("penalty", None) or L21()
-    if type(model._member) is not Squared or not is_sparse_group(penalty):
+    if type(model._loss) is not Squared or not is_sparse_group(penalty):
         raise ValueError(
             f"{type(model).__name__} cannot be fitted from moments: sums of products determine the squared loss with "
-            f"the l21, l11, sparse group and ridge penalties only, and this is the {model._member.label} with the "
+            f"the l21, l11, sparse group and ridge penalties only, and this is the {model._loss.label} with the "
             f"{penalty.label} penalty. Fit it to the rows."
         )
     if np.ndim(penalty.l1_ratio) and len(np.asarray(penalty.l1_ratio)) != facts.n_features:
@@ -131,7 +131,7 @@ def report_location(model: Any, data: TaskData) -> None:
 
 def suits(model: Any) -> bool:
     """Whether a model is one of those that moments determine, with its default solver."""
-    if type(model._member) is not Squared or model.warm_start or model._engine_options() != {"screening": "auto"}:
+    if type(model._loss) is not Squared or model.warm_start or model._engine_options() != {"screening": "auto"}:
         return False
     if model.task_graph is not None and model.graph_strength > 0.0:
         return False
