@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from ..fitted.covariates import covariates_of
 from ..fitted.measures import Measure, measure_of
+from ..fitted.model import TaskLinearModel
 from ..linear.cross_validation import PathEstimatorCV
 from ..linear.null_model import fit_null
 from ..losses import Loss
@@ -260,8 +261,7 @@ def _of_true(p: Array, classes: Array, names: Array) -> Array:
 
 def _loss_of(model: Any) -> Loss:
     """The loss by which a model chooses, of two classes where it is about classes."""
-    own = getattr(model, "_loss", None)
-    if own is not None:
-        return own
+    if isinstance(model, TaskLinearModel):
+        return model._loss
     name, epsilon = model.loss, float(getattr(model, "epsilon", 0.0))  # of a machine on a graph
     return LOSSES[name][1](epsilon)
