@@ -277,7 +277,7 @@ def test_bad_storages_get_clear_errors(rng):
         ts.MultiTaskLasso().fit(Holes(), y)
     with pytest.raises(ValueError, match="list of storages"):
         ts.MultiTaskLasso().fit([Holes(), Holes()], [y, y])
-    with pytest.raises(ValueError, match="rows x features"):
+    with pytest.raises(ValueError, match="rows x requested features"):
         ts.MultiTaskLasso(feature_weights=[0.0, 1.0, 1.0, 1.0]).fit(Sideways(), y)
 
 

@@ -256,7 +256,7 @@ def test_a_small_file_makes_no_large_model(tmp_path: Path) -> None:
         load_model(run)
     assert tracemalloc.get_traced_memory()[1] < 2**25
     tracemalloc.stop()
-    with pytest.raises(RunError, match="more than is made of a file"):
+    with pytest.raises(RunError, match="more than is allocated for a file"):
         load_model(run, max_bytes=2**28)
     with pytest.raises(RunError, match="features") as caught:  # allowed, and then refused for its columns
         load_model(run, max_bytes=2**30)

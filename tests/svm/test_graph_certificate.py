@@ -184,7 +184,7 @@ def test_strings(loss, rng):
     y, task = np.where([t[3] == 65 for t in text], 1.0, -1.0), np.repeat([0, 1], 30)
     graph = np.array([[0, 1.0], [1.0, 0]])
     # few places in the table: features meet in one
-    hasher = ts.graph.WeightedDegreeHasher(degree=4, n_features=256)
+    hasher = ts.WeightedDegreeHasher(degree=4, n_features=256)
     m = quiet(ts.GraphSVC(graph, loss=loss, hasher=hasher, tol=1e-7), text, y, task=task)
     x = m.hasher_.transform(text).toarray()
     parts = [(x[task == t], y[task == t], np.ones(30)) for t in (0, 1)]
@@ -232,7 +232,7 @@ def test_starved_models_are_not_worse_than_nothing(loss, solver, rng):
 def test_starved_strings_are_not_worse_than_nothing(rng):
     text = np.array([bytes(rng.choice(list(b"ACGT"), 20).tolist()) for _ in range(80)])
     y = np.where([t[3] == 65 for t in text], 1.0, -1.0)
-    hasher = ts.graph.WeightedDegreeHasher(degree=3, n_features=1024)
+    hasher = ts.WeightedDegreeHasher(degree=3, n_features=1024)
     m = ts.GraphSVC(hasher=hasher, C=1e4, max_iter=1, tol=1e-9)
     with pytest.warns(ConvergenceWarning):
         m.fit(text, y)
