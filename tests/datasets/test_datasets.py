@@ -75,11 +75,36 @@ def test_same_seed_same_data() -> None:
         lambda seed: datasets.make_heterogeneous_tasks(3, (5, 9), 40, 4, random_state=seed),
         lambda seed: datasets.make_gauss2d(50, 3, random_state=seed),
         lambda seed: datasets.make_dna_windows(50, random_state=seed),
+        lambda seed: datasets.make_small_tasks(random_state=seed),
     ):
         first, second, other = make(1), make(1), make(2)
         np.testing.assert_array_equal(first.X, second.X)
         np.testing.assert_array_equal(first.y, second.y)
         assert not np.array_equal(first.y, other.y)
+
+
+def test_small_tasks_have_the_labels_asked_for() -> None:
+    X, y, task, support = datasets.make_small_tasks(effects=[2.0, -1.0, 0.0], noise=[0.0, 0.0, 0.5])
+    assert X.shape == (90, 8)
+    assert X.flags.f_contiguous
+    assert support.tolist() == [0]
+    assert task is not None
+    np.testing.assert_array_equal(y[task == "a"], 2.0 * X[task == "a", 0])
+    np.testing.assert_array_equal(y[task == "b"], -X[task == "b", 0])
+    assert abs(np.corrcoef(y[task == "c"], X[task == "c", 0])[0, 1]) < 0.5
+    same, classes, _, _ = datasets.make_small_tasks(["low", "mid", "high"], effects=[2.0, -1.0, 0.0], noise=[0, 0, 0.5])
+    np.testing.assert_array_equal(same, X)
+    assert [int(np.sum(classes == label)) for label in ("low", "mid", "high")] == [30, 30, 30]
+    assert y[classes == "low"].max() < y[classes == "mid"].min()
+    assert y[classes == "mid"].max() < y[classes == "high"].min()
+    counts = datasets.make_small_tasks("counts", effects=[0.0]).y
+    assert counts.dtype.kind == "i"
+    assert counts.min() >= 0
+    assert datasets.make_small_tasks(effects=[0.0]).support.size == 0
+    with pytest.raises(ValueError, match="labels='numbers'"):
+        datasets.make_small_tasks("numbers")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="27 entries"):
+        datasets.make_small_tasks(effects=[1.0] * 27)
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5])

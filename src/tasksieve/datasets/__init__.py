@@ -29,6 +29,7 @@ from .synthetic import (
     make_gong_synthetic,
     make_heterogeneous_tasks,
     make_shared_regression,
+    make_small_tasks,
     make_task_classification,
     make_wang_synthetic,
 )
@@ -52,6 +53,7 @@ __all__ = [
     "make_gong_synthetic",
     "make_heterogeneous_tasks",
     "make_shared_regression",
+    "make_small_tasks",
     "make_task_classification",
     "make_wang_synthetic",
     "one_vs_rest_tasks",

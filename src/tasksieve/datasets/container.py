@@ -15,8 +15,8 @@ class TaskDataset(NamedTuple):
     X : array of shape (n_rows, n_features)
         Stacked data, rows sorted by task.
     y : array of shape (n_rows,), or (n_rows, n_outputs) for one shared matrix
-        Targets; +1 and -1 for classification.
-    task : integer array of shape (n_rows,), or None for one shared matrix
+        Targets; for classification +1 and -1, or labels.
+    task : array of shape (n_rows,), or None for one shared matrix
         Task of each row.
     support : integer array
         Sorted indices of the features used to make y; empty for real data.

@@ -9,6 +9,10 @@ C. Widmer, M. Kloft, N. Görnitz and G. Rätsch, Efficient training of graph-reg
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from string import ascii_lowercase
+from typing import Any, Literal
+
 import numpy as np
 
 from ..docstrings import described_by
@@ -23,6 +27,58 @@ random_state : int, Generator or None
 
 # Columns are made a block at a time, so that no temporary is larger than about this many numbers.
 BLOCK_ENTRIES = 1 << 21
+
+
+@described_by(SHARED)
+def make_small_tasks(
+    labels: Literal["values", "counts"] | Sequence[Any] = "values",
+    *,
+    effects: Sequence[float] = (2.0, -1.0),
+    noise: float | Sequence[float] = 0.1,
+    n_rows: int = 30,
+    n_features: int = 8,
+    random_state: int | np.random.Generator | None = 0,
+) -> TaskDataset:
+    r"""A few rows with a known answer, for examples and reports of bugs: of all features only the first matters.
+
+    .. math::  z_i = \text{effect}_t\, x_{i0} + \text{noise}_t\, \epsilon_i, \qquad x_{ij}, \epsilon_i \sim N(0, 1)
+
+    Parameters
+    ----------
+    labels : {"values", "counts"} or sequence of classes, default="values"
+        y is z, or Poisson of rate :math:`e^z`, or one of the classes: equally many rows of each, in the order of z.
+    effects : sequence of float
+        One per task, at most 26; the tasks are named "a", "b" and so on.
+    noise : float or sequence of float
+        Of all tasks, or of each.
+
+    Returns
+    -------
+    TaskDataset
+        ``support`` is [0], or empty where no task has an effect.
+
+    Examples
+    --------
+    >>> import tasksieve as ts
+    >>> X, y, task, support = ts.datasets.make_small_tasks(["no", "yes"], n_rows=3)
+    >>> X.shape, y.tolist(), task.tolist()
+    ((6, 8), ['yes', 'no', 'no', 'no', 'yes', 'yes'], ['a', 'a', 'a', 'b', 'b', 'b'])
+    """
+    if isinstance(labels, str) and labels not in ("values", "counts"):
+        raise ValueError(f"labels={labels!r} must be 'values', 'counts' or a sequence of classes.")
+    if not 0 < len(effects) <= len(ascii_lowercase):
+        raise ValueError(f"effects has {len(effects)} entries; there are 1 to {len(ascii_lowercase)} tasks.")
+    rng = np.random.default_rng(random_state)
+    task = np.repeat(list(ascii_lowercase[: len(effects)]), n_rows)
+    X = np.asfortranarray(rng.standard_normal((task.size, n_features)))
+    spread = np.broadcast_to(noise, len(effects))
+    z = np.repeat(effects, n_rows) * X[:, 0] + np.repeat(spread, n_rows) * rng.standard_normal(task.size)
+    if isinstance(labels, str):
+        y = z if labels == "values" else rng.poisson(np.exp(z))
+    else:
+        rank = np.argsort(np.argsort(z))
+        y = np.asarray(labels)[rank * len(labels) // task.size]
+    return TaskDataset(X, y, task, np.arange(int(np.any(effects))))
 
 
 @described_by(SHARED)

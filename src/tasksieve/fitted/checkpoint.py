@@ -74,16 +74,13 @@ def checkpoint(store: str | os.PathLike[str] | FoldStore) -> Iterator[FoldStore]
     Examples
     --------
     >>> import tempfile
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((40, 5))
-    >>> y = X[:, 0] + 0.1 * rng.standard_normal(40)
+    >>> X, y, task, _ = ts.datasets.make_small_tasks()
     >>> labels = []
     >>> with tempfile.TemporaryDirectory() as folder, ts.watch(lambda progress: labels.append(progress.label)):
     ...     for _ in range(2):
     ...         with ts.checkpoint(folder):
-    ...             model = ts.MultiTaskLassoCV(alphas=[1.0, 0.1], cv=2).fit(X, y)
+    ...             model = ts.MultiTaskLassoCV(alphas=[1.0, 0.1], cv=2).fit(X, y, task)
     >>> sorted(label.partition(", ")[2] for label in labels)  # two values each; the folds are solved once
     ['all rows', 'all rows', 'all rows', 'all rows', 'fold 1', 'fold 1', 'fold 2', 'fold 2']
     """

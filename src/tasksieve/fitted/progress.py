@@ -82,12 +82,10 @@ def watch(callback: Callable[[Progress], Any]) -> Iterator[None]:
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((30, 5))
+    >>> X, y, task, _ = ts.datasets.make_small_tasks()
     >>> with ts.watch(lambda progress: print(progress.label, progress.done, progress.total, progress.detail)):
-    ...     path = ts.MultiTaskLasso().path(X, X[:, 0], alphas=[10.0, 0.1])
+    ...     path = ts.MultiTaskLasso().path(X, y, task, alphas=[10.0, 0.1])
     MultiTaskLasso 1 2 0 features selected
     MultiTaskLasso 2 2 1 features selected
     """

@@ -107,11 +107,8 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((200, 8)), np.repeat(["loud", "quiet"], 100)
-    >>> y = X[:, 0] + np.where(task == "loud", 3.0, 0.1) * rng.standard_normal(200)
+    >>> X, y, task, _ = ts.datasets.make_small_tasks(noise=[3.0, 0.1], n_rows=100)
     >>> model = ts.CalibratedMultiTaskLasso(alpha="universal").fit(X, y, task=task)
     >>> model.get_support(indices=True)
     array([0])
@@ -258,11 +255,8 @@ class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((200, 8)), np.repeat(["loud", "quiet"], 100)
-    >>> y = X[:, 0] + np.where(task == "loud", 3.0, 0.1) * rng.standard_normal(200)
+    >>> X, y, task, _ = ts.datasets.make_small_tasks(noise=[3.0, 0.1], n_rows=100)
     >>> model = ts.CalibratedMultiTaskLassoCV(n_alphas=20, selection_rule="1se").fit(X, y, task=task)
     >>> model.get_support(indices=True)
     array([0])

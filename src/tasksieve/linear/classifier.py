@@ -99,14 +99,11 @@ class MultiTaskClassifier(AnyClassification, PathEstimator):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((120, 6)), np.repeat(["a", "b"], 60)
-    >>> y = np.array(["left", "mid", "right"])[np.digitize(X[:, 0] + 0.2 * rng.standard_normal(120), [-0.5, 0.5])]
+    >>> X, y, task, _ = ts.datasets.make_small_tasks(["left", "mid", "right"], n_rows=60)
     >>> model = ts.MultiTaskClassifier(penalty="l21", alpha=0.2).fit(X, y, task=task)
     >>> model.coef_.shape, model.get_support(indices=True)
-    ((3, 2, 6), array([0]))
+    ((3, 2, 8), array([0]))
     >>> model.predict_proba(X, task=task).shape
     (120, 3)
     """
@@ -136,11 +133,8 @@ class MultiTaskClassifierCV(AnyClassification, PathEstimatorCV):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((120, 6)), np.repeat(["a", "b"], 60)
-    >>> y = np.array(["left", "mid", "right"])[np.digitize(X[:, 0] + 0.2 * rng.standard_normal(120), [-0.5, 0.5])]
+    >>> X, y, task, _ = ts.datasets.make_small_tasks(["left", "mid", "right"], n_rows=60)
     >>> model = ts.MultiTaskClassifierCV(n_alphas=10, eps=0.1, cv=3).fit(X, y, task=task)
     >>> model.score(X, y, task=task) > 0.8
     True

@@ -46,13 +46,10 @@ class MultiTaskElasticNet(TaskRegression, FitsMoments):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((60, 8))
-    >>> X[:, 1] = X[:, 0]                                    # twins
-    >>> Y = np.outer(X[:, 0], [2.0, -1.0]) + 0.1 * rng.standard_normal((60, 2))
-    >>> model = ts.MultiTaskElasticNet(alpha=0.2, l1_ratio=0.5).fit(X, Y)
+    >>> X, y, task, _ = ts.datasets.make_small_tasks()
+    >>> X[:, 1] = X[:, 0]  # twins
+    >>> model = ts.MultiTaskElasticNet(alpha=0.2, l1_ratio=0.5).fit(X, y, task=task)
     >>> model.get_support(indices=True)
     array([0, 1])
     """
@@ -101,12 +98,9 @@ class MultiTaskElasticNetCV(ScikitLearnFolds):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((60, 8))
-    >>> Y = np.outer(X[:, 0], [2.0, -1.0]) + 0.1 * rng.standard_normal((60, 2))
-    >>> model = ts.MultiTaskElasticNetCV(l1_ratio=[0.1, 0.9], n_alphas=20).fit(X, Y)
+    >>> X, y, task, _ = ts.datasets.make_small_tasks()
+    >>> model = ts.MultiTaskElasticNetCV(l1_ratio=[0.1, 0.9], n_alphas=20).fit(X, y, task=task)
     >>> model.l1_ratio_
     0.9
     >>> model.cv_scores_.shape

@@ -143,15 +143,12 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((90, 8)), np.repeat(["a", "b", "c"], 30)
-    >>> y = X[:, 0] * np.select([task == "a", task == "b"], [2.0, -1.0], 0.0) + 0.1 * rng.standard_normal(90)
+    >>> X, y, task, _ = ts.datasets.make_small_tasks(effects=[2.0, -1.0, 0.0])
     >>> penalty = ts.penalties.SparseGroup(l1=1.0, group=1.0)
     >>> model = ts.MultiTaskRegressor(penalty=penalty, alpha=0.1).fit(X, y, task=task)
-    >>> np.argwhere(model.coef_).tolist()
-    [[0, 0], [1, 0]]
+    >>> model.coef_.nonzero()  # feature 0, in the tasks 0 and 1
+    (array([0, 1]), array([0, 0]))
     """
 
     def __init__(
@@ -178,11 +175,8 @@ class MultiTaskRegressorCV(_AnyRegression, PathEstimatorCV):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((60, 8)), np.repeat(["a", "b"], 30)
-    >>> y = X[:, 0] * np.where(task == "a", 2.0, -1.0) + 0.1 * rng.standard_normal(60)
+    >>> X, y, task, _ = ts.datasets.make_small_tasks()
     >>> model = ts.MultiTaskRegressorCV(penalty="l21", n_alphas=20, selection_rule="1se").fit(X, y, task=task)
     >>> model.get_support(indices=True)
     array([0])

@@ -91,15 +91,13 @@ class MultiTaskGroupLasso(_OnGroups, PathEstimator):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((90, 9)), np.repeat([0, 1, 2], 30)
-    >>> y = X[:, 0] - X[:, 1] + X[:, 2] + 0.1 * rng.standard_normal(90)
-    >>> groups = ["a", "a", "a", "b", "b", "c", "c", "c", "c"]
+    >>> X, y, task, _ = ts.datasets.make_small_tasks()
+    >>> y += X[:, 1] - X[:, 2]
+    >>> groups = ["left", "left", "left", "mid", "mid", "right", "right", "right"]
     >>> model = ts.MultiTaskGroupLasso(alpha=0.3, feature_groups=groups).fit(X, y, task=task)
     >>> model.selected_groups_.tolist(), model.get_support(indices=True)
-    (['a'], array([0, 1, 2]))
+    (['left'], array([0, 1, 2]))
     """
 
     def __init__(
@@ -121,14 +119,10 @@ class MultiTaskGroupLassoCV(_OnGroups, PathEstimatorCV):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((60, 8)), np.repeat(["a", "b"], 30)
-    >>> y = (X[:, 0] + X[:, 1]) * np.where(task == "a", 2.0, -1.0) + 0.5 * rng.standard_normal(60)
-    >>> groups = [0, 0, 1, 1, 2, 2, 3, 3]
-    >>> model = ts.MultiTaskGroupLassoCV(feature_groups=groups, cv=3, selection_rule="1se").fit(X, y, task=task)
-    >>> model.selected_groups_
+    >>> X, y, task, _ = ts.datasets.make_small_tasks()
+    >>> model = ts.MultiTaskGroupLassoCV(feature_groups=[0, 0, 1, 1, 2, 2, 3, 3], cv=3, selection_rule="1se")
+    >>> model.fit(X, y, task=task).selected_groups_
     array([0])
     """
 

@@ -46,11 +46,8 @@ class MultiTaskLasso(TaskRegression, FitsMoments):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((60, 8)), np.repeat(["a", "b"], 30)
-    >>> y = X[:, 0] * np.where(task == "a", 2.0, -1.0) + 0.1 * rng.standard_normal(60)
+    >>> X, y, task, _ = ts.datasets.make_small_tasks()
     >>> model = ts.MultiTaskLasso(alpha=0.1).fit(X, y, task=task)
     >>> model.get_support(indices=True)
     array([0])
@@ -88,11 +85,8 @@ class MultiTaskLassoCV(ScikitLearnFolds):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((60, 8)), np.repeat(["a", "b"], 30)
-    >>> y = X[:, 0] * np.where(task == "a", 2.0, -1.0) + 0.1 * rng.standard_normal(60)
+    >>> X, y, task, _ = ts.datasets.make_small_tasks()
     >>> model = ts.MultiTaskLassoCV(n_alphas=20, selection_rule="1se").fit(X, y, task=task)
     >>> model.get_support(indices=True)
     array([0])

@@ -62,18 +62,15 @@ class MultiTaskLogisticRegression(AnyClassification, PathEstimator):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((80, 6)), np.repeat(["a", "b"], 40)
-    >>> y = np.where(X[:, 0] + 0.3 * rng.standard_normal(80) > 0, "yes", "no")
+    >>> X, y, task, _ = ts.datasets.make_small_tasks(["no", "yes"])
     >>> model = ts.MultiTaskLogisticRegression(alpha=0.2).fit(X, y, task=task)
     >>> model.classes_
     array(['no', 'yes'], dtype='<U3')
     >>> model.get_support(indices=True)
     array([0])
     >>> model.predict_proba(X, task=task).shape, model.predict_proba(X).shape
-    ((80, 2), (80, 2, 2))
+    ((60, 2), (60, 2, 2))
     """
 
     loss, penalty = "logistic", "l21"
@@ -94,11 +91,8 @@ class MultiTaskLogisticRegressionCV(AnyClassification, PathEstimatorCV):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((80, 6)), np.repeat(["a", "b"], 40)
-    >>> y = np.where(X[:, 0] + 0.3 * rng.standard_normal(80) > 0, "yes", "no")
+    >>> X, y, task, _ = ts.datasets.make_small_tasks(["no", "yes"])
     >>> model = ts.MultiTaskLogisticRegressionCV(n_alphas=10, eps=0.1).fit(X, y, task=task)
     >>> model.score(X, y, task=task) > 0.85
     True

@@ -208,17 +208,14 @@ class MultiTaskOWL(TaskRegression, SortedEstimator):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((60, 8))
-    >>> X[:, 1] = X[:, 0] + 0.01 * rng.standard_normal(60)   # nearly twins
-    >>> Y = np.outer(X[:, 0], [2.0, -1.0]) + 0.1 * rng.standard_normal((60, 2))
-    >>> model = ts.MultiTaskOWL(alpha=0.5).fit(X, Y)
+    >>> X, y, task, _ = ts.datasets.make_small_tasks()
+    >>> X[:, 1] = X[:, 0] + 0.01 * X[:, 2]  # nearly twins
+    >>> model = ts.MultiTaskOWL(alpha=0.5).fit(X, y, task=task)
     >>> model.clusters_
     [array([0, 1])]
-    >>> ts.MultiTaskLasso(alpha=0.5).fit(X, Y).get_support(indices=True)
-    array([0])
+    >>> ts.MultiTaskLasso(alpha=0.5).fit(X, y, task=task).get_support(indices=True)  # one of the two
+    array([1])
     """
 
     def __init__(self, alpha: float = 1.0, **options: Unpack[OWLOptions]) -> None:
@@ -231,13 +228,10 @@ class MultiTaskOWLCV(TaskRegression, SortedCV):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((60, 8))
-    >>> Y = np.outer(X[:, 0] + X[:, 1], [2.0, -1.0]) + 0.1 * rng.standard_normal((60, 2))
-    >>> model = ts.MultiTaskOWLCV(n_alphas=20, eps=0.05, cv=3).fit(X, Y)
-    >>> model.score(X, Y) > 0.99
+    >>> X, y, task, _ = ts.datasets.make_small_tasks()
+    >>> model = ts.MultiTaskOWLCV(n_alphas=20, eps=0.05, cv=3).fit(X, y, task=task)
+    >>> model.score(X, y, task=task) > 0.98
     True
     """
 
@@ -484,11 +478,8 @@ class MultinomialOWLCV(ManyClasses, SortedCV):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((90, 10))
-    >>> y = np.array(["a", "b", "c"])[np.argmax(X[:, :3], axis=1)]
+    >>> X, y, _, _ = ts.datasets.make_small_tasks(["low", "middle", "high"], effects=[1.0], n_rows=90)
     >>> model = ts.MultinomialOWLCV(n_alphas=10, eps=0.05, cv=3).fit(X, y)
     >>> model.score(X, y) > 0.9
     True

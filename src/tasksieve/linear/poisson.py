@@ -87,11 +87,8 @@ class MultiTaskPoisson(_PoissonLoss, PathEstimator):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((90, 8)), np.repeat(["a", "b", "c"], 30)
-    >>> y = rng.poisson(np.exp(0.5 + 0.8 * X[:, 0]))
+    >>> X, y, task, _ = ts.datasets.make_small_tasks("counts", effects=[0.8, 1.2])
     >>> model = ts.MultiTaskPoisson(alpha=0.8).fit(X, y, task=task)
     >>> model.get_support(indices=True)
     array([0])
@@ -109,11 +106,8 @@ class MultiTaskPoissonCV(_PoissonLoss, PathEstimatorCV):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((90, 8)), np.repeat(["a", "b", "c"], 30)
-    >>> y = rng.poisson(np.exp(0.5 + 0.8 * X[:, 0]))
+    >>> X, y, task, _ = ts.datasets.make_small_tasks("counts", effects=[0.8, 1.2])
     >>> model = ts.MultiTaskPoissonCV(n_alphas=20, eps=0.05, selection_rule="1se").fit(X, y, task=task)
     >>> model.get_support(indices=True)
     array([0])

@@ -68,13 +68,10 @@ class MultiTaskQuantile(_QuantileLoss, PathEstimator):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((90, 8)), np.repeat(["a", "b", "c"], 30)
-    >>> y = X[:, 0] + (1.0 + 0.8 * (X[:, 1] > 0)) * rng.exponential(size=90)
+    >>> X, y, task, _ = ts.datasets.make_small_tasks(noise=[0.5, 2.0])
     >>> model = ts.MultiTaskQuantile(alpha=0.05, q=0.9).fit(X, y, task=task)
-    >>> bool(np.mean(y <= model.predict(X, task=task)) > 0.8)
+    >>> bool((y <= model.predict(X, task=task)).mean() > 0.8)
     True
     """
 
@@ -96,11 +93,8 @@ class MultiTaskQuantileCV(_QuantileLoss, PathEstimatorCV):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((90, 8)), np.repeat(["a", "b", "c"], 30)
-    >>> y = X[:, 0] + 0.1 * rng.standard_normal(90)
+    >>> X, y, task, _ = ts.datasets.make_small_tasks()
     >>> model = ts.MultiTaskQuantileCV(n_alphas=20, eps=0.05, selection_rule="1se").fit(X, y, task=task)
     >>> model.get_support(indices=True)
     array([0])

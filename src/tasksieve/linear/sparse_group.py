@@ -184,14 +184,11 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((90, 8)), np.repeat(["a", "b", "c"], 30)
-    >>> y = X[:, 0] * np.select([task == "a", task == "b"], [2.0, -1.0], 0.0) + 0.1 * rng.standard_normal(90)
+    >>> X, y, task, _ = ts.datasets.make_small_tasks(effects=[2.0, -1.0, 0.0])
     >>> model = ts.MultiTaskSparseGroupLasso(alpha=0.1, l1=1.0).fit(X, y, task=task)
-    >>> np.argwhere(model.coef_).tolist()                    # feature 0, in tasks a and b only
-    [[0, 0], [1, 0]]
+    >>> model.coef_.nonzero()  # feature 0, in tasks a and b only
+    (array([0, 1]), array([0, 0]))
     >>> int(model.zero_coefficients(X, y, task=task).sum())  # proved, out of 24
     22
     """
@@ -256,11 +253,8 @@ class MultiTaskSparseGroupLassoCV(_EitherLoss, ComparesMoments):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((60, 8)), np.repeat(["a", "b"], 30)
-    >>> y = X[:, 0] * np.where(task == "a", 2.0, -1.0) + 0.1 * rng.standard_normal(60)
+    >>> X, y, task, _ = ts.datasets.make_small_tasks()
     >>> model = ts.MultiTaskSparseGroupLassoCV(n_alphas=20, selection_rule="1se").fit(X, y, task=task)
     >>> model.get_support(indices=True)
     array([0])

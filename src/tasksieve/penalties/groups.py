@@ -46,15 +46,12 @@ class Groups(RowPenalty):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((90, 9)), np.repeat([0, 1, 2], 30)
-    >>> y = X[:, 0] - X[:, 1] + X[:, 2] + 0.1 * rng.standard_normal(90)
-    >>> penalty = ts.penalties.Groups(["a", "a", "a", "b", "b", "c", "c", "c", "c"])
+    >>> X, y, task, _ = ts.datasets.make_small_tasks()
+    >>> penalty = ts.penalties.Groups(["near", "near", "near", "far", "far", "far", "far", "far"])
     >>> model = ts.MultiTaskRegressor(penalty=penalty, alpha=0.3).fit(X, y, task=task)
-    >>> model.selected_groups_
-    array(['a'], dtype='<U1')
+    >>> model.selected_groups_.tolist()
+    ['near']
     """
 
     label = "groups"

@@ -23,15 +23,12 @@ class LInf(RowPenalty):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((90, 8)), np.repeat([0, 1, 2], 30)
-    >>> y = X[:, 0] * np.array([1.0, -1.0, 1.0])[task] + 0.3 * rng.standard_normal(90)
+    >>> X, y, task, _ = ts.datasets.make_small_tasks(effects=[1.0, -1.0, 1.0], noise=0.3)
     >>> model = ts.MultiTaskRegressor(penalty="linf", alpha=0.5).fit(X, y, task=task)
     >>> model.get_support(indices=True)
     array([0])
-    >>> np.abs(model.coef_[:, 0]).round(3)
+    >>> abs(model.coef_[:, 0]).round(3)
     array([0.802, 0.802, 0.802])
     """
 

@@ -40,9 +40,7 @@ class Certificate:
     --------
     >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((60, 8)), np.repeat(["a", "b"], 30)
-    >>> y = X[:, 0] * np.where(task == "a", 2.0, -1.0) + 0.1 * rng.standard_normal(60)
+    >>> X, y, task, _ = ts.datasets.make_small_tasks()
     >>> model = ts.MultiTaskLasso(alpha=0.1).fit(X, y, task=task)
     >>> certificate = model.certificate(X, y, task=task)
     >>> certificate
