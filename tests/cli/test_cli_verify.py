@@ -419,6 +419,21 @@ def test_many_rows_solved_to_rounding_are_proved(tmp_path: Path, cli: CommandLin
     assert cli("verify", tmp_path / "run").out.startswith("proved")
 
 
+@pytest.mark.parametrize(("label", "model"), [(0, "lasso"), (3, "lasso"), (3, "calibrated"), (0.1, "quantile")])
+def test_labels_that_the_empty_model_explains_are_proved(
+    tmp_path: Path, cli: CommandLine, label: float, model: str
+) -> None:
+    """All that is left of the objective is the rounding of the labels, which the fit and the verifier count each in
+    its own way."""
+    table = pd.read_csv(regression_csv(tmp_path / "data.csv")).assign(y=label)
+    table.to_csv(tmp_path / "constant.csv", index=False)
+    words = ("--target", "y", "--task", "region", "--alpha", "0.1", "--model", model, "--out", tmp_path / "run", *QUICK)
+    cli("fit", tmp_path / "constant.csv", *words)
+    assert cli("verify", tmp_path / "run").out.startswith("proved")
+    lie = forged(tmp_path / "run", tmp_path / "lie", change_json("certificate.json", objective=1e-9))
+    assert "has objective 1e-09" in cli("verify", lie, code=1).out
+
+
 def test_a_certificate_of_the_chosen_value_says_what_it_is_not_about(
     table: Path, tmp_path: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

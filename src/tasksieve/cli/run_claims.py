@@ -23,6 +23,8 @@ from ..tables.recipe import column_recipes
 # How much more than the fit's own gap a certificate may leave open, and still be about the same answer: the two count
 # rounding in different ways, and a certificate that of sums over all rows of a task.
 TWICE, ROUNDING, ROUNDING_OF_ROWS = 2.0, 1e-11, 32.0 * 2.0**-53
+# Of labels that a model explains entirely, rounding is all that is left: in each residual this part of the largest one.
+ROUNDING_OF_LABELS, LOST_SQUARE = 2.0**-48, 1e-150
 PARTS = ("shared", "intercept", "standardize", "positive", "loss", "penalty", "task_weights", "class_weights")
 LABELS = ("tasks", "classes")
 ARRAYS = ("feature_weights", "l1", "group_of", "group_weights", "sorted_weights", "edges")
@@ -47,7 +49,8 @@ def compare_run(
         value = _value_at(folder, cert, alpha)
     _compare_point(folder, cert, value, coef[order], intercept[order], alpha, ridge)
     stated, of_model = folder.read_json(CERTIFICATE), folder.read_json("model.json")
-    _compare_numbers(folder, CERTIFICATE, cert, value, stated.get("objective"), stated.get("dual_gap"))
+    left = _rounding_of_labels(cert, rows["y"])
+    _compare_numbers(folder, CERTIFICATE, cert, value, stated.get("objective"), stated.get("dual_gap"), left)
     for name in ("objective", "dual_gap", "null_objective"):
         if of_model.get(name, stated.get(name)) != stated.get(name):
             raise _refuse(folder, f"{name} is {stated.get(name)} in {CERTIFICATE}, {of_model[name]} in model.json")
@@ -58,7 +61,7 @@ def compare_run(
     path = read_path(folder)
     _compare_path_table(folder, path)
     if cert.n_values > 1:
-        _compare_path(folder, cert, path, order, strengths)
+        _compare_path(folder, cert, path, order, strengths, left)
         return []
     _compare_chosen(folder, path, own_alpha, coef, intercept)
     return [f"of path.npz the chosen value alone is proved, {len(path.alphas) - 1} others are not"]
@@ -156,11 +159,19 @@ def _compare_point(
         raise _refuse(folder, f"the coefficients are not those of {PROOF}")
 
 
+def _rounding_of_labels(cert: verifier.Certificate, y: Any) -> float:
+    """What the rounding of labels may leave of an objective: its square where small residuals are squared."""
+    parts = [np.asarray(part) for part in (y if isinstance(y, list) else [y])]
+    sizes = [float(np.nanmax(np.abs(part), initial=0.0)) for part in parts if part.dtype.kind in "biuf"]
+    left = ROUNDING_OF_LABELS * max(sizes, default=1.0)
+    return max(left * left if cert["loss"].get("mu") == 1.0 else left, LOST_SQUARE)
+
+
 def _compare_numbers(
-    folder: RunFolder, name: str, cert: verifier.Certificate, k: int, objective: Any, gap: Any
+    folder: RunFolder, name: str, cert: verifier.Certificate, k: int, objective: Any, gap: Any, left: float
 ) -> None:
     proved, open_ = float(cert.arrays["objective"][k]), float(cert.arrays["gap"][k])
-    rounding = (ROUNDING + ROUNDING_OF_ROWS * max(cert["rows"])) * abs(proved)
+    rounding = (ROUNDING + ROUNDING_OF_ROWS * max(cert["rows"])) * abs(proved) + left
     if not _is_number(objective) or not abs(objective - proved) <= open_ + rounding:
         raise _refuse(folder, f"{name} has objective {objective}, {PROOF} has {proved}")
     if not _is_number(gap) or not open_ <= TWICE * gap + rounding:
@@ -243,7 +254,12 @@ def _compare_chosen(
 
 
 def _compare_path(
-    folder: RunFolder, cert: verifier.Certificate, path: SavedPath, order: np.ndarray, strengths: Strengths
+    folder: RunFolder,
+    cert: verifier.Certificate,
+    path: SavedPath,
+    order: np.ndarray,
+    strengths: Strengths,
+    left: float,
 ) -> None:
     """All values of path.npz."""
     if len(path.alphas) != cert.n_values:
@@ -251,7 +267,7 @@ def _compare_path(
     for k in range(cert.n_values):
         coef = path.coefs[k].toarray()[order]
         _compare_point(folder, cert, k, coef, path.intercepts[k][order], *strengths(float(path.alphas[k])))
-        _compare_numbers(folder, "path.npz", cert, k, float(path.objectives[k]), float(path.dual_gaps[k]))
+        _compare_numbers(folder, "path.npz", cert, k, float(path.objectives[k]), float(path.dual_gaps[k]), left)
 
 
 def _task_after_task(model: Any, n_rows: int) -> np.ndarray:
