@@ -24,7 +24,7 @@ from .files import check_files, task_column
 from .folders import refuse_other_options
 from .folds import check_folds
 from .members import check_members
-from .options import BY_KEY, COMPARED, PARAMETER, read_alpha, read_alphas, read_numbers
+from .options import BY_KEY, COMPARED, read_alpha, read_alphas, read_numbers
 from .sources import source_kind
 from .trust import check_trust, left_out, trust_defaults, without_findings
 
@@ -138,14 +138,14 @@ def check_config(config: dict[str, Any]) -> ModelKind:
         raise UsageError(f"--max-categories: at least 1, got {config['max_categories']}")
     known = kind.parameters()
     for key, value in PARAMETER_DEFAULTS.items():
-        if PARAMETER.get(key, key) in known:
+        if BY_KEY[key].name in known:
             add_default(config, key, value)
     for key in config:
-        if key in BY_KEY and BY_KEY[key].role == "param" and PARAMETER.get(key, key) not in known:
+        if key in BY_KEY and BY_KEY[key].role == "param" and BY_KEY[key].name not in known:
             flags = sorted(
                 option.long
                 for option in BY_KEY.values()
-                if option.role == "param" and PARAMETER.get(option.key, option.key) in known
+                if option.role == "param" and option.name in known
             )
             raise UsageError(
                 f"{BY_KEY[key].long}: --model {kind.name} has no such option; it has {', '.join(flags)}"
@@ -173,7 +173,7 @@ def estimator_parameters(config: dict[str, Any]) -> dict[str, Any]:
             value = read_alpha(value, config["model"])
         elif key == "screening" and value == "none":
             value = None
-        params[PARAMETER.get(key, key)] = value
+        params[BY_KEY[key].name] = value
     return params
 
 

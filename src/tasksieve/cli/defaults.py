@@ -12,7 +12,7 @@ from typing import Any
 from ..runs import ModelKind, RunError
 from ..tables.categories import NO_REFERENCE
 from .folds import FOLD_OPTIONS, replaced_folds
-from .options import BY_KEY, CHOOSING, COMPARED, PARAMETER, read_alphas
+from .options import BY_KEY, CHOOSING, COMPARED, read_alphas
 from .sources import source_kind
 from .table_source import TableSource
 from .trust import TRUST_DEFAULTS
@@ -60,7 +60,7 @@ def explicit(config: dict[str, Any], kind: ModelKind, source: str) -> dict[str, 
 
 def _matters(key: str, config: dict[str, Any], kind: ModelKind) -> bool:
     if BY_KEY[key].role == "param":
-        return PARAMETER.get(key, key) in kind.parameters()
+        return BY_KEY[key].name in kind.parameters()
     if key == "reference":
         return source_kind(config) is TableSource
     return key not in FOLD_OPTIONS or cross_validates(config, kind)
@@ -113,7 +113,7 @@ def add_parameters(config: dict[str, Any], estimator: Any) -> None:
     """Write down the estimator's own defaults: another version may have others."""
     params = estimator.get_params(deep=False)
     for option in BY_KEY.values():
-        value = params.get(PARAMETER.get(option.key, option.key))
+        value = params.get(option.name)
         if option.role != "param" or option.key == "alpha" or config["command"] not in option.commands:
             continue
         if option.key in COMPARED and value is not None:

@@ -6,24 +6,20 @@ from functools import cache
 from typing import Any
 
 from ..messages import said
+from ..parameters import PARAMETERS
 from ..runs.registry import MODELS
-from .options import OPTIONS, PARAMETER
+from .options import OPTIONS
 
-# Arguments of Python that are options under another name, or words.
+# Arguments of Python that are no parameters of the tables: options under another name, or words.
 ARGUMENTS = {
     "X": "the table",
-    "alphas": "--alphas",
-    "cv": "--cv",
     "feature_weights": "weights of features",
     "groups": "--row-groups",
-    "n_alphas": "--alphas",
-    "n_jobs": "--threads",
     "n_pairs": "--pairs",
     "n_permutations": "--permutations",
     "n_splits": "--cv",
     "offset": "--offset",
     "q": "--q",  # of quantiles, or of features on a half
-    "random_state": "--seed",
     "sample_weight": "--weights",
     "task": "--task",
     "y": "--target",
@@ -33,12 +29,9 @@ ARGUMENTS = {
 @cache
 def _flags() -> dict[str, str]:
     """Parameter -> what is typed for it; of a switch both words, with a slash between them."""
-    named = {
-        PARAMETER.get(option.key, option.key): option.flag.split(",")[0]
-        for option in OPTIONS
-        if option.role == "param" or option.panel in ("Strength", "Trust", "Genotypes", "Model")
-    }
-    return {**named, **ARGUMENTS}
+    named = {option.name: option.flag for option in OPTIONS if option.panel not in ("Data", "Run")}
+    described = {said.name: said.flag for said in PARAMETERS.values() if said.typed or said.option}
+    return {name: flag.split(",")[0] for name, flag in {**named, **described, **ARGUMENTS}.items()}
 
 
 @cache

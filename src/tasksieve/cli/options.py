@@ -1,4 +1,7 @@
-"""All options of the commands that leave a run folder, in one table: what is typed, what it means, what it becomes."""
+"""All options of the commands that leave a run folder: what is typed, what it means, what it becomes.
+
+Those of estimators' parameters are described in `tasksieve.parameters`.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from ..parameters import PARAMETERS
 from ..runs.registry import MODELS
 from .exit_codes import UsageError
 
@@ -19,32 +23,56 @@ MODELS_OF = ("fit", "path")  # commands that leave a model
 CHOOSING = ("fit", "compare")  # that choose a strength by cross-validation
 TRUST = ("fit", "stability")
 
+Panel = Literal["Data", "Genotypes", "Model", "Strength", "Trust", "Run"]
+Role = Literal["config", "param", "run"]
+
 
 @dataclass(frozen=True)
 class Option:
     """One option.
 
-    - `key`: Its place in a configuration; of a parameter, its name in the estimator.
+    - `key`: Its place in a configuration.
     - `flag`: What is typed; a boolean has its opposite after a slash, and after " /" another word for that.
-    - `panel` ({"Data", "Genotypes", "Model", "Strength", "Trust", "Run"}): Heading in the help.
-    - `role` ({"config", "param", "run"}): Part of what is computed, parameter of the estimator, or a matter of this
-      call only.
+    - `panel`: Heading in the help.
+    - `role`: Part of what is computed, parameter of the estimator, or a matter of this call only.
     - `commands`: names of the commands that have it
     - `also`: dict of command to another word for it there
+    - `parameter`: Its name in Python, where that is not its key.
     """
 
     key: str
     flag: str
     kind: Any
     help: str
-    panel: Literal["Data", "Genotypes", "Model", "Strength", "Trust", "Run"]
-    role: Literal["config", "param", "run"] = "config"
+    panel: Panel
+    role: Role = "config"
     commands: tuple[str, ...] = EVERY
     also: Mapping[str, str] = field(default_factory=dict)
+    parameter: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called in Python."""
+        return self.parameter or self.key
 
     @property
     def long(self) -> str:
         return next(flag for flag in self.flag.split(",") if flag.startswith("--")).partition("/")[0]
+
+
+def option_of(
+    parameter: str,
+    panel: Panel,
+    role: Role = "param",
+    commands: tuple[str, ...] = EVERY,
+    also: Mapping[str, str] | None = None,
+    *,
+    key: str | None = None,
+) -> Option:
+    """The option of a parameter, as its table describes it."""
+    said = PARAMETERS[parameter]
+    words = said.help or said.text
+    return Option(key or parameter, said.flag, said.typed, words, panel, role, commands, also or {}, parameter)
 
 
 OPTIONS = [
@@ -111,70 +139,45 @@ OPTIONS = [
            GENOTYPES),
     Option("model", "--model,-m", Literal[tuple(MODELS)],
            "Which model; `tasksieve info` says what they are for. (default: lasso)", "Model"),
-    Option("l1_ratio", "--l1-ratio", str, "Elastic net: share of the selecting penalty (with --cv several, 0.5,0.9).",
-           "Model", "param"),
-    Option("l1", "--l1", float, "Sparse group: cost of a single coefficient.", "Model", "param"),
-    Option("group", "--group", float, "Sparse group: cost of a feature.", "Model", "param"),
-    Option("l2", "--l2", str, "Calibrated: ridge penalty (with --cv several, 0,0.1).", "Model", "param"),
-    Option("loss", "--loss", str, "Loss, for models that have several: {names} with --model any, which is the model "
-           "where --loss or --penalty is given and no other.", "Model", "param"),
-    Option("penalty", "--penalty", str, "Penalty, with --model any: {names}.", "Model", "param"),
-    Option("ridge", "--ridge", float, "Strength of a ridge beside the penalty.", "Model", "param"),
-    Option("task_graph", "--task-graph", str, "Neighbouring tasks have similar coefficients: 'chain' (tasks in "
-           "order), 'complete', or a CSV file as for --graph.", "Model"),
-    Option("feature_groups", "--feature-groups", str, "Group lasso: a CSV file with columns feature and group; "
-           "'column' makes a group of the words of each column.", "Model"),
-    Option("inside", "--inside", Literal["rows", "entries"], "Group lasso: what may be zero inside a group.", "Model",
-           "param"),
-    Option("delta", "--delta", float, "Huber: residuals up to this are squared, in units of the target.", "Model",
-           "param"),
-    Option("q", "--quantile", float, "Quantile: which one, between 0 and 1.", "Model", "param",
-           also={"fit": "--q", "path": "--q", "compare": "--q"}),
-    Option("smoothing", "--smoothing", float, "Quantile: width over which its kink is rounded.", "Model", "param"),
-    Option("owl_weights", "--owl-weights", Literal["oscar", "slope"], "OWL: the sorted weights.",
-           "Model", "param"),
-    Option("oscar_ratio", "--oscar-ratio", float, "OWL: how fast the OSCAR weights fall.", "Model", "param"),
-    Option("fdr", "--fdr", float, "OWL: false discovery rate of the SLOPE weights.", "Model", "param"),
-    Option("graph", "--graph", str, "Graph SVM: 'complete', 'none', or a CSV file (a square matrix headed by task "
-           "names, or edges: from,to,weight).", "Model"),
-    Option("graph_strength", "--graph-strength", float, "Graph SVM, --task-graph: how strongly neighbours agree.",
-           "Model", "param"),
-    Option("epsilon", "--epsilon", float, "Graph SVM, numbers: half the width of the tube.", "Model", "param"),
-    Option("class_weight", "--class-weight", Literal["balanced"], "Weigh classes by their rarity.", "Model",
-           "param"),
-    Option("intercept_scaling", "--intercept-scaling", float, "Graph SVM: size of the constant feature.", "Model",
-           "param"),
-    Option("fit_intercept", "--intercept/--no-intercept", bool, "One intercept per task, or none.", "Model", "param"),
-    Option("positive", "--positive/--any-sign", bool, "Only coefficients >= 0.", "Model", "param"),
-    Option("standardize", "--standardize/--as-is, /--no-standardize", bool, "Penalise columns scaled to unit deviation "
-           "within tasks, or as they are; coefficients are in the table's units. (default: standardize)", "Model",
-           "param"),
-    Option("task_weights", "--task-weights", Literal["balanced"], "Every task counts once.", "Model",
-           "param"),
-    Option("tol", "--tol", float, "Stop at this relative duality gap. (default: 1e-6)", "Model", "param"),
-    Option("max_iter", "--max-iter", int, "Iterations after which to give up.", "Model", "param"),
-    Option("screening", "--screening", str, "Rule that discards features: auto, dpc, gap, none, ...", "Model", "param"),
-    Option("alpha", "--alpha", str, "Strength of the penalty (calibrated: or 'universal'); without it, it is chosen by "
-           "cross-validation.",
-           "Strength", "param", ("fit",)),
-    Option("C", "--C", float, "Graph SVM: weight of the loss.", "Strength", "param", ("fit",)),
-    Option("cv", "--cv", int, "Folds of the cross-validation that chooses alpha. (default: 5)", "Strength", "config",
-           CHOOSING),
-    Option("seed", "--seed", int, "Seed of folds, halves and permutations, which are drawn within tasks. (default: 0)",
-           "Strength", "config", ("fit", "stability", "compare")),
+    option_of("l1_ratio", "Model"),
+    option_of("l1", "Model"),
+    option_of("group", "Model"),
+    option_of("l2", "Model"),
+    option_of("loss", "Model"),
+    option_of("penalty", "Model"),
+    option_of("ridge", "Model"),
+    option_of("task_graph", "Model", "config"),
+    option_of("feature_groups", "Model", "config"),
+    option_of("inside", "Model"),
+    option_of("delta", "Model"),
+    option_of("q", "Model", also={"fit": "--q", "path": "--q", "compare": "--q"}),
+    option_of("smoothing", "Model"),
+    option_of("weights", "Model", key="owl_weights"),
+    option_of("oscar_ratio", "Model"),
+    option_of("fdr", "Model"),
+    option_of("graph", "Model", "config"),
+    option_of("graph_strength", "Model"),
+    option_of("epsilon", "Model"),
+    option_of("class_weight", "Model"),
+    option_of("intercept_scaling", "Model"),
+    option_of("fit_intercept", "Model"),
+    option_of("positive", "Model"),
+    option_of("standardize", "Model"),
+    option_of("task_weights", "Model"),
+    option_of("tol", "Model"),
+    option_of("max_iter", "Model"),
+    option_of("screening", "Model"),
+    option_of("alpha", "Strength", commands=("fit",)),
+    option_of("C", "Strength", commands=("fit",)),
+    option_of("cv", "Strength", "config", CHOOSING),
+    option_of("random_state", "Strength", "config", ("fit", "stability", "compare"), key="seed"),
     Option("shuffle", "--shuffle/--no-shuffle", bool, "Folds of shuffled rows, or of consecutive ones, of each task "
            "and class. (default: shuffle)", "Strength", "config", ("fit",)),
-    Option("alphas", "--alphas", str, "How many values of alpha, or the values themselves: 1,0.5,0.1. (default: 100)",
-           "Strength", "config", ("fit", "path", "compare")),
-    Option("eps", "--eps", float, "Smallest alpha / largest alpha. (default: 0.01)", "Strength", "config",
-           ("fit", "path", "compare")),
-    Option("selection_rule", "--selection-rule", Literal["min", "1se"], "Smallest loss, or fewest "
-           "features within one standard error of it. (default: min)", "Strength", "config", CHOOSING),
-    Option("early_stopping", "--early-stopping/--full-path", bool, "Leave the path when the mean held-out loss has "
-           "stayed above its minimum for 15 values in a row, or solve all values. (default: early-stopping)",
-           "Strength", "config", CHOOSING),
-    Option("fold_tol", "--fold-tol", float, "Relative duality gap of the folds. (default: --tol, at least 1e-4)",
-           "Strength", "config", CHOOSING),
+    option_of("alphas", "Strength", "config", ("fit", "path", "compare")),
+    option_of("eps", "Strength", "config", ("fit", "path", "compare")),
+    option_of("selection_rule", "Strength", "config", CHOOSING),
+    option_of("early_stopping", "Strength", "config", CHOOSING),
+    option_of("fold_tol", "Strength", "config", CHOOSING),
     Option("stability", "--stability/--no-stability", bool, "Say which features would be found again on halves of the "
            "rows, and whether anything matters at all.", "Trust", "config", ("fit",)),
     Option("pairs", "--pairs", int, "Pairs of complementary halves. (default: 50)", "Trust", "config", TRUST),
@@ -195,10 +198,8 @@ OPTIONS = [
     Option("outer_folds", "--outer-folds", int, "Folds whose rows judge the models compared, each chosen by --cv folds "
            "of the others. (default: 5)", "Trust", "config", CHOOSING),
     Option("level", "--level", float, "Of the intervals of a comparison. (default: 0.9)", "Trust", "config", CHOOSING),
-    Option("threads", "--threads", int, "Threads; the same number gives the same bytes. (default: all processors)",
-           "Run", "config", EVERY, {"stability": "--jobs", "compare": "--jobs"}),
-    Option("device", "--device", str, "Where X is worked on: cuda, cuda:1; it is moved there once. (default: the "
-           "processor)", "Run", "param"),
+    option_of("n_jobs", "Run", "config", EVERY, {"stability": "--jobs", "compare": "--jobs"}, key="threads"),
+    option_of("device", "Run"),
     Option("cluster", "--cluster", str, "Address of a Dask scheduler (tcp://host:8786) whose workers hold the columns "
            "of data.zarr; without it the cores of this machine do.", "Run", "run"),
     Option("out", "--out,-o", str, "Folder of the run.", "Run", "run"),
@@ -214,8 +215,6 @@ OPTIONS = [
 ]  # fmt: skip
 
 BY_KEY = {option.key: option for option in OPTIONS}
-# What a parameter is called in the estimator, where that is not its key.
-PARAMETER = {"owl_weights": "weights"}
 # Parameters of which cross-validation can compare several values.
 COMPARED = ("l1_ratio", "l2")
 

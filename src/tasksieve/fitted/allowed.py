@@ -1,4 +1,4 @@
-"""What the parameters that estimators have in common may be: a check for each, which `parameters` names.
+"""What the parameters that estimators have in common may be: a check for each, which `tasksieve.parameters` names.
 
 Parameters of single models (``delta``, ``l1_ratio``, ...) are checked by `arguments`, in the same words.
 """
@@ -14,6 +14,7 @@ import numpy as np
 from ..complex_numbers import refuse_complex
 from ..messages import ParameterError
 from .arguments import check_choice, check_device, check_number
+from .arguments import check_jobs as check_jobs  # named in the table, too
 from .fold_assignment import read_seed
 from .held_out import read_scorer
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ..docstrings import Entry, LazyText, entries, lines, listed, merged, sections, with_sections
-from .parameters import Parameter
+from ..parameters import Parameter
 
 C = TypeVar("C", bound=type)
 

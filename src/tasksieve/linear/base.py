@@ -28,13 +28,14 @@ from ..fitted.arguments import (
 )
 from ..fitted.documented import DATA, FITTED
 from ..fitted.model import TaskLinearModel
-from ..fitted.parameters import PARAMETERS, Parameter, check_common
+from ..fitted.parameters import check_common
 from ..fitted.path import RegularizationPath
 from ..fitted.predicting import TaskClassification, TaskRegression
 from ..fitted.progress import reporter
 from ..fitted.restore import DataFacts
 from ..fitted.scoring import accuracy, mean_over_tasks, r2
 from ..messages import Message, estimator_name, value_error
+from ..parameters import PARAMETERS, Parameter
 from ..path.follow import PathSolution
 from ..path.problem import Problem
 from ..proof.certificate import Certificate

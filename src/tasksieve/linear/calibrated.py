@@ -59,9 +59,6 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
         Strength of the penalty, > 0. "universal": computed from the column norms alone, so that pure noise, of any
         size in each task, selects anything with probability at most 5 % (see Notes). `alpha_max` gives the
         smallest value at which nothing is selected.
-    l2 : float, default=0.0
-        Strength of the ridge, >= 0: the variant of [1]_. A coefficient shrinks the more the larger it is, so unlike
-        ``alpha`` it depends on the units of y.
     solver : {"auto", "d-pg", "d-fista", "p-spg", "p-sfista", "p-admm"}, default="auto"
         "auto": a Newton method in the row norms and the noise levels, on working sets (projected gradients on the dual
         where ``positive``). The others are the algorithms compared in [1]_, for study: on all features, and with

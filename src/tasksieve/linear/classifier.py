@@ -63,8 +63,6 @@ class MultiTaskClassifier(AnyClassification, PathEstimator):
     loss : str or Loss, default="logistic"
         f: the name of a loss of two classes, or an object of `tasksieve.losses` whose labels are signs, a
         `tasksieve.losses.RowLoss` of your own, say. More than two classes need "logistic".
-    penalty : {"l21", "l11", "sparse_group", "linf", "dirty", "owl"} or RowPenalty, default="l21"
-        :math:`\Omega`, or an object of `tasksieve.penalties`: a `tasksieve.penalties.RowPenalty` of your own.
     task_graph : "chain", array or sparse matrix of shape (T, T), or networkx graph, optional
         As in `MultiTaskRegressor`; more than two classes must be the same in all tasks.
     graph_strength : float, default=1.0

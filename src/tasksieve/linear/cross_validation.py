@@ -19,10 +19,11 @@ from ..fitted.choosing import fold_tolerance, select
 from ..fitted.documented import CHOSEN, DATA
 from ..fitted.folds import Folds, make_folds
 from ..fitted.measures import measure_of
-from ..fitted.parameters import CROSS_VALIDATED, Parameter, check_common
+from ..fitted.parameters import check_common
 from ..fitted.path import RegularizationPath
 from ..fitted.quality import HeldOutQuality
 from ..messages import Message
+from ..parameters import CROSS_VALIDATED, Parameter
 from ..plotting import score_curve
 from ..tasks import TaskData
 from ..tasks.named import takes_named_tasks

@@ -29,9 +29,6 @@ class MultiTaskElasticNet(TaskRegression, FitsMoments):
 
     Parameters
     ----------
-    l1_ratio : float, default=0.5
-        Share of the L2,1 norm, 0 < ``l1_ratio`` <= 1; 1 is `MultiTaskLasso`. 0, a pure ridge, selects nothing and is
-        refused.
     feature_weights : array of shape (d,), optional
         :math:`u_j \ge 0`; 0 means never penalised (not by the ridge either).
 

@@ -121,10 +121,6 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
 
     Parameters
     ----------
-    loss : {"squared", "huber", "quantile", "poisson", "square-root"} or Loss, default="squared"
-        f, or an object of `tasksieve.losses`: a `tasksieve.losses.RowLoss` of your own.
-    penalty : {"l21", "l11", "sparse_group", "linf", "dirty", "owl"} or RowPenalty, default="l21"
-        :math:`\Omega`, or an object of `tasksieve.penalties`: a `tasksieve.penalties.RowPenalty` of your own.
     screening : {"auto", "dpc", "midpoint", "gap", None}, default="auto"
         Safe rule that discards features before and while solving; None: no screening. "dpc" is for the squared, Huber,
         quantile and hinge losses.

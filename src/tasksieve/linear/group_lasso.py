@@ -65,11 +65,6 @@ class MultiTaskGroupLasso(_OnGroups, PathEstimator):
 
     Parameters
     ----------
-    feature_groups : array of shape (d,) or mapping, optional
-        The group of each feature, any labels; or ``{"name": [features], ...}``. Each feature is in exactly one group;
-        by default every feature is a group.
-    inside : {None, "rows", "entries"}, default=None
-        Features of a chosen group are all in; or some of them; or some, each for some tasks.
     mix : float, default=0.5
         Share of the norm inside, 0 < ``mix`` < 1; with ``inside`` only.
     group_weights : "sqrt", None, array or mapping, default="sqrt"

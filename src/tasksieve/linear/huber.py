@@ -35,13 +35,6 @@ class MultiTaskHuber(_HuberLoss, PathEstimator):
     labels / the number of tasks, and u, v, s the weights of features, tasks and samples. Each task has its own data
     matrix, or all share one.
 
-    Parameters
-    ----------
-    delta : float, default=1.35
-        Residuals beyond it count by their size, not by their square. In the units of y: there is no estimate of scale
-        in it, unlike in scikit-learn's `HuberRegressor`. A large delta gives `MultiTaskLasso`, a small one least
-        absolute deviations.
-
     See Also
     --------
     MultiTaskHuberCV : alpha by cross-validation.

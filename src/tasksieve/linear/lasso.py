@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar, Unpack
 
 from ..fitted.documented import documented
-from ..fitted.parameters import CROSS_VALIDATED, LassoCVOptions, LassoOptions, keep_parameters, table
+from ..fitted.parameters import LassoCVOptions, LassoOptions, keep_parameters
+from ..parameters import CROSS_VALIDATED, table
 from .base import TaskRegression
 from .cross_validation import PathEstimatorCV
 from .from_moments import ComparesMoments, FitsMoments

@@ -13,19 +13,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from ..docstrings import described_by
 from ..fitted.arguments import check_choice
 from ..fitted.documented import FITTED, documented
-from ..fitted.parameters import (
-    CROSS_VALIDATED,
-    PARAMETERS,
-    FoldOptions,
-    Parameter,
-    SolverOptions,
-    TaskOptions,
-    keep_parameters,
-    table,
-)
+from ..fitted.parameters import FoldOptions, SolverOptions, TaskOptions, keep_parameters
 from ..fitted.predictions import Predictions
 from ..losses import Loss, Multinomial
 from ..messages import estimator_name, value_error
+from ..parameters import CROSS_VALIDATED, PARAMETERS, Parameter, table
 from ..penalties import Sorted
 from ..row_names import row_name
 from ..tasks import (
@@ -56,21 +48,7 @@ SCREENING: tuple[str | None, ...] = ("auto", "cumulative", "bao", None)
 
 #: of models whose penalty sorts the rows of W
 RANKED = table(
-    Parameter(
-        "weights",
-        '{"oscar", "slope"} or array of shape (d,)',
-        "oscar",
-        r':math:`\omega`, one weight for each rank. "oscar": falling linearly; "slope": the Benjamini-Hochberg line '
-        r":math:`\Phi^{-1}(1 - k q / (2d))`; both divided by their first, so that :math:`\omega_1 = 1`. An array is "
-        "taken as it is: non-negative and not increasing.",
-    ),
-    Parameter(
-        "oscar_ratio",
-        "float",
-        1.0,
-        r'For "oscar": :math:`\omega_k \propto 1 + \text{ratio}\,(d - k)/d`; 0: equal weights, as in `MultiTaskLasso`.',
-    ),
-    Parameter("fdr", "float", 0.1, 'For "slope": q, the target rate of false discoveries, in (0, 1].'),
+    *(PARAMETERS[name] for name in ("weights", "oscar_ratio", "fdr")),
     Parameter(
         "solver",
         '{"auto", "apgd", "spgd"}',

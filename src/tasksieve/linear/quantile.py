@@ -52,14 +52,6 @@ class MultiTaskQuantile(_QuantileLoss, PathEstimator):
     :math:`\max(q r, (q - 1) r)` with its kink rounded over :math:`\mu` = ``smoothing``, and at most
     :math:`\mu \max(q, 1 - q)^2/2` below it.
 
-    Parameters
-    ----------
-    q : float, default=0.5
-        The quantile that is predicted, between 0 and 1.
-    smoothing : float, default=0.1
-        :math:`\mu > 0`, in the units of y: part of the objective that is certified. Smaller is nearer to the pinball
-        loss, and slower.
-
     See Also
     --------
     MultiTaskQuantileCV : alpha by cross-validation.

@@ -151,10 +151,6 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
 
     Parameters
     ----------
-    l1 : float or array of shape (d,), default=0.01
-        :math:`r_j`: what a single coefficient costs.
-    group : float, default=1.0
-        g: what a feature costs. 0 gives independent Lassos under one strength (iMTFS); ``l1=0`` is `MultiTaskLasso`.
     loss : {"squared", "logistic"}, default="squared"
         With more than two classes the logistic loss is the multinomial one, task by task, as in `MultiTaskClassifier`.
     class_weight : dict or "balanced", optional
