@@ -23,30 +23,43 @@ def gives_probabilities(model: Any) -> bool:
     return True
 
 
-class TaskRegression(RegressorMixin):
-    """Numbers as targets: squared loss, R²."""
+class Predicting:
+    """Predictions and their score."""
 
-    _loss: ClassVar[Loss] = Squared()
-    _targets: ClassVar[Literal["values", "classes"]] = "values"
+    _learned: Any
+    _predict: Any
+    _scores: Any
+    _task_score: Any
 
     @takes_named_tasks
     @described_by(ROWS, returns=PREDICTIONS)
     def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
-        """Predict with x . w_t + b_t + offset."""
+        """Predict numbers or classes.
+
+        Numbers are x . w_t + b_t + offset (with the Poisson loss the exponential of it, a rate), classes those of the
+        largest score (with the logistic loss the most probable ones).
+        """
         return like(X, self._predict(X, task, offset=offset))
 
     @takes_named_tasks
     @described_by(DATA)
     def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
-        """Mean over tasks of the coefficient of determination R².
+        """Mean over tasks of the accuracy (classes), of R², or of D² (Poisson deviance, pinball loss not smoothed).
 
         Returns
         -------
         float
-            1 is perfect; 0 is as good as each task's mean. Labels that are NaN are left out, and so are tasks
-            with fewer than two labels, for which R² is not defined.
+            1 is perfect; R² and D² are 0 for a model that is as good as each task's mean, or quantile. Labels that are
+            missing (NaN) are left out, and so are tasks without any, or of numbers with fewer than two.
         """
-        return self._task_score(X, y, task, sample_weight, offset)
+        return float(self._task_score(X, y, task, sample_weight, offset))
+
+
+class TaskRegression(Predicting, RegressorMixin):
+    """Numbers as targets: squared loss, R²."""
+
+    _loss: ClassVar[Loss] = Squared()
+    _targets: ClassVar[Literal["values", "classes"]] = "values"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -54,7 +67,7 @@ class TaskRegression(RegressorMixin):
         return tags
 
 
-class TaskClassification(ClassifierMixin):
+class TaskClassification(Predicting, ClassifierMixin):
     """Classes as targets, by default two per task: logistic loss, accuracy."""
 
     _loss: ClassVar[Loss] = Logistic()
@@ -98,24 +111,6 @@ class TaskClassification(ClassifierMixin):
         """
         state = self._learned()
         return like(X, state.probabilities(self._scores(X, task, state, offset)))
-
-    @takes_named_tasks
-    @described_by(ROWS, returns=PREDICTIONS)
-    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
-        """Predict the class whose score is larger: with the logistic loss, the more probable one."""
-        return like(X, self._predict(X, task, offset=offset))
-
-    @takes_named_tasks
-    @described_by(DATA)
-    def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
-        """Mean over tasks of the accuracy.
-
-        Returns
-        -------
-        float
-            Between 0 and 1. Labels that are missing are left out, and so are tasks without any.
-        """
-        return self._task_score(X, y, task, sample_weight, offset)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

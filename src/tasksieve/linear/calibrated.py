@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import gamma
 
-from ..fitted.arguments import check_choice, read_several
+from ..fitted.arguments import check_choice
 from ..fitted.documented import documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
 from ..losses import Loss, SquareRoot
@@ -262,21 +261,10 @@ class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
     """
 
     _estimator = CalibratedMultiTaskLasso
+    _compared = "l2"
     _held_out_words = "root mean squared error"
 
     def __init__(
         self, alphas: Any = None, *, l2: Any = 0.0, solver: str = "auto", **options: Unpack[PathCVOptions]
     ) -> None:
         keep_parameters(self, locals())
-
-    def _candidates(self) -> list[PathEstimator]:
-        return [self._model(l2=ridge) for ridge in read_several(self.l2, "l2")]
-
-    def _set_scores(
-        self, best: int, models: list[PathEstimator], grids: list[np.ndarray], scores: np.ndarray
-    ) -> None:
-        self.l2_ = float(models[best].get_params()["l2"])
-        if isinstance(self.l2, Real):
-            super()._set_scores(best, models, grids, scores)
-        else:
-            self.alphas_, self.cv_scores_ = np.array(grids), scores

@@ -5,13 +5,25 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 from ..fitted.documented import documented
-from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
+from ..fitted.parameters import keep_parameters
 from ..losses import Loss
 from ..messages import ParameterError
 from ..penalties import RowPenalty
 from .base import PathEstimator, TaskClassification
 from .cross_validation import PathEstimatorCV
-from .generic import AnyMembers
+from .generic import AnyMembers, RegressorCVOptions, RegressorOptions
+
+
+class ClassifierOptions(RegressorOptions, total=False):
+    """Of `MultiTaskClassifier`, but for those that it names."""
+
+    class_weight: Any
+
+
+class ClassifierCVOptions(RegressorCVOptions, total=False):
+    """Of `MultiTaskClassifierCV`, but for those that it names."""
+
+    class_weight: Any
 
 
 class AnyClassification(TaskClassification, AnyMembers):
@@ -24,8 +36,8 @@ class AnyClassification(TaskClassification, AnyMembers):
     def _takes(self, loss: type[Loss]) -> bool:
         return loss.labels == "signs"
 
-    def _check_members(self) -> None:
-        super()._check_members()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         if self._loss.labels != "signs":
             raise ParameterError(
                 "loss",
@@ -112,17 +124,9 @@ class MultiTaskClassifier(AnyClassification, PathEstimator):
         penalty: str | RowPenalty = "l21",
         *,
         alpha: float = 1.0,
-        ridge: float = 0.0,
-        task_graph: Any = None,
-        graph_strength: float = 1.0,
-        class_weight: Any = None,
-        **options: Unpack[PathOptions],
+        **options: Unpack[ClassifierOptions],
     ) -> None:
         keep_parameters(self, locals())
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._check_members()
 
 
 @documented
@@ -147,10 +151,6 @@ class MultiTaskClassifierCV(AnyClassification, PathEstimatorCV):
         penalty: str | RowPenalty = "l21",
         *,
         alphas: Any = None,
-        ridge: float = 0.0,
-        task_graph: Any = None,
-        graph_strength: float = 1.0,
-        class_weight: Any = None,
-        **options: Unpack[PathCVOptions],
+        **options: Unpack[ClassifierCVOptions],
     ) -> None:
         keep_parameters(self, locals())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..docstrings import described_by
+from ..fitted.arguments import read_several
 from ..fitted.choosing import fold_tolerance, select
 from ..fitted.documented import CHOSEN, DATA
 from ..fitted.folds import Folds, make_folds
@@ -66,6 +67,9 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         "row_order": "the fold of a row depends on its place, so that rows in another order have other folds",
     }
 
+    #: a parameter that may be a list, of which each value has its own path
+    _compared: ClassVar[str | None] = None
+
     #: whether a shared matrix and 2-D Y have unshuffled folds of rows, as scikit-learn's namesake has
     _folds_of_scikit_learn: ClassVar[bool] = False
 
@@ -103,7 +107,10 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
 
     def _candidates(self) -> list[PathEstimator]:
         """The models compared, each along its own path: one, or one per value of another parameter."""
-        return [self._model()]
+        name = self._compared
+        if name is None:
+            return [self._model()]
+        return [self._model(**{name: value}) for value in read_several(getattr(self, name), name)]
 
     def _model(self, **changed: Any) -> PathEstimator:
         own = self.get_params(deep=False)
@@ -262,8 +269,12 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
     def _set_scores(
         self, best: int, models: list[PathEstimator], grids: list[np.ndarray], scores: np.ndarray
     ) -> None:
-        self.alphas_ = grids[best]
-        self.cv_scores_ = scores[best]
+        self.alphas_, self.cv_scores_ = grids[best], scores[best]
+        name = self._compared
+        if name is not None:
+            setattr(self, f"{name}_", float(getattr(models[best], name)))
+            if not isinstance(getattr(self, name), Real):
+                self.alphas_, self.cv_scores_ = np.array(grids), scores
 
     def _grid(self, solver: PathSolver) -> np.ndarray:
         """The alphas of a model, given what follows its path over all rows."""

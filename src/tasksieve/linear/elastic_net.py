@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, Unpack
 
-import numpy as np
-
-from ..fitted.arguments import read_several
 from ..fitted.documented import documented
 from ..fitted.parameters import LassoCVOptions, LassoOptions, keep_parameters
-from .base import PathEstimator, TaskRegression, check_number
+from .base import TaskRegression, check_number
 from .from_moments import FitsMoments
 from .lasso import ScikitLearnFolds
 
@@ -105,21 +101,9 @@ class MultiTaskElasticNetCV(ScikitLearnFolds):
     """
 
     _estimator = MultiTaskElasticNet
+    _compared = "l1_ratio"
 
     def __init__(
         self, alphas: Any = None, *, l1_ratio: Any = 0.5, **options: Unpack[LassoCVOptions]
     ) -> None:
         keep_parameters(self, locals())
-
-    def _candidates(self) -> list[PathEstimator]:
-        ratios = read_several(self.l1_ratio, "l1_ratio")
-        return [self._model(l1_ratio=ratio) for ratio in ratios]
-
-    def _set_scores(
-        self, best: int, models: list[PathEstimator], grids: list[np.ndarray], scores: np.ndarray
-    ) -> None:
-        self.l1_ratio_ = float(models[best].get_params()["l1_ratio"])
-        if isinstance(self.l1_ratio, Real):
-            super()._set_scores(best, models, grids, scores)
-        else:
-            self.alphas_, self.cv_scores_ = np.array(grids), scores

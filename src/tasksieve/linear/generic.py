@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -16,6 +16,22 @@ from ..penalties import RowPenalty, as_penalty
 from .base import PathEstimator, TaskLinearModel, check_number
 from .cross_validation import PathEstimatorCV
 from .linked import LinkedRegression
+
+
+class QuadraticOptions(TypedDict, total=False):
+    """Of the quadratic terms beside a penalty."""
+
+    ridge: float
+    task_graph: Any
+    graph_strength: float
+
+
+class RegressorOptions(QuadraticOptions, PathOptions, total=False):
+    """Of `MultiTaskRegressor`, but for those that it names."""
+
+
+class RegressorCVOptions(QuadraticOptions, PathCVOptions, total=False):
+    """Of `MultiTaskRegressorCV`, but for those that it names."""
 
 
 class AnyMembers(TaskLinearModel):
@@ -81,7 +97,8 @@ class AnyMembers(TaskLinearModel):
             )
         return state.shaped(np.ascontiguousarray((parts[name] / scale).T))
 
-    def _check_members(self) -> None:
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_number(self.ridge, "ridge", low=0, closed=True)
         check_number(self.graph_strength, "graph_strength", low=0, closed=True)
         if not self._knows_loss():
@@ -153,16 +170,9 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
         penalty: str | RowPenalty = "l21",
         *,
         alpha: float = 1.0,
-        ridge: float = 0.0,
-        task_graph: Any = None,
-        graph_strength: float = 1.0,
-        **options: Unpack[PathOptions],
+        **options: Unpack[RegressorOptions],
     ) -> None:
         keep_parameters(self, locals())
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._check_members()
 
 
 @documented
@@ -187,9 +197,6 @@ class MultiTaskRegressorCV(_AnyRegression, PathEstimatorCV):
         penalty: str | RowPenalty = "l21",
         *,
         alphas: Any = None,
-        ridge: float = 0.0,
-        task_graph: Any = None,
-        graph_strength: float = 1.0,
-        **options: Unpack[PathCVOptions],
+        **options: Unpack[RegressorCVOptions],
     ) -> None:
         keep_parameters(self, locals())

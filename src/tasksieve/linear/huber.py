@@ -20,7 +20,6 @@ class _HuberLoss(LinkedRegression):
         return Huber(float(self.delta))
 
 
-
 @documented
 class MultiTaskHuber(_HuberLoss, PathEstimator):
     r"""Robust linear regression for several tasks that selects features for all of them together.

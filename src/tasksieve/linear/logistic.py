@@ -80,10 +80,6 @@ class MultiTaskLogisticRegression(AnyClassification, PathEstimator):
     ) -> None:
         keep_parameters(self, locals())
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._check_members()
-
 
 @documented
 class MultiTaskLogisticRegressionCV(AnyClassification, PathEstimatorCV):

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from ..docstrings import described_by
-from ..fitted.documented import DATA, PREDICTIONS, ROWS, documented
+from ..fitted.documented import documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
-from ..fitted.predictions import Predictions
 from ..losses import Loss, Poisson
-from ..tasks import like
-from ..tasks.named import takes_named_tasks
 from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
 from .linked import LinkedRegression
@@ -20,31 +16,6 @@ class _PoissonLoss(LinkedRegression):
     @property
     def _loss(self) -> Loss:  # type: ignore[override]
         return Poisson()
-
-    @takes_named_tasks
-    @described_by(ROWS, returns=PREDICTIONS)
-    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
-        """Predict rates, exp(x . w_t + b_t + offset).
-
-        Parameters
-        ----------
-        offset : float, or array or list in the form of the predictions, optional
-            Log exposure; needed if the model was fitted with one (0.0: rates per unit of exposure).
-        """
-        return like(X, self._predict(X, task, offset=offset))
-
-    @takes_named_tasks
-    @described_by(DATA)
-    def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
-        """Mean over tasks of D², the part of the Poisson deviance that is explained.
-
-        Returns
-        -------
-        float
-            1 is perfect; 0 is as good as each task's mean. Labels that are NaN are left out, and so are tasks with
-            fewer than two labels.
-        """
-        return self._task_score(X, y, task, sample_weight, offset)
 
 
 @documented
@@ -58,7 +29,8 @@ class MultiTaskPoisson(_PoissonLoss, PathEstimator):
 
     with row j of W the coefficients of feature j in all tasks, :math:`\bar n` the total sample weight of the observed
     labels / the number of tasks, and u, v, s the weights of features, tasks and samples. Each task has its own data
-    matrix, or all share one. `predict` gives rates, :math:`e^z`.
+    matrix, or all share one. `predict` gives rates, :math:`e^z`; an ``offset``, added to z, is the logarithm of
+    the exposure, and with ``offset=0.0`` rates are per unit of exposure.
 
     Parameters
     ----------

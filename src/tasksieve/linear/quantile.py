@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from ..docstrings import described_by
-from ..fitted.documented import DATA, documented
+from ..fitted.documented import documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
 from ..losses import Loss, Quantile
-from ..tasks.named import takes_named_tasks
 from .base import PathEstimator, check_number
 from .cross_validation import PathEstimatorCV
 from .linked import LinkedRegression
@@ -21,19 +19,6 @@ class _QuantileLoss(LinkedRegression):
     @property
     def _loss(self) -> Loss:  # type: ignore[override]
         return Quantile(float(self.q), float(self.smoothing))
-
-    @takes_named_tasks
-    @described_by(DATA)
-    def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
-        """Mean over tasks of D², the part of the pinball loss that is explained (not smoothed).
-
-        Returns
-        -------
-        float
-            1 is perfect; 0 is as good as each task's quantile. Labels that are NaN are left out, and so are tasks with
-            fewer than two labels.
-        """
-        return self._task_score(X, y, task, sample_weight, offset)
 
 
 @documented

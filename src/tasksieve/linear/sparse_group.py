@@ -6,25 +6,17 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from ..docstrings import described_by
 from ..fitted.arguments import check_choice, check_l1
-from ..fitted.documented import DATA, PREDICTIONS, ROWS, documented
+from ..fitted.documented import documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
-from ..fitted.predictions import Predictions, available_if
+from ..fitted.predicting import Predicting, TaskClassification
+from ..fitted.predictions import available_if
 from ..losses import Loss, as_loss
 from ..messages import Message, ParameterError
 from ..penalties import SparseGroup
 from ..proof.prove import Proof
-from ..tasks import TaskData, like
-from ..tasks.named import takes_named_tasks
-from .base import (
-    TaskClassification,
-    TaskLinearModel,
-    TaskRegression,
-    check_number,
-    warn_column,
-    warn_one_class,
-)
+from ..tasks import TaskData
+from .base import TaskLinearModel, check_number, warn_column, warn_one_class
 from .from_moments import ComparesMoments, FitsMoments
 
 
@@ -32,7 +24,7 @@ def _is_classifier(model: Any) -> bool:
     return bool(model.loss == "logistic")
 
 
-class _EitherLoss(TaskLinearModel):
+class _EitherLoss(Predicting, TaskLinearModel):
     """A model that is a regression or a classification, as its parameter ``loss`` says."""
 
     loss: Literal["squared", "logistic"]
@@ -75,51 +67,8 @@ class _EitherLoss(TaskLinearModel):
             warn_one_class(data)
         return data
 
-    @takes_named_tasks
-    @described_by(ROWS, returns=PREDICTIONS)
-    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
-        """Predict numbers (squared loss) or the more probable class (logistic loss)."""
-        kind: Any = TaskClassification if self.loss == "logistic" else TaskRegression
-        return kind.predict(self, X, task, offset=offset)
-
-    @takes_named_tasks
-    @described_by(DATA)
-    def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
-        """Mean over tasks of R² (squared loss) or of the accuracy (logistic loss).
-
-        Returns
-        -------
-        float
-        """
-        kind: Any = TaskClassification if self.loss == "logistic" else TaskRegression
-        return float(kind.score(self, X, y, task, sample_weight, offset=offset))
-
-    @available_if(_is_classifier)
-    @takes_named_tasks
-    @described_by(ROWS)
-    def decision_function(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
-        """Log-odds of the larger class, x . w_t + b_t (logistic loss).
-
-        Returns
-        -------
-        ndarray of shape (n,) or (n, T), or list of ndarray
-            As `predict`.
-        """
-        return like(X, self._scores(X, task, offset=offset))
-
-    @available_if(_is_classifier)
-    @takes_named_tasks
-    @described_by(ROWS)
-    def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
-        """Probabilities of the classes (logistic loss).
-
-        Returns
-        -------
-        ndarray of shape (n, 2) with ``task``, (n, T, 2) without; a list of (n_t, 2) for a list
-            More than two classes: as in `MultiTaskClassifier`.
-        """
-        kind: Any = TaskClassification
-        return kind.predict_proba(self, X, task, offset=offset)
+    decision_function = available_if(_is_classifier)(TaskClassification.decision_function)
+    predict_proba = available_if(_is_classifier)(TaskClassification.predict_proba)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, RegressorTags
