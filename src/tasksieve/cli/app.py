@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Annotated, Any, Literal
 
 import typer
@@ -24,15 +26,25 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")]
 Run = Annotated[str, typer.Argument(help="Folder of a finished run.", show_default=False)]
 Separator = Annotated[str | None, typer.Option("--separator", help="Between the cells of a CSV file.")]
+Id = Annotated[str | None, typer.Option("--id", help="Column that names the rows; by default that of the fit.")]
+Task = Annotated[str | None, typer.Option("--task", "-t", help="Column with the task of each row.")]
+Weights = Annotated[str | None, typer.Option(help="Column with the weight of each row.")]
+Intercept = Annotated[bool, typer.Option("--intercept/--no-intercept")]
+Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Start anew.")]
+Report = Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")]
 OnlineModel = Literal["regressor", "classifier"]
 Penalty = Literal["l21", "l11", "l1+l21"]
 Scheme = Literal["per-task", "importance", "rounds"]
 StreamLoss = Literal["squared", "logistic", "hinge"]
 StreamFormat = Literal["csv", "parquet", "libsvm"]
 StreamMissing = Literal["error", "drop"]
-Format = Literal["csv", "parquet", "arrow", "npz", "libsvm"]
-Missing = Literal["error", "drop", "mean"]
-Unknown = Literal["error", "zero"]
+Format = Annotated[
+    Literal["csv", "parquet", "arrow", "npz", "libsvm"] | None,
+    typer.Option(help="Of the table; by default from its name."),
+]
+Missing = Annotated[Literal["error", "drop", "mean"], typer.Option(help="Rows with missing values.")]
+Unknown = Annotated[Literal["error", "zero"], typer.Option(help="Words that the fit has not seen.")]
 Rule = Literal["same", "intersection", "union"]
 TaskName = Annotated[
     list[str] | None,
@@ -45,6 +57,11 @@ MaxMemory = Annotated[
     float | None,
     typer.Option(help="GiB that the model may take; by default 0.25, or 100 times its file where that is more."),
 ]
+
+
+def with_options(function: Callable[..., int], given: Mapping[str, Any]) -> int:
+    """Call a function with those options of a command, its ``locals()``, that the function names."""
+    return function(**{name: given[name] for name in signature(function).parameters})
 
 
 def fit_or_path(name: str, tables: list[str], given: dict[str, Any]) -> int:
@@ -103,16 +120,14 @@ def predict(
     alpha: Annotated[float | None, typer.Option(help="Predict with this value of the path.")] = None,
     task: Annotated[str | None, typer.Option(help="Task column, where it has another name here.")] = None,
     task_name: TaskName = None,
-    id: Annotated[
-        str | None, typer.Option("--id", help="Column that names the rows; by default that of the fit.")
-    ] = None,
+    id: Id = None,
     all_tasks: Annotated[
         bool, typer.Option("--all-tasks", help="Every task's prediction for every row.")
     ] = False,
     probabilities: Annotated[bool, typer.Option("--probabilities", help="Of the classes, too.")] = False,
-    missing: Annotated[Missing, typer.Option(help="Rows with missing values.")] = "error",
-    unknown: Annotated[Unknown, typer.Option(help="Words that the fit has not seen.")] = "error",
-    format: Annotated[Format | None, typer.Option(help="Of the table; by default from its name.")] = None,
+    missing: Missing = "error",
+    unknown: Unknown = "error",
+    format: Format = None,
     separator: Separator = None,
     max_memory: MaxMemory = None,
     quiet: Quiet = False,
@@ -121,10 +136,7 @@ def predict(
     """Predict the rows of a TABLE with the model of a run: one line for each row, in the same order."""
     from .predict import run_predict
 
-    return run_predict(
-        run, table, out, alpha, task, task_name, id, all_tasks, probabilities, missing, unknown,
-        format, separator, max_memory, quiet,
-    )  # fmt: skip
+    return with_options(run_predict, locals())
 
 
 @app.command()
@@ -147,17 +159,15 @@ def evaluate(
         str | None, typer.Option("--task", "-t", help="Task column, where it has another name here.")
     ] = None,
     task_name: TaskName = None,
-    weights: Annotated[str | None, typer.Option(help="Column with the weight of each row.")] = None,
+    weights: Weights = None,
     row_groups: Annotated[
         str | None, typer.Option(help="Column that related rows share: they count as one in the uncertainty.")
     ] = None,
-    id: Annotated[
-        str | None, typer.Option("--id", help="Column that names the rows; by default that of the fit.")
-    ] = None,
-    missing: Annotated[Missing, typer.Option(help="Rows with missing values.")] = "error",
-    unknown: Annotated[Unknown, typer.Option(help="Words that the fit has not seen.")] = "error",
+    id: Id = None,
+    missing: Missing = "error",
+    unknown: Unknown = "error",
     level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.9,
-    format: Annotated[Format | None, typer.Option(help="Of the table; by default from its name.")] = None,
+    format: Format = None,
     separator: Separator = None,
     max_memory: MaxMemory = None,
     quiet: Quiet = False,
@@ -166,11 +176,7 @@ def evaluate(
     """Say how well the model of a run predicts the rows of a TABLE that it has not seen, task by task."""
     from .evaluate import run_evaluate
 
-    return run_evaluate(
-        run, table, out, predictions, alpha, target or [], task, task_name, weights, row_groups, id, missing,
-        unknown, level,
-        format, separator, max_memory, quiet,
-    )  # fmt: skip
+    return with_options(run_evaluate, locals())
 
 
 @app.command()
@@ -188,7 +194,7 @@ def inspect(
     run: Annotated[
         str, typer.Argument(help="Folder of a run, a certificate.npz, or a saved online model.", show_default=False)
     ],
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    json: Json = False,
     max_memory: MaxMemory = None,
     debug: Debug = False,
 ) -> int:
@@ -203,7 +209,7 @@ def inspect(
 def diff(
     runs: Annotated[list[str], typer.Argument(help="Folders of two or more finished runs.", show_default=False)],
     html: Annotated[str | None, typer.Option("--html", help="Write a page with tables and pictures, too.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    json: Json = False,
     max_memory: MaxMemory = None,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -251,7 +257,7 @@ def grade(
                                                show_default=False)],
     target: Annotated[list[str], typer.Option("--target", "-y", help="Column that is predicted.")],
     alpha: Annotated[float, typer.Option(help="Strength of the penalty.")],
-    task: Annotated[str | None, typer.Option("--task", "-t", help="Column with the task of each row.")] = None,
+    task: Task = None,
     task_name: TaskName = None,
     columns: Annotated[Rule | None, typer.Option(help="Columns that not all files have: an error, left out, or no "
                                                  "features of the tasks that lack them. (default: same)")] = None,
@@ -262,13 +268,13 @@ def grade(
         list[str] | None, typer.Option("--features", "-x", help="Columns of features; by default all others.")
     ] = None,
     drop: Annotated[list[str] | None, typer.Option("--drop", help="Columns to leave out.")] = None,
-    weights: Annotated[str | None, typer.Option(help="Column with the weight of each row.")] = None,
+    weights: Weights = None,
     offset: Annotated[str | None, typer.Option(help="Column with what is known of each prediction.")] = None,
-    missing: Annotated[Missing, typer.Option(help="Rows with missing values.")] = "error",
+    missing: Missing = "error",
     intercepts: Annotated[
         str | None, typer.Option(help="Table with columns task, intercept; else features called (Intercept).")
     ] = None,
-    intercept: Annotated[bool, typer.Option("--intercept/--no-intercept")] = True,
+    intercept: Intercept = True,
     standardize: Annotated[
         bool, typer.Option("--standardize", help="The penalty is of coefficients per standard deviation.")
     ] = False,
@@ -301,14 +307,12 @@ def stream(
     table: Annotated[str, typer.Argument(help="CSV, Parquet or libsvm file; - for CSV from standard input.")],
     out: Annotated[str, typer.Option("--out", "-o", help="Folder of the run.")],
     target: Annotated[str | None, typer.Option("--target", "-y", help="Column to predict.")] = None,
-    task: Annotated[
-        str | None, typer.Option("--task", "-t", help="Column with the task of each row.")
-    ] = None,
+    task: Task = None,
     features: Annotated[
         list[str] | None,
         typer.Option("--features", "-x", help="Columns to learn from; by default all others."),
     ] = None,
-    weights: Annotated[str | None, typer.Option(help="Column with the weight of each row.")] = None,
+    weights: Weights = None,
     missing: Annotated[StreamMissing, typer.Option(help="Rows with missing values.")] = "error",
     model: Annotated[OnlineModel, typer.Option("--model", "-m")] = "regressor",
     alpha: Annotated[float, typer.Option(help="Strength of the penalty.")] = 1.0,
@@ -323,7 +327,7 @@ def stream(
     scheme: Annotated[
         Scheme, typer.Option(help="How tasks that come at different rates are counted.")
     ] = "per-task",
-    intercept: Annotated[bool, typer.Option("--intercept/--no-intercept")] = True,
+    intercept: Intercept = True,
     format: Annotated[StreamFormat | None, typer.Option(help="By default from the file's name.")] = None,
     separator: Separator = None,
     n_features: Annotated[int | None, typer.Option(help="Of a libsvm file.")] = None,
@@ -331,8 +335,8 @@ def stream(
     checkpoint_every: Annotated[int, typer.Option(help="Rows between checkpoints.")] = 200_000,
     max_rows: Annotated[int | None, typer.Option(help="Stop after so many rows.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint.")] = False,
-    report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")] = True,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Start anew.")] = False,
+    report: Report = True,
+    overwrite: Overwrite = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
@@ -390,8 +394,8 @@ def demo(
     out: Annotated[
         str, typer.Option("--out", "-o", help="Folder for the table and the run.")
     ] = "tasksieve-demo",
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Start anew.")] = False,
-    report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")] = True,
+    overwrite: Overwrite = False,
+    report: Report = True,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:

@@ -25,13 +25,13 @@ from .written import refuse_file, write_columns
 
 def run_evaluate(
     run: str,
-    tables: list[str],
+    table: list[str],
     out: str | None,
-    rows: str | None,
+    predictions: str | None,
     alpha: float | None,
-    target: list[str],
+    target: list[str] | None,
     task: str | None,
-    task_names: list[str] | None,
+    task_name: list[str] | None,
     weights: str | None,
     row_groups: str | None,
     id: str | None,
@@ -44,7 +44,7 @@ def run_evaluate(
     quiet: bool,
 ) -> int:
     """Scores of each task and of all, with their uncertainty, and where asked every row with its prediction."""
-    for flag, file in (("--out", out), ("--predictions", rows)):
+    for flag, file in (("--out", out), ("--predictions", predictions)):
         refuse_file(flag, file)
     if not 0.0 < level < 1.0:
         raise UsageError(f"--level: between 0 and 1, got {level:g}")
@@ -54,11 +54,11 @@ def run_evaluate(
         roles = [("--weights", weights), ("--row-groups", row_groups), ("--offset", saved.facts.get("offset"))]
         needed = [("--target", name) for name in target or saved.targets] + [(f, name) for f, name in roles if name]
         content = read_new_rows(
-            tables, saved, task=task, names=task_names, needed=needed, id=id, format=format, separator=separator
+            table, saved, task=task, names=task_name, needed=needed, id=id, format=format, separator=separator
         )
-        labelled = read_rows(saved, content, target, task, weights, row_groups, missing, unknown)
+        labelled = read_rows(saved, content, target or [], task, weights, row_groups, missing, unknown)
         quality = judge(saved, labelled)
-    names, files = quality_labels(quality, saved.targets), expand_tables(tables, format)
+    names, files = quality_labels(quality, saved.targets), expand_tables(table, format)
     if not quiet:
         if folder.read_json(DATA).get("sha256") == tables_digest(files):
             say(f"note: {title(files)} is the table that the run was fitted to: rows that it has seen flatter it")
@@ -68,9 +68,9 @@ def run_evaluate(
     columns = quality_columns(quality, names, level)
     if out is not None:
         write_columns(out, columns)
-    if rows is not None:
-        write_columns(rows, row_columns(saved, content, labelled, id, quiet))
-    if not quiet and out != "-" and rows != "-":
+    if predictions is not None:
+        write_columns(predictions, row_columns(saved, content, labelled, id, quiet))
+    if not quiet and out != "-" and predictions != "-":
         print(summary(quality, names, level, title(files)), flush=True)
     return OK
 

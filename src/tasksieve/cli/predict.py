@@ -23,11 +23,11 @@ from .written import refuse_file, write_columns
 
 def run_predict(
     run: str,
-    tables: list[str],
+    table: list[str],
     out: str | None,
     alpha: float | None,
     task: str | None,
-    task_names: list[str] | None,
+    task_name: list[str] | None,
     id: str | None,
     all_tasks: bool,
     probabilities: bool,
@@ -44,7 +44,7 @@ def run_predict(
     with working("predicting", quiet):
         offset = saved.facts.get("offset")
         content = read_new_rows(
-            tables, saved, task=task, names=task_names, needed=[("--offset", offset)] if offset else [], id=id,
+            table, saved, task=task, names=task_name, needed=[("--offset", offset)] if offset else [], id=id,
             format=format, separator=separator, all_tasks=all_tasks,
         )  # fmt: skip
         columns = predictions(saved, content, task, all_tasks, probabilities, missing, unknown)
