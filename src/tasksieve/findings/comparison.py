@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from ..data_frames import require_pandas
 from ..fitted.quality import ALL, HeldOutQuality
 from ..plotting import dumbbells
 from ..tasks import some_of
@@ -215,10 +216,7 @@ class Comparison(Columns):
         -------
         pandas.DataFrame
         """
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError("Comparison.to_frame needs pandas: pip install pandas") from error
+        pandas = require_pandas(self)
         columns = self.to_dict(kind)
         return pandas.DataFrame({**columns, "task": pandas.Series(columns["task"], dtype=object)})
 

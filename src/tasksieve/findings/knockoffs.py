@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from ..data_frames import require_pandas
 from ..design import DenseStorage, one_blas_thread
 from ..fitted.arguments import check_number, default_grid
 from ..fitted.choosing import fold_tolerance
@@ -236,10 +237,7 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
             feature (its name, or its number), W, evalue (with several draws), selected.
         """
         check_is_fitted(self, "W_")
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError("KnockoffSelection.to_frame needs pandas: pip install pandas") from error
+        pandas = require_pandas(self)
         judged = getattr(self, "evalues_", self.W_)
         order = np.lexsort((-self.W_, -judged))
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))

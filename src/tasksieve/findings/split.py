@@ -11,6 +11,7 @@ from scipy.stats import chi2, norm
 from scipy.stats import t as student
 from sklearn.base import clone
 
+from ..data_frames import require_pandas
 from ..fitted.arguments import check_choice, check_number, feature_names
 from ..losses import Loss, RowLoss
 from ..messages import ParameterError
@@ -80,10 +81,7 @@ class SplitInference(Columns):
         -------
         pandas.DataFrame
         """
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError("SplitInference.to_frame needs pandas: pip install pandas") from error
+        pandas = require_pandas(self)
         return pandas.DataFrame(self.to_dict())
 
     def summary(self) -> str:

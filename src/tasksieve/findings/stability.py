@@ -12,6 +12,7 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from ..data_frames import require_pandas
 from ..fitted.arguments import check_choice, check_number, feature_names, kernel_threads
 from ..fitted.choosing import fold_tolerance
 from ..fitted.model import FeatureSelector
@@ -382,10 +383,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
             feature (its name, or its number), group (where the penalty has groups), selection_probability, stable.
         """
         check_is_fitted(self, "selection_probabilities_")
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError("StabilitySelection.to_frame needs pandas: pip install pandas") from error
+        pandas = require_pandas(self)
         shares = self.selection_probabilities_
         kept = np.flatnonzero(~np.isnan(shares))
         order = kept[np.argsort(-shares[kept], kind="stable")]

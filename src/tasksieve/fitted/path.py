@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
+from ..data_frames import require_pandas
 from ..path.policy import Choice
 from ..path.status import statuses_of
 from ..tasks import label_array, like
@@ -16,6 +17,7 @@ from .covariates import covariates_of
 from .parameters import unfitted
 from .predictions import Predictions
 from .restore import DataFacts, set_state
+from .solved_values import SolvedValues
 from .state import LinearState
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ _POINT_COLUMNS = {
 }
 
 
-class RegularizationPath:
+class RegularizationPath(SolvedValues):
     r"""Solutions for a decreasing sequence of penalty strengths, each with its certificate.
 
     .. math:: \text{objective}_k - \text{optimum}_k \le \text{dual gap}_k \qquad k = 0, \ldots, K - 1
@@ -172,21 +174,6 @@ class RegularizationPath:
     def relative_gaps(self) -> np.ndarray:
         # y constant: nothing to explain, the objective and every gap are 0
         return self.dual_gaps / (self.null_objective or 1.0)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        if "status" not in state:  # version 0.2
-            self.status = statuses_of(self.converged)
-
-    def __len__(self) -> int:
-        return len(self.alphas)
-
-    def __repr__(self) -> str:
-        stopped = ", interrupted" if self.interrupted else ""
-        return (
-            f"{type(self).__name__} of {len(self)} values, {len(self.tasks)} tasks, "
-            f"{self.n_features} features{stopped}"
-        )
 
     def features(self, k: int) -> np.ndarray:
         """Indices of the features selected at value k."""
@@ -331,10 +318,7 @@ class RegularizationPath:
         -------
         pandas.DataFrame
         """
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError("RegularizationPath.to_frame needs pandas: pip install pandas") from error
+        pandas = require_pandas(self)
         if kind == "values":
             return pandas.DataFrame(
                 {

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import stdtrit
 
+from ..data_frames import require_pandas
+
 if TYPE_CHECKING:
     from pandas import DataFrame
 
@@ -182,10 +184,7 @@ class HeldOutQuality:
             With columns task, rows, measure, value, error, low, high; where the null model is known, null_value,
             null_error, increment (value - null_value) and increment_error.
         """
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError("HeldOutQuality.to_frame needs pandas: pip install pandas") from error
+        pandas = require_pandas(self)
         columns = self.to_dict(level)
         return pandas.DataFrame({**columns, "task": pandas.Series(columns["task"], dtype=object)})
 

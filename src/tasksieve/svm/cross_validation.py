@@ -15,14 +15,16 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ..fitted.arguments import kernel_threads, warn_column
+from ..docstrings import described_by
+from ..fitted.arguments import kernel_threads
 from ..fitted.assess import HeldOutRows, assess, units_of, widening
 from ..fitted.choosing import fold_tolerance, select
+from ..fitted.documented import DATA
 from ..fitted.fold_assignment import read_seed
 from ..fitted.folds import Weights, make_folds
 from ..fitted.held_out import HeldOutTask, mean_score, read_scorer
 from ..fitted.measures import measure_of
-from ..fitted.parameters import check_common
+from ..fitted.parameters import Parameter, check_common
 from ..fitted.progress import carried, reporter
 from ..fitted.quality import HeldOutQuality
 from ..tasks import TaskLabels
@@ -31,6 +33,7 @@ from ..user_warnings import warn
 from .certified import CertifiedMachine
 from .grids import check_Cs, read_Cs
 from .model import GraphModel, GraphRows
+from .parameters import MACHINE_CHOSEN, MACHINE_DATA
 from .reading import GraphData, in_form_of_y
 from .solver import Solution, StringSource
 from .walk import Walk, stacked
@@ -45,6 +48,8 @@ class GraphModelCV(CertifiedMachine, GraphRows):
     """
 
     _estimator: ClassVar[type[GraphModel]]
+    _parameters: ClassVar[dict[str, Parameter]]
+    _attributes: ClassVar[str] = MACHINE_CHOSEN
 
     #: what `checks.check_estimator` leaves out, and why
     _skip_checks: ClassVar[dict[str, str]] = {
@@ -102,30 +107,16 @@ class GraphModelCV(CertifiedMachine, GraphRows):
         return f"held-out {self.scoring if isinstance(self.scoring, str) else 'score'} (the larger, the better)"
 
     @takes_named_tasks
+    @described_by(MACHINE_DATA, DATA)
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Choose C and graph_strength by cross-validation and fit on all rows.
-
-        Parameters
-        ----------
-        X : matrix of shape (n, d), list of matrices, or with ``hasher`` n strings
-            As in `GraphSVC.fit`.
-        y : array of shape (n,) or (n, T), or list of 1-D arrays
-            Class labels, or numbers. NaN (None) is a label that is not observed. 1-D without ``task``: one task.
-        task : array of shape (n,), optional
-            The task of each row: any labels, in any order.
-        sample_weight : array or list in the form of y, or float, optional
-            Weights >= 0 of the rows, in fitting and in scoring; 0 leaves a row out.
-        groups : array of shape (n,), or list of such, optional
-            Any labels, one per row of X (a list of matrices: or a list): rows of one group, relatives say, are held out
-            together, in all tasks. Splitters that take groups get these, or else the tasks.
 
         Returns
         -------
         self
         """
         self._check_parameters()
-        if task is None and self._targets == "classes":
-            warn_column(y)
+        self._check_targets(y, task)
         seed = read_seed(self.random_state)
         jobs = effective_n_jobs(self.n_jobs)
         model = self._model(random_state=seed, n_jobs=max(1, kernel_threads() // jobs))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from copy import copy
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ..fitted.arguments import check_choice, check_number, kernel_threads
+from ..docstrings import described_by
+from ..fitted.arguments import check_choice, check_number, kernel_threads, warn_column
+from ..fitted.documented import DATA
 from ..fitted.fold_assignment import read_seed
 from ..fitted.model import FittedModel
-from ..fitted.parameters import check_common
+from ..fitted.parameters import Parameter, check_common
 from ..fitted.progress import reporter
 from ..messages import Message, either, estimator_name, value_error
 from ..tasks import TaskLabels, label_array, read_graph, read_labels, read_stacked, some_of
@@ -22,6 +24,7 @@ from ..user_warnings import warn
 from .certified import CertifiedMachine
 from .grids import read_Cs, read_strengths
 from .hashing import read_strings
+from .parameters import MACHINE, MACHINE_DATA, PATH_VALUES
 from .path import GraphPath, GraphPoint
 from .ranges import refuse_scaling
 from .reading import GraphData, Shape, in_form_of_y, row_major
@@ -37,6 +40,10 @@ class GraphRows(FittedModel):
 
     hasher: Any
 
+    def _check_targets(self, y: Any, task: Any) -> None:
+        if task is None and self._targets == "classes":
+            warn_column(y)
+
     def _read_matrix(self, X: Any, name: str = "X") -> Any:
         return super()._read_matrix(X, name) if self.hasher is None else self.hasher_.source(X)
 
@@ -51,6 +58,8 @@ class GraphModel(CertifiedMachine, GraphRows):
     """What the two models share: reading, coupling, solving."""
 
     _losses: ClassVar[tuple[str, ...]]
+    _parameters: ClassVar[dict[str, Parameter]]
+    _attributes: ClassVar[str] = MACHINE
 
     graph: Any
     graph_tasks: Any
@@ -163,11 +172,20 @@ class GraphModel(CertifiedMachine, GraphRows):
 
     # --- solving -----------------------------------------------------------------------------------------------
 
-    def _solve_all(self, X: Any, y: Any, task: Any, sample_weight: Any) -> Any:
+    @takes_named_tasks
+    @described_by(MACHINE_DATA, DATA)
+    def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Returns
+        -------
+        self
+        """
+        self._check_targets(y, task)
         self._check_parameters()
         return self._solve_data(self._read_data(X, y, task, sample_weight))
 
-    def _solve_data(self, data: GraphData, label: str | None = None) -> Any:
+    def _solve_data(self, data: GraphData, label: str | None = None) -> Self:
         walk = Walk(data, self._weigh(data.labels, data.labels.weights), self._options())
         if self.warm_start:
             walk.last = getattr(self, "_warm", None)
@@ -179,6 +197,7 @@ class GraphModel(CertifiedMachine, GraphRows):
         return self
 
     @takes_named_tasks
+    @described_by(MACHINE_DATA, DATA, PATH_VALUES)
     def path(
         self,
         X: Any,
@@ -193,17 +212,6 @@ class GraphModel(CertifiedMachine, GraphRows):
 
         Each solution starts from the dual variables of its neighbour, scaled with C, which keeps them feasible: the
         next larger C, or the smallest one where the strength is another.
-
-        Parameters
-        ----------
-        X, y, task, sample_weight
-            As in `fit`.
-        Cs : int or array, default=10
-            Values of C. A whole number: so many, evenly spaced in their logarithms, over a range that follows from the
-            lengths of the rows: from where the rows of a task together hardly reach their margin to a hundred times
-            what one of them needs to reach it alone.
-        graph_strengths : array, optional
-            Values of ``graph_strength``, those of the model by default; a graph is needed.
 
         Returns
         -------

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
+from ..data_frames import require_pandas
+from ..docstrings import described_by
 from ..fitted.predictions import Predictions
-from ..path.status import statuses_of
+from ..fitted.solved_values import SolvedValues
 from .reading import GraphData
 from .solver import Solution
 from .walk import stacked, totals, worst_of
@@ -18,6 +20,12 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from ..proof.certificate import Certificate
+
+
+_POSITION = """
+k : int
+    Position in ``Cs`` and ``graph_strengths``; negative numbers count from the end.
+"""
 
 
 @dataclass
@@ -30,7 +38,7 @@ class GraphPoint:
     seconds: float
 
 
-class GraphPath:
+class GraphPath(SolvedValues):
     r"""Machines on a graph for many values of ``C`` and ``graph_strength``, each with its certificate.
 
     .. math:: \text{objective}_k - \text{optimum}_k \le \text{dual gap}_k \qquad k = 0, \ldots, K - 1
@@ -109,28 +117,9 @@ class GraphPath:
         self.feature_names = getattr(model, "feature_names_in_", None)
         self._points, self._model, self._data = points, model, data.without_rows()
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        if "status" not in state:  # version 0.2
-            self.status = statuses_of(self.converged)
-
-    def __len__(self) -> int:
-        return len(self._points)
-
-    def __repr__(self) -> str:
-        stopped = ", interrupted" if self.interrupted else ""
-        return (
-            f"{type(self).__name__} of {len(self)} values, {len(self.tasks)} tasks, "
-            f"{self.n_features} features{stopped}"
-        )
-
+    @described_by(_POSITION)
     def coef(self, k: int) -> np.ndarray:
         """Coefficients at value k.
-
-        Parameters
-        ----------
-        k : int
-            Position in ``Cs`` and ``graph_strengths``; negative numbers count from the end.
 
         Returns
         -------
@@ -142,13 +131,9 @@ class GraphPath:
         """Intercepts at value k, of shape (T,), with more than two classes (n_classes, T)."""
         return stacked(self._points[k].solutions, self.n_features)[1]
 
+    @described_by(_POSITION)
     def model(self, k: int) -> Any:
         """The fitted estimator of value k: `predict`, `score` and all attributes of a fitted model.
-
-        Parameters
-        ----------
-        k : int
-            Position in ``Cs`` and ``graph_strengths``; negative numbers count from the end.
 
         Returns
         -------
@@ -162,6 +147,7 @@ class GraphPath:
         model._set_solution(self._data, point.solutions)
         return model
 
+    @described_by(_POSITION)
     def certificate(self, X: Any, y: Any, k: int, task: Any = None, sample_weight: Any = None) -> Certificate:
         """The proof of one value, to be checked with the data: another C, or another strength, is another problem.
 
@@ -169,8 +155,6 @@ class GraphPath:
         ----------
         X, y, task, sample_weight
             The data of the path.
-        k : int
-            Position in ``Cs`` and ``graph_strengths``; negative numbers count from the end.
 
         Returns
         -------
@@ -179,14 +163,13 @@ class GraphPath:
         """
         return self.model(k).certificate(X, y, task=task, sample_weight=sample_weight)
 
+    @described_by(_POSITION)
     def predict(self, X: Any, k: int, task: Any = None) -> Predictions:
         """Predictions of the model at value k.
 
         Parameters
         ----------
         X : matrix, list of matrices (one per task), or strings where the model has a hasher
-        k : int
-            Position in ``Cs`` and ``graph_strengths``.
         task : array of shape (n,), optional
             The task of each row.
 
@@ -205,10 +188,7 @@ class GraphPath:
             C, graph_strength, objective, dual_gap, relative_gap, n_iter, n_visits, solver, seconds, converged,
             status.
         """
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError("GraphPath.to_frame needs pandas: pip install pandas") from error
+        pandas = require_pandas(self)
         return pandas.DataFrame(
             {
                 "C": self.Cs,
