@@ -15,6 +15,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from ..design import thread_count
+from ..docstrings import described_by
 from ..fitted.arguments import check_number
 from ..fitted.assess import Cells, HeldOutRows, assess, widening
 from ..fitted.checkpoint import keeping, kept, unkept
@@ -28,6 +29,7 @@ from ..tasks.named import takes_named_tasks
 from .comparison import Comparison, Differences
 from .contenders import SHARED, Contenders, Judged
 from .cv_sibling import cv_sibling, inner_folds
+from .described_data import FINDING
 from .nested_folds import NestedFolds
 from .time_left import TimeLeft
 
@@ -37,6 +39,7 @@ LEAST_UNITS = 3  # of a task with a model of its own, chosen by folds within the
 
 
 @takes_named_tasks
+@described_by(FINDING)
 def compare(
     model: Any,
     X: Any,
@@ -67,11 +70,6 @@ def compare(
         A ``...CV`` model, or one that has such a sibling (`MultiTaskLasso`): then the sibling with the same parameters
         takes its place, and ``alpha`` is chosen. Its ``cv`` is the number of inner folds; they choose by its
         ``scoring``, if it has one.
-    X, y, task
-        As in `fit`, of two tasks or more. What relates tasks (``task_graph``, ``graph``) or weighs them counts for the
-        shared model only.
-    sample_weight : array or list in the form of y, or float, optional
-        In fitting and in judging; rows of weight 0 are absent.
     groups : array of shape (n,), or list of such, optional
         Families, patients: rows of one group are held out together, outside and inside, and are one unit in intervals
         and tests. Without groups the unit is the row, and with one matrix shared by all tasks the row of all tasks.
@@ -81,8 +79,6 @@ def compare(
         Of the intervals.
     pooled : bool, default=True
         Whether one model for the rows of all tasks takes part. It is left out where tasks have different classes.
-    random_state : int, default=0
-        The result depends on nothing else: not on the order of rows, on names of tasks, on the form of the data.
     n_jobs : int, optional
         Fits side by side, in threads that share X; by default one at a time, with all processors.
 
@@ -94,6 +90,9 @@ def compare(
 
     Notes
     -----
+    There are two tasks or more. What relates tasks (``task_graph``, ``graph``) or weighs them counts for the shared
+    model only.
+
     Losses are the model's own; for classes minus the logarithm of the probability of the true class, or, without
     probabilities, the margin loss (of more than two classes: whether the class was missed).
 

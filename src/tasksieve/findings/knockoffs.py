@@ -13,8 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data_frames import require_pandas
 from ..design import DenseStorage, one_blas_thread
+from ..docstrings import described_by
 from ..fitted.arguments import check_number, default_grid
 from ..fitted.choosing import fold_tolerance
+from ..fitted.documented import DATA
 from ..fitted.fold_assignment import read_seed
 from ..fitted.model import FeatureSelector
 from ..fitted.parameters import check_common
@@ -122,13 +124,9 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
         self.random_state = random_state
 
     @takes_named_tasks
+    @described_by(DATA)
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Self:
-        """Make copies, follow the path, and compare.
-
-        Parameters
-        ----------
-        X, y, task, sample_weight, offset
-            As in the model's `fit`. X is made dense, twice.
+        """Make copies, follow the path, and compare. X is made dense, twice.
 
         Returns
         -------

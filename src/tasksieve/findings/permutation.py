@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..docstrings import described_by
 from ..fitted.arguments import check_number
 from ..fitted.fold_assignment import read_seed
 from ..fitted.progress import reporter
@@ -16,6 +17,7 @@ from ..messages import value_error
 from ..tasks import TaskData, read_groups, some_of
 from ..tasks.named import takes_named_tasks
 from .canonical import Canonical, canonical
+from .described_data import FINDING
 from .path_model import path_model
 from .permuted_levels import PermutedLevels
 
@@ -73,6 +75,7 @@ class PermutationTest:
 
 
 @takes_named_tasks
+@described_by(FINDING)
 def permutation_test(
     model: Any,
     X: Any,
@@ -100,16 +103,10 @@ def permutation_test(
     ----------
     model : estimator with `alpha_max`
         Any linear model of the package; of a ``...CV`` model the one that it repeats.
-    X, y, task
-        As in `fit`.
-    sample_weight, offset : array or list in the form of y, or float, optional
-        As in `fit`. They belong to their labels and move with them. Rows of weight 0 are absent and stay.
     groups : array of shape (n,), or list of such, optional
         Families, patients: labels of a whole group move together to a group with as many rows in each task, in
         random order. So groups have to be exchangeable, and rows within a group.
     n_permutations : int, default=1000
-    random_state : int, default=0
-        The result depends on nothing else: not on the order of rows, on names of tasks, on the form of the data.
 
     Returns
     -------
@@ -118,6 +115,8 @@ def permutation_test(
 
     Notes
     -----
+    Weights and offsets belong to their labels and move with them; rows of weight 0 are absent and stay.
+
     One matrix shared by all tasks: rows of Y are permuted, so that relations between the tasks stay as they are; labels
     that are missing move along.
 

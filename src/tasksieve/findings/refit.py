@@ -9,7 +9,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from ..docstrings import described_by
 from ..fitted.arguments import check_number
+from ..fitted.documented import DATA
 from ..fitted.restore import set_state
 from ..tasks import TaskData, is_task_list, some_of
 from ..tasks.named import takes_named_tasks
@@ -20,6 +22,7 @@ Array = np.ndarray[Any, Any]
 
 
 @takes_named_tasks
+@described_by(DATA)
 def refit(
     model: Any,
     X: Any,
@@ -40,14 +43,12 @@ def refit(
     for each task t, with f the loss of the model and :math:`n_t` the total weight of the task's rows. A penalty shrinks
     what it selects; these are point estimates without that. They are *not* honest about how the features were found:
     on the rows that selected them, effects look larger than they are, and intervals made from them would be too short.
-    For intervals see `split_inference`.
+    For intervals see `split_inference`. The rows are those that the model was fitted to, or others of the same tasks.
 
     Parameters
     ----------
     model : fitted linear estimator
         Its ``coef_`` say which features are used, task by task.
-    X, y, task, sample_weight, offset
-        As in `fit`; the rows that it was fitted to, or others of the same tasks.
     ridge : float, default=0.0
         Strength of a ridge, for least squares (the squared and the square-root loss). The model's own ridge and graph
         of tasks are not used.

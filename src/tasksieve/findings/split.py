@@ -12,7 +12,9 @@ from scipy.stats import t as student
 from sklearn.base import clone
 
 from ..data_frames import require_pandas
+from ..docstrings import described_by
 from ..fitted.arguments import check_choice, check_number, feature_names
+from ..fitted.documented import DATA
 from ..losses import Loss, RowLoss
 from ..messages import ParameterError
 from ..tasks import TaskData, placed
@@ -98,6 +100,7 @@ class SplitInference(Columns):
 
 
 @takes_named_tasks
+@described_by(DATA)
 def split_inference(
     model: Any,
     X: Any,
@@ -129,17 +132,12 @@ def split_inference(
     ----------
     model : linear estimator
         It is cloned; whether it is fitted does not matter.
-    X, y, task
-        As in `fit`.
     level : float, default=0.9
         Of the intervals: each covers its coefficient with about this probability.
     random_state : int, default=0
         Seed of the halves. Another seed has other halves, and selects other features.
-    sample_weight, offset : array or list in the form of y, or float, optional
-        As in `fit`.
     groups : array of shape (n,), or list of such, optional
-        Families, patients: rows of a group are in the same half, and errors are those of whole
-        groups (CR2).
+        Families, patients: rows of a group are in the same half, and errors are those of whole groups (CR2).
     small_tasks : {"error", "drop"}, default="error"
         What to do with a task that has too few rows: a half of it needs more than two rows beyond its features, and
         classes that these do not separate.

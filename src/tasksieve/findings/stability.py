@@ -13,8 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..data_frames import require_pandas
+from ..docstrings import described_by
 from ..fitted.arguments import check_choice, check_number, feature_names, kernel_threads
 from ..fitted.choosing import fold_tolerance
+from ..fitted.documented import DATA
 from ..fitted.model import FeatureSelector
 from ..fitted.parameters import check_common
 from ..fitted.progress import reporter
@@ -180,20 +182,12 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         self.n_jobs = n_jobs
 
     @takes_named_tasks
+    @described_by(DATA)
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Follow the path of every half, and count.
 
         Parameters
         ----------
-        X : matrix of shape (n, d), or list of matrices
-            Rows of all tasks stacked (with ``task``), one matrix per task (a list), or one matrix shared by all
-            tasks (with y of shape (n, T)); in any form that the estimator takes.
-        y : array of shape (n,) or (n, T), or list of 1-D arrays
-            Targets. NaN is a label that is not observed. 1-D without ``task``: one task.
-        task : array of shape (n,), optional
-            The task of each row: any labels, in any order.
-        sample_weight : array or list in the form of y, or float, optional
-            Weights >= 0 of the rows in the loss; 0 leaves a row out.
         groups : array of shape (n,), or list of such, optional
             Any labels, one per row of X (a list of matrices: or a list): rows of one group, relatives say, are in the
             same half, in all tasks.

@@ -13,16 +13,19 @@ import scipy.sparse
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels import kernels
+from ..docstrings import described_by
 from ..fitted.arguments import check_choice, check_l1, check_number
+from ..fitted.documented import DATA
 from ..fitted.fold_assignment import random_numbers
 from ..fitted.model import SelectingModel
-from ..fitted.parameters import check_common
+from ..fitted.parameters import Parameter, check_common
 from ..fitted.progress import reporter
 from ..fitted.state import LinearState
 from ..messages import Message, ParameterError, value_error
 from ..tasks import is_task_list, label_array
 from ..tasks.named import takes_named_tasks
 from .memory import completed
+from .parameters import ONLINE, ONLINE_DATA
 from .progress import Progress
 from .river import register
 from .rows import BLOCK_ENTRIES, RowBatch, read_rows
@@ -82,6 +85,9 @@ class OnlineLinearModel(SelectingModel):
     """
 
     _losses: ClassVar[tuple[str, ...]]
+    _parameters: ClassVar[dict[str, Parameter]]
+    _attributes: ClassVar[str] = ONLINE
+    _supervised = True  # what river requires of an estimator in a pipeline
 
     #: what `checks.check_estimator` leaves out, and why
     _skip_checks: ClassVar[dict[str, str]] = dict.fromkeys(
@@ -386,22 +392,11 @@ class OnlineLinearModel(SelectingModel):
 
     @locked
     @takes_named_tasks
+    @described_by(ONLINE_DATA, DATA)
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> Self:
         """Learn from ``max_iter`` passes over the rows, each in a new random order (if ``shuffle``).
 
         With ``missing="rounds"`` every pass is arranged in rounds of one row per task, as in the paper.
-
-        Parameters
-        ----------
-        X : matrix of shape (n, d), or list of matrices
-            Rows of all tasks stacked (with ``task``), one matrix per task (a list), or one matrix shared by all tasks
-            (with y of shape (n, T)). Dense or sparse; never modified.
-        y : array of shape (n,) or (n, T), or list of 1-D arrays
-            Targets. NaN is a label that is not observed. 1-D without ``task``: one task.
-        task : array of shape (n,), optional
-            The task of each row: any labels, in any order.
-        sample_weight : array or list in the form of y, or float, optional
-            Weights >= 0 of the rows' losses; 0 leaves a row out.
 
         Returns
         -------
@@ -685,6 +680,11 @@ class OnlineLinearModel(SelectingModel):
         """Place in ``coef_`` of every feature name met by `learn_one` (or of the columns of a data frame)."""
         check_is_fitted(self)
         return dict(self._vocabulary)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.shuffle and self.random_state is None
+        return tags
 
     # -- copies, pickles ----------------------------------------------------------------------------------------------
 

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from scipy.special import expit
 
+from ..docstrings import described_by
 from ..fitted.arguments import warn_column
-from ..fitted.parameters import keep_parameters
+from ..fitted.documented import documented
+from ..fitted.parameters import Parameter, keep_parameters
 from ..fitted.predicting import TaskClassification, TaskRegression, gives_probabilities
 from ..fitted.predictions import available_if
 from ..messages import either, value_error
 from .base import OnlineLinearModel, locked
 from .certify import CertifyMixin
 from .classes import ClassRegister, read_label
+from .parameters import ONE_ROW, OnlineClassifierOptions, OnlineRegressorOptions, online_parameters
 from .rows import RowBatch
 from .stream import StreamMixin
 
 INFINITY = float("inf")
 
 
+@documented
 class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, OnlineLinearModel):
     r"""Sparse linear regression for several tasks, learned one row at a time by dual averaging.
 
@@ -34,74 +38,6 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
     per task, and row j of W the coefficients of feature j in all tasks [1]_. The weights are a closed form of the
     gradient sums, so features that a sparse row does not hold cost nothing. In the long run W minimises the sum over
     tasks of the mean loss, plus the penalty: the batch problem with ``task_weights="balanced"``.
-
-    Parameters
-    ----------
-    alpha : float, default=1.0
-        Strength of the penalty, >= 0.
-    penalty : {"l21", "l11", "l1+l21"}, default="l21"
-        "l21" (aMTFS): a feature is in for all tasks or out for all; :math:`r_j = 0`. "l11" (iMTFS): only
-        :math:`\alpha \lVert W \rVert_1`, every task selects for itself. "l1+l21" (MTFTS): features, and tasks within
-        them.
-    l1 : float or array of shape (d,), default=0.01
-        :math:`r_j` of "l1+l21"; the other penalties do not use it.
-    loss : {"squared"}, default="squared"
-    gamma : float or "auto", default="auto"
-        Damping: the step of row t is :math:`\sqrt t / \gamma`. "auto": follows the sizes of the rows so far and
-        never falls (see Notes). A number > 0 (or 0 with a ridge): fixed; it should be about the squared norm of a
-        row (times the square root of the number of tasks unless rows come in rounds), and too small a value makes
-        the first steps explode.
-    l2 : float, default=0.0
-        Ridge :math:`\lambda_2`.
-    enhanced : float, default=0.0
-        :math:`\rho` of the enhanced method: the threshold is :math:`\alpha + \gamma \rho / \sqrt t`, so that early
-        iterates are sparser. The limit is the same.
-    missing : {"per-task", "importance", "rounds"}, default="per-task"
-        What a step is where tasks come in any proportion. "per-task": every row is a step, and the gradients of each
-        task are averaged over its own rows. "importance": gradients are divided by the task's share of the rows so far.
-        "rounds": the paper's; rows are collected until a task comes again, all gradients of the round are taken at its
-        start, and a task that is absent counts as a zero gradient.
-    fit_intercept : bool, default=True
-        One intercept per task, neither penalised nor shrunk by the ridge.
-    average : bool or "auto", default="auto"
-        Whether to keep the average of all iterates, at a cost of O(d T) per step. "auto": for dense rows of at most
-        1,000 features.
-    max_iter : int, default=20
-        Passes over the data in `fit`.
-    shuffle : bool, default=True
-        Whether `fit` takes the rows of every pass in a new random order.
-    random_state : int, RandomState or None
-        For that order.
-    warm_start : bool, default=False
-        Whether `fit` continues from what was learned before.
-    task_feature : hashable, optional
-        Name under which the rows of `learn_one` carry their task, for pipelines that pass rows only.
-    hash_features : int, optional
-        `learn_one` hashes feature names into so many features; by default each new name is a new feature.
-    verbose : int, default=0
-        Report progress on stderr, about once a second.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (T, d)
-        The last iterate: sparse. Computed at access.
-    intercept_ : ndarray of shape (T,)
-    averaged_coef_, averaged_intercept_ : ndarray
-        Averages of all iterates, where kept.
-    tasks_ : ndarray of shape (T,)
-        Task labels in the order of ``coef_``: first seen first.
-    t_ : int
-        Steps made.
-    gamma_ : float
-        The damping after the rows so far.
-    progressive_loss_ : float
-        Mean loss of the rows so far, each predicted before it was learned; more in `progress`.
-    n_rows_seen_ : int
-    n_features_in_ : int
-    n_iter_ : int
-        Passes made by `fit`.
-    feature_index_ : dict
-        Feature names met by `learn_one`, and their places in ``coef_``.
 
     See Also
     --------
@@ -153,27 +89,11 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
 
     _losses: ClassVar[tuple[str, ...]] = ("squared",)
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        penalty: Literal["l21", "l11", "l1+l21"] = "l21",
-        l1: Any = 0.01,
-        loss: Literal["squared"] = "squared",
-        gamma: float | Literal["auto"] = "auto",
-        l2: float = 0.0,
-        enhanced: float = 0.0,
-        missing: Literal["per-task", "importance", "rounds"] = "per-task",
-        fit_intercept: bool = True,
-        average: bool | Literal["auto"] = "auto",
-        max_iter: int = 20,
-        shuffle: bool = True,
-        random_state: Any = None,
-        warm_start: bool = False,
-        task_feature: Any = None,
-        hash_features: int | None = None,
-        verbose: int = 0,
-    ) -> None:
+    _parameters = online_parameters(
+        loss=Parameter("loss", '{"squared"}', "squared", r":math:`\frac12 (z - y)^2` of the prediction z.")
+    )
+
+    def __init__(self, alpha: float = 1.0, **options: Unpack[OnlineRegressorOptions]) -> None:
         keep_parameters(self, locals())
 
     def partial_fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
@@ -190,19 +110,14 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
         """
         return self._partial_fit(X, y, task, sample_weight)
 
+    @described_by(ONE_ROW)
     def learn_one(self, x: Any, y: float, task: Any = None, w: float = 1.0) -> None:
         """Learn from one row.
 
         Parameters
         ----------
-        x : dict of name to value, or 1-D array
-            Names that were never seen before are new features.
         y : float
             NaN: not observed, nothing is learned.
-        task : hashable, optional
-            The row's task; none: there is only one.
-        w : float, default=1.0
-            Weight of the row's loss; 0 leaves it out.
         """
         value = float(y)
         if value == INFINITY or value == -INFINITY:
@@ -221,14 +136,9 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
             elif w > 0 and value == value:
                 self._learn_one(row, value, code, w)
 
+    @described_by(ONE_ROW)
     def predict_one(self, x: Any, task: Any = None) -> float:
         """Predict one row.
-
-        Parameters
-        ----------
-        x : dict of name to value, or 1-D array
-            Names never seen before are left out.
-        task : hashable, optional
 
         Returns
         -------
@@ -238,16 +148,13 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
         with self._guard:
             return self._score_one(x, task)
 
-    # what river requires of an estimator in a pipeline
-    _supervised = True
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # at the default alpha, made for scaled features
-        tags.non_deterministic = self.shuffle and self.random_state is None
         return tags
 
 
+@documented
 class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, OnlineLinearModel):
     r"""Sparse linear classification for several tasks, learned one row at a time by dual averaging.
 
@@ -260,25 +167,10 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
     with :math:`\bar G_t` the mean of the gradients of the loss seen so far, a column per task: as
     `OnlineMultiTaskRegressor`, for two classes per task (y = -1, +1; the larger label is +1).
 
-    Parameters
-    ----------
-    alpha : float, default=1.0
-        Strength of the penalty, >= 0.
-    penalty, l1, gamma, l2, enhanced, missing, fit_intercept, average
-        As in `OnlineMultiTaskRegressor`.
-    max_iter, shuffle, random_state, warm_start, task_feature, hash_features, verbose
-        As in `OnlineMultiTaskRegressor`.
-    loss : {"logistic", "hinge", "squared"}, default="logistic"
-        :math:`\log(1 + e^{-yz})`, :math:`\max(0, 1 - yz)`, or :math:`\frac12 (z - y)^2`.
-
     Attributes
     ----------
     classes_ : ndarray of two labels, or a list of such pairs, one per task
         The labels met so far.
-    coef_, intercept_, averaged_coef_, averaged_intercept_, tasks_
-        As in `OnlineMultiTaskRegressor`.
-    t_, gamma_, progressive_loss_, n_rows_seen_, n_features_in_, n_iter_, feature_index_
-        As in `OnlineMultiTaskRegressor`.
 
     See Also
     --------
@@ -312,27 +204,16 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
 
     _classes: ClassRegister
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        penalty: Literal["l21", "l11", "l1+l21"] = "l21",
-        l1: Any = 0.01,
-        loss: Literal["logistic", "hinge", "squared"] = "logistic",
-        gamma: float | Literal["auto"] = "auto",
-        l2: float = 0.0,
-        enhanced: float = 0.0,
-        missing: Literal["per-task", "importance", "rounds"] = "per-task",
-        fit_intercept: bool = True,
-        average: bool | Literal["auto"] = "auto",
-        max_iter: int = 20,
-        shuffle: bool = True,
-        random_state: Any = None,
-        warm_start: bool = False,
-        task_feature: Any = None,
-        hash_features: int | None = None,
-        verbose: int = 0,
-    ) -> None:
+    _parameters = online_parameters(
+        loss=Parameter(
+            "loss",
+            '{"logistic", "hinge", "squared"}',
+            "logistic",
+            r":math:`\log(1 + e^{-yz})`, :math:`\max(0, 1 - yz)`, or :math:`\frac12 (z - y)^2`.",
+        )
+    )
+
+    def __init__(self, alpha: float = 1.0, **options: Unpack[OnlineClassifierOptions]) -> None:
         keep_parameters(self, locals())
 
     def partial_fit(
@@ -399,19 +280,14 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
             )
         self._classes.classes(self._labels)
 
+    @described_by(ONE_ROW)
     def learn_one(self, x: Any, y: Any, task: Any = None, w: float = 1.0) -> None:
         """Learn from one row.
 
         Parameters
         ----------
-        x : dict of name to value, or 1-D array
-            Names that were never seen before are new features.
         y : label
             None or NaN: not observed, nothing is learned.
-        task : hashable, optional
-            The row's task; none: there is only one.
-        w : float, default=1.0
-            Weight of the row's loss; 0 leaves it out.
         """
         if not 0 <= w < INFINITY:
             raise ValueError(f"w must be finite and >= 0, got {w!r}.")
@@ -430,13 +306,9 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
             elif w > 0 and y is not None:
                 self._learn_one(row, self._classes.signs[code][y], code, w)
 
+    @described_by(ONE_ROW)
     def predict_one(self, x: Any, task: Any = None) -> Any:
         """Predict the class of one row; None where no class is known yet.
-
-        Parameters
-        ----------
-        x : dict of name to value, or 1-D array
-        task : hashable, optional
 
         Returns
         -------
@@ -449,13 +321,9 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
             return pair[int(self._score_one(x, task) > 0.0)]
 
     @available_if(gives_probabilities)
+    @described_by(ONE_ROW)
     def predict_proba_one(self, x: Any, task: Any = None) -> dict[Any, float]:
         """Probabilities of the classes of one row (loss="logistic").
-
-        Parameters
-        ----------
-        x : dict of name to value, or 1-D array
-        task : hashable, optional
 
         Returns
         -------
@@ -490,13 +358,9 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
             known += [None] * (len(self._labels) - len(known))
         return known
 
-    _supervised = True
-    _multiclass = False
+    _multiclass = False  # river asks
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = (
-            True  # at the default alpha nothing enters where features are scaled
-        )
-        tags.non_deterministic = self.shuffle and self.random_state is None
+        tags.classifier_tags.poor_score = True  # at the default alpha nothing enters where features are scaled
         return tags
