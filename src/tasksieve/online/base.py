@@ -18,10 +18,11 @@ from ..fitted.arguments import check_choice, check_l1, check_number
 from ..fitted.documented import DATA
 from ..fitted.fold_assignment import random_numbers
 from ..fitted.model import SelectingModel
-from ..fitted.parameters import Parameter, check_common
+from ..fitted.parameters import check_common
 from ..fitted.progress import reporter
 from ..fitted.state import LinearState
 from ..messages import Message, ParameterError, value_error
+from ..parameters import Parameter
 from ..tasks import is_task_list, label_array
 from ..tasks.named import takes_named_tasks
 from .memory import completed

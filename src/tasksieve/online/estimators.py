@@ -10,10 +10,11 @@ from scipy.special import expit
 from ..docstrings import described_by
 from ..fitted.arguments import warn_column
 from ..fitted.documented import documented
-from ..fitted.parameters import Parameter, keep_parameters
+from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import TaskClassification, TaskRegression, gives_probabilities
 from ..fitted.predictions import available_if
 from ..messages import either, value_error
+from ..parameters import Parameter
 from .base import OnlineLinearModel, locked
 from .certify import CertifyMixin
 from .classes import ClassRegister, read_label

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal, TypedDict
 
-from ..fitted.parameters import PARAMETERS, Parameter, table
+from ..parameters import PARAMETERS, Parameter, table
 
 
 def online_parameters(*, loss: Parameter) -> dict[str, Parameter]:

@@ -24,9 +24,10 @@ from ..fitted.fold_assignment import read_seed
 from ..fitted.folds import Weights, make_folds
 from ..fitted.held_out import HeldOutTask, mean_score, read_scorer
 from ..fitted.measures import measure_of
-from ..fitted.parameters import Parameter, check_common
+from ..fitted.parameters import check_common
 from ..fitted.progress import carried, reporter
 from ..fitted.quality import HeldOutQuality
+from ..parameters import Parameter
 from ..tasks import TaskLabels
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn

@@ -15,9 +15,10 @@ from ..fitted.arguments import check_choice, check_number, kernel_threads, warn_
 from ..fitted.documented import DATA
 from ..fitted.fold_assignment import read_seed
 from ..fitted.model import FittedModel
-from ..fitted.parameters import Parameter, check_common
+from ..fitted.parameters import check_common
 from ..fitted.progress import reporter
 from ..messages import Message, either, estimator_name, value_error
+from ..parameters import Parameter
 from ..tasks import TaskLabels, label_array, read_graph, read_labels, read_stacked, some_of
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Literal, TypedDict
 
 from ..docstrings import listed
-from ..fitted.parameters import CROSS_VALIDATED, PARAMETERS, Parameter, table
+from ..parameters import CROSS_VALIDATED, PARAMETERS, Parameter, table
 
 _CS = Parameter(
     "Cs",
@@ -19,14 +19,7 @@ _CS = Parameter(
 _PROGRESS = replace(PARAMETERS["verbose"], text="Report progress on stderr, about once a second.")
 
 _GRAPH = (
-    Parameter(
-        "graph",
-        "array or sparse matrix of shape (T, T), networkx graph",
-        None,
-        r"Weights :math:`A_{st} \ge 0`, symmetric. None: independent machines. Helpers: "
-        "`tasksieve.graph.complete_graph`, `~tasksieve.graph.tree_graph`, `~tasksieve.graph.nearest_neighbor_graph`, "
-        "`~tasksieve.graph.distance_graph`.",
-    ),
+    PARAMETERS["graph"],
     Parameter(
         "graph_tasks",
         "sequence of T labels",
@@ -43,7 +36,7 @@ _SOLVED = (
         "One more feature, constant and of size ``intercept_scaling``: its coefficients are regularised and coupled as "
         "the others are, and counted in the objective.",
     ),
-    Parameter("intercept_scaling", "float", 1.0, "The larger, the less the intercept is regularised."),
+    PARAMETERS["intercept_scaling"],
     Parameter(
         "class_weight",
         'dict or "balanced"',
@@ -88,12 +81,7 @@ RESIDUAL_LOSS = (
         "epsilon_insensitive",
         "max(0, abs(r) - epsilon), its square, r² of the residual r (no factor 1/2).",
     ),
-    Parameter(
-        "epsilon",
-        "float",
-        0.1,
-        "Half the width of the tube in which residuals cost nothing, >= 0. The squared loss has no tube.",
-    ),
+    PARAMETERS["epsilon"],
 )
 
 
@@ -102,7 +90,7 @@ def of_machine(*loss: Parameter) -> dict[str, Parameter]:
     return table(
         *_GRAPH,
         Parameter("graph_strength", "float", 1.0, "Factor of the Laplacian; 0: independent machines."),
-        Parameter("C", "float", 1.0, "Weight of the loss, > 0."),
+        PARAMETERS["C"],
         *loss,
         *_SOLVED,
         Parameter(
