@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import tasksieve
@@ -55,8 +56,10 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
-def imported_names(name: str, file: Path) -> set[tuple[str, str]]:
-    """(module of this package, name taken from it or "") that a module imports, at its top or inside its functions."""
+@cache
+def imported(name: str) -> frozenset[str]:
+    """The modules of this package that a module imports, at its top or inside its functions."""
+    file = MODULES[name]
     here = ("tasksieve." + name).rstrip(".").split(".")
     package = here if file.name == "__init__.py" else here[:-1]
     targets: set[str] = set()
@@ -71,19 +74,12 @@ def imported_names(name: str, file: Path) -> set[tuple[str, str]]:
     for target in targets:
         if target != "tasksieve" and not target.startswith("tasksieve."):
             continue
-        whole = inner = target.removeprefix("tasksieve").removeprefix(".")
+        inner = target.removeprefix("tasksieve").removeprefix(".")
         while inner and inner not in MODULES:  # `from module import name`: the module, not the name
             inner = inner.rpartition(".")[0]
         if inner != name:
-            found.add((inner, whole[len(inner) :].removeprefix(".")))
-    return found
-
-
-IMPORTS = {name: imported_names(name, file) for name, file in MODULES.items()}
-
-
-def imported(name: str) -> set[str]:
-    return {module for module, _ in IMPORTS[name]}
+            found.add(inner)
+    return frozenset(found)
 
 
 def below(graph: dict[str, set[str]], name: str) -> set[str]:
@@ -120,10 +116,13 @@ def part_of(name: str) -> str:
     return name.split(".")[0]
 
 
-#: part -> parts it imports
-PARTS: dict[str, set[str]] = {part_of(name): set() for name in MODULES}
-for _name in MODULES:
-    PARTS[part_of(_name)].update({part_of(other) for other in imported(_name)} - {part_of(_name)})
+@cache
+def parts() -> dict[str, set[str]]:
+    """Part -> parts it imports."""
+    found: dict[str, set[str]] = {part_of(name): set() for name in MODULES}
+    for name in MODULES:
+        found[part_of(name)].update({part_of(other) for other in imported(name)} - {part_of(name)})
+    return found
 
 
 def test_imports_run_downwards() -> None:
@@ -140,12 +139,12 @@ def test_imports_run_downwards() -> None:
 
 def test_parts_have_no_import_cycles() -> None:
     """Within a level too: the parts themselves, each taken as one piece, can be put in an order."""
-    assert not circles(PARTS), f"these parts import each other in a circle: {sorted(circles(PARTS))}"
+    assert not circles(parts()), f"these parts import each other in a circle: {sorted(circles(parts()))}"
 
 
 def test_modules_have_no_import_cycles() -> None:
     """The modules themselves, imports inside functions counted, can be put in an order."""
-    assert not circles({name: imported(name) for name in MODULES})
+    assert not circles({name: set(imported(name)) for name in MODULES})
 
 
 def test_chains_and_circles_are_found() -> None:
@@ -157,7 +156,7 @@ def test_chains_and_circles_are_found() -> None:
 
 def test_imports_are_not_deep() -> None:
     """At most 12 layers of parts, each importing from those below it."""
-    chain = longest_chain(PARTS)
+    chain = longest_chain(parts())
     assert len(chain) <= MOST_LAYERS, f"{len(chain)} layers: {' > '.join(name or 'tasksieve' for name in chain)}"
 
 

@@ -12,6 +12,7 @@ import pytest
 GOLDEN = Path(__file__).parent / "golden-0.1.npz"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("tol", golden_cases.TOLERANCES)
 @pytest.mark.parametrize("name", golden_cases.cases())
 def test_paths_of_version_0_1(name: str, tol: float) -> None:

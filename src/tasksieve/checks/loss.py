@@ -59,7 +59,7 @@ def check_loss(
     Examples
     --------
     >>> import tasksieve as ts
-    >>> ts.checks.check_loss(ts.losses.Logistic)
+    >>> ts.checks.check_loss(ts.losses.Poisson)
     >>> ts.checks.check_loss(ts.losses.Poisson, labels=lambda rng, n: rng.exponential(2.0, n))
     >>> class TooSmooth(ts.losses.Logistic):
     ...     smoothness = 0.2
