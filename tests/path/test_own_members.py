@@ -19,6 +19,8 @@ from tasksieve.penalties import row_norms
 
 Array = np.ndarray[Any, Any]
 own = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[2] / "examples" / "own_members.py")))
+# Cones to ten digits: where Clarabel gets nine it warns, and what is compared with its answer decides.
+ALMOST = pytest.mark.filterwarnings("ignore:Solution may be inaccurate:UserWarning")
 KSupport, GammaDeviance = own.KSupport, own.Gamma
 
 
@@ -90,6 +92,7 @@ def test_members_of_the_example_pass_the_checks() -> None:
     ts.checks.check_storage(storage, storage.dense())
 
 
+@ALMOST
 @pytest.mark.parametrize("intercept", [True, False])
 def test_the_three_members_of_the_example_together(intercept: bool) -> None:
     """k-support norm, gamma loss and interaction columns, against cones."""
@@ -122,6 +125,7 @@ def test_the_three_members_of_the_example_together(intercept: bool) -> None:
     np.testing.assert_allclose(model.fit(dense, y, task=task).coef_.T, w.value, atol=close)
 
 
+@ALMOST
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("seed", "d", "share", "huber"),
