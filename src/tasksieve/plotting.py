@@ -10,6 +10,13 @@ NAME_LENGTH = 24
 NAMED_FEATURES = 12  # more names than this cannot be read beside curves
 NAMED_TASKS = 40  # more names than this cannot be read under a map
 
+#: entries of docstrings: where a method draws, and what it returns
+AXES = """
+ax : matplotlib axes, optional
+    Where to draw; a new figure by default.
+"""
+DRAWN_ON = "matplotlib axes"
+
 
 def new_axes(owner: type, method: str, **options: Any) -> Any:
     """Axes in a new figure, or an error that says what to install."""

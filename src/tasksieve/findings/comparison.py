@@ -9,8 +9,9 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from ..data_frames import require_pandas
+from ..docstrings import described_by
 from ..fitted.quality import ALL, HeldOutQuality
-from ..plotting import dumbbells
+from ..plotting import AXES, DRAWN_ON, dumbbells
 from ..tasks import some_of
 from .columns import Columns
 
@@ -262,19 +263,14 @@ class Comparison(Columns):
         columns["null_score"] = shared["null_value"][::width]
         return columns | {name: shared[name][::width] for name in ("increment", "increment_error")}
 
+    @described_by(AXES, returns=DRAWN_ON)
     def plot(self, ax: Any = None, *, most: int = 40) -> Axes:
         """Draw the score of each task with the shared model and with its own, tasks that gain most on top.
 
         Parameters
         ----------
-        ax : matplotlib axes, optional
-            Where to draw; a new figure by default.
         most : int, default=40
             Tasks drawn: those with the largest differences; the title says how many there are.
-
-        Returns
-        -------
-        matplotlib axes
         """
         return dumbbells(
             self.tasks,

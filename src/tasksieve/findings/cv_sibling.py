@@ -11,6 +11,7 @@ from sklearn.base import clone
 from ..fitted.folds import DEFAULT, ShuffledFolds
 from ..linear.cross_validation import PathEstimatorCV
 from ..svm.cross_validation import GraphModelCV
+from .path_model import name_of
 
 # Parameters that say how tasks are related, or how much each counts: none of them has a meaning for one task.
 BETWEEN_TASKS = ("task_weights", "task_graph", "graph", "graph_tasks", "graph_strengths")
@@ -23,7 +24,7 @@ def cv_sibling(model: Any, caller: str) -> Any:
     kind = type(model)
     siblings = [] if isinstance(model, type) else [found for found in _kinds() if found._estimator is kind]
     if not siblings:
-        name = model.__name__ if isinstance(model, type) else kind.__name__
+        name = name_of(model)
         what = f"an instance of it: {name}()" if isinstance(model, type) else "MultiTaskLasso() or MultiTaskLassoCV()"
         raise ValueError(
             f"model: {name} has no sibling that chooses its strength by cross-validation, which {caller} repeats in "

@@ -1,10 +1,21 @@
-"""The model whose path a finding follows."""
+"""What a finding asks of a model: that it is linear, or has a path."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
+
+
+def name_of(model: Any) -> str:
+    """The name of an estimator's class, or of a class that was given in place of an estimator."""
+    return str((model if isinstance(model, type) else type(model)).__name__)
+
+
+def check_linear(model: Any, reason: str) -> None:
+    """Refuse, for a reason, what is not a linear model with a loss."""
+    if isinstance(model, type) or not (hasattr(model, "_read_with") and hasattr(model, "_loss_of")):
+        raise ValueError(f"model: {name_of(model)} {reason}")
 
 
 def path_model(model: Any, caller: str) -> Any:
@@ -22,7 +33,7 @@ def path_model(model: Any, caller: str) -> Any:
             ) from None
         return model.path_._estimator
     if isinstance(model, type) or not (hasattr(model, "_problem") and hasattr(model, "alpha_max")):
-        name = model.__name__ if isinstance(model, type) else type(model).__name__
+        name = name_of(model)
         raise ValueError(
             f"model: {name} has no path of penalty strengths; {caller} needs an estimator with `path` and `alpha_max`, "
             f"{'an instance of it: ' + name + '()' if hasattr(model, 'alpha_max') else 'MultiTaskLasso() for example'}."

@@ -16,6 +16,7 @@ from ..fitted.restore import set_state
 from ..tasks import TaskData, is_task_list, some_of
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
+from .path_model import check_linear
 from .unpenalised import NoFit, TaskFit, fit_task
 
 Array = np.ndarray[Any, Any]
@@ -66,16 +67,14 @@ def refit(
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((80, 30)), np.repeat(["a", "b"], 40)
-    >>> y = 2 * X[:, 0] + 0.1 * rng.standard_normal(80)
+    >>> X, y, task, _ = ts.datasets.make_small_tasks(effects=(2.0, 2.0))
     >>> model = ts.MultiTaskLasso(alpha=0.5).fit(X, y, task)
     >>> model.coef_[:, 0].round(2), ts.refit(model, X, y, task).coef_[:, 0].round(2)
-    (array([1.63, 1.74]), array([2.  , 1.98]))
+    (array([1.5 , 1.42]), array([2.01, 1.98]))
     """
-    _refuse_foreign(model)
+    check_linear(model, "selects nothing that could be refitted; give a fitted linear model.")
+    check_is_fitted(model, "coef_")
     check_number(ridge, "ridge", low=0, closed=True)
     state = model._learned()
     if model._several:
@@ -103,13 +102,6 @@ def refit(
             "ridge, makes them unique.",
         )
     return _like(model, coef, intercept, data)
-
-
-def _refuse_foreign(model: Any) -> None:
-    if isinstance(model, type) or not (hasattr(model, "_read_with") and hasattr(model, "_loss_of")):
-        name = model.__name__ if isinstance(model, type) else type(model).__name__
-        raise ValueError(f"model: {name} selects nothing that could be refitted; give a fitted linear model.")
-    check_is_fitted(model, "coef_")
 
 
 def match_tasks(model: Any, data: TaskData) -> list[int]:

@@ -21,6 +21,7 @@ from ..tasks import TaskData, placed
 from ..tasks.named import takes_named_tasks
 from .columns import Columns
 from .halves import SmallTasks, draw_halves
+from .path_model import check_linear
 from .refit import fit_support
 
 if TYPE_CHECKING:
@@ -163,24 +164,17 @@ def split_inference(
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((120, 30)), np.repeat(["a", "b"], 60)
-    >>> y = 2 * X[:, 0] + rng.standard_normal(120)
+    >>> X, y, task, _ = ts.datasets.make_small_tasks(effects=(2.0, 2.0), noise=1.0, n_rows=60)
     >>> table = ts.split_inference(ts.MultiTaskLasso(alpha=0.5), X, y, task)
     >>> table.feature[:2], table.task[:2], table.lower[:2].round(2), table.upper[:2].round(2)
-    (array([0, 0]), array(['a', 'b'], dtype='<U1'), array([1.39, 1.81]), array([2.14, 2.35]))
+    (array([0, 0]), array(['a', 'b'], dtype='<U1'), array([1.88, 1.64]), array([2.76, 2.36]))
     """
     check_number(level, "level", low=0, closed=False, high=1.0)
     if level == 1.0:
         raise ParameterError("level", "must be below 1: an interval that always covers has no end")
     check_choice(small_tasks, "small_tasks", ("error", "drop"))
-    if isinstance(model, type) or not (hasattr(model, "_read_with") and hasattr(model, "_loss_of")):
-        name = model.__name__ if isinstance(model, type) else type(model).__name__
-        raise ValueError(
-            f"model: {name} does not select features by a penalty; give a linear model such as MultiTaskLasso()."
-        )
+    check_linear(model, "does not select features by a penalty; give a linear model such as MultiTaskLasso().")
     matrices = placed(X, model)  # once, for both halves
     data = model._read_with(matrices, y, task, sample_weight, offset)
     loss = model._loss_of(data)

@@ -24,12 +24,13 @@ from ..linear.base import PathEstimator
 from ..linear.cross_validation import PathEstimatorCV
 from ..linear.path_solver import RowSolver
 from ..messages import Message
-from ..plotting import stability_curves
+from ..plotting import AXES, DRAWN_ON, stability_curves
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
 from .bounds import Assumption, Levels, all_bounds, check_assumption, complete_levels, halves_of
 from .half_paths import HalfPaths, Selectable, selection_counts
 from .halves import SmallTasks, draw_halves
+from .path_model import name_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -387,19 +388,14 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
             columns["group"] = self.groups_[order]
         return pandas.DataFrame({**columns, "selection_probability": shares[order], "stable": self._stable[order]})
 
+    @described_by(AXES, returns=DRAWN_ON)
     def plot(self, ax: Any = None, *, most: int = 200) -> Axes:
         """Draw the stability path: the share of the halves that have used a feature, by alpha.
 
         Parameters
         ----------
-        ax : matplotlib axes, optional
-            Where to draw; a new figure by default.
         most : int, default=200
             Features drawn, those selected most often; stable ones are all drawn, in colour.
-
-        Returns
-        -------
-        matplotlib axes
         """
         check_is_fitted(self, "selection_probabilities_")
         return stability_curves(
@@ -423,7 +419,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
 
 def _path_model(estimator: Any) -> PathEstimator:
     """A fresh copy of the estimator; refused where it has no path along which features enter."""
-    name = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
+    name = name_of(estimator)
     if isinstance(estimator, type):
         raise ValueError(f"estimator must be an estimator, not a class: pass {name}().")
     if isinstance(estimator, PathEstimator):

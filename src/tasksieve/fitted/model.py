@@ -10,9 +10,10 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..docstrings import described_by
 from ..losses import Loss
 from ..messages import value_error
-from ..plotting import coefficient_map
+from ..plotting import AXES, DRAWN_ON, coefficient_map
 from ..tasks import (
     TaskData,
     TaskLabels,
@@ -214,19 +215,14 @@ class SelectingModel(FeatureSelector):
     def _get_support_mask(self) -> np.ndarray:
         return np.any(self._learned().rows, axis=0)
 
+    @described_by(AXES, returns=DRAWN_ON)
     def plot_coefficients(self, ax: Any = None, *, most: int = 50) -> Axes:
         """Draw the coefficients of the selected features as a heat map, strongest feature on top.
 
         Parameters
         ----------
-        ax : matplotlib axes, optional
-            Where to draw; a new figure by default.
         most : int, default=50
             Features drawn; the title says how many are selected. Features that are never penalised are not among them.
-
-        Returns
-        -------
-        matplotlib axes
         """
         state = self._learned()
         rows, names = state.rows, getattr(self, "feature_names_in_", None)

@@ -121,6 +121,13 @@ def unfitted(estimator: Any) -> Any:
     )
 
 
+def repeated_model(chooser: Any, changed: Mapping[str, Any]) -> Any:
+    """The model that a cross-validation repeats, with the parameters that both have, and others changed."""
+    own = chooser.get_params(deep=False)
+    shared = {name: own[name] for name in _names(chooser._estimator) if name in own}
+    return chooser._estimator(**{**shared, **changed})
+
+
 @cache
 def _names(kind: type[Any]) -> tuple[str, ...]:
     return tuple(kind._get_param_names())

@@ -20,12 +20,12 @@ from ..fitted.choosing import fold_tolerance, select
 from ..fitted.documented import CHOSEN, DATA
 from ..fitted.folds import Folds, make_folds
 from ..fitted.measures import measure_of
-from ..fitted.parameters import check_common
+from ..fitted.parameters import check_common, repeated_model
 from ..fitted.path import RegularizationPath
 from ..fitted.quality import HeldOutQuality
 from ..messages import Message
 from ..parameters import CROSS_VALIDATED, Parameter
-from ..plotting import score_curve
+from ..plotting import AXES, DRAWN_ON, score_curve
 from ..tasks import TaskData
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
@@ -113,9 +113,8 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         return [self._model(**{name: value}) for value in read_several(getattr(self, name), name)]
 
     def _model(self, **changed: Any) -> PathEstimator:
-        own = self.get_params(deep=False)
-        shared = {name: own[name] for name in self._estimator().get_params(deep=False) if name in own}
-        return self._estimator(**{**shared, **changed})
+        model: PathEstimator = repeated_model(self, changed)
+        return model
 
     def _check_parameters(self) -> None:
         check_common(self)
@@ -283,17 +282,9 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
             return default_grid(solver.alpha_max(), n_alphas, self.eps)
         return given_grid(self.alphas)
 
+    @described_by(AXES, returns=DRAWN_ON)
     def plot_scores(self, ax: Any = None) -> Axes:
         """Draw the held-out loss by alpha: mean over the folds, one standard error, and the chosen value.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        matplotlib axes
         """
         check_is_fitted(self, "path_scores_")
         return score_curve(

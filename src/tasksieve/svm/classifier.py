@@ -65,17 +65,14 @@ class GraphSVC(ManyClasses, GraphModel):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((60, 5)), np.repeat([0, 1, 2], 20)
-    >>> y = np.where(X[:, 0] + 0.3 * task * X[:, 1] > 0, "yes", "no")
+    >>> X, y, task, _ = ts.datasets.make_small_tasks(["no", "yes"], effects=(1.0, 1.0, 2.0))
     >>> graph = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     >>> model = ts.GraphSVC(graph, C=0.5).fit(X, y, task=task)
-    >>> model.coef_.shape, model.dual_gap_ <= 1e-6 * 0.5 * 60
-    ((3, 5), True)
-    >>> model.predict(X[:2], task=[0, 2]).tolist()
-    ['yes', 'yes']
+    >>> model.coef_.shape, model.dual_gap_ <= 1e-6 * model.null_objective_
+    ((3, 8), True)
+    >>> model.predict(X[:2], task=["a", "c"]).tolist()
+    ['yes', 'no']
     """
 
     _losses: ClassVar[tuple[str, ...]] = ("hinge", "squared_hinge", "logistic")
@@ -153,19 +150,14 @@ class GraphSVCCV(ManyClasses, GraphModelCV):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((90, 5)), np.repeat([0, 1, 2], 30)
-    >>> y = np.where(X[:, 0] + 0.3 * task * X[:, 1] > 0, "yes", "no")
+    >>> X, y, task, _ = ts.datasets.make_small_tasks(["no", "yes"], effects=(1.0, 1.0, 2.0))
     >>> graph = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     >>> model = ts.GraphSVCCV(graph, Cs=4, scoring="accuracy").fit(X, y, task=task)
     >>> model.cv_scores_.shape, model.cv_folds_
     ((3, 4, 5), '5 folds, shuffled within tasks, stratified by class, seed 0')
     >>> model.C_ in model.Cs_, model.graph_strength_ in model.graph_strengths_
     (True, True)
-    >>> model.predict(X[:2], task=[0, 2]).tolist()
-    ['yes', 'yes']
     """
 
     _estimator = GraphSVC

@@ -24,7 +24,7 @@ from ..fitted.fold_assignment import read_seed
 from ..fitted.folds import Weights, make_folds
 from ..fitted.held_out import HeldOutTask, mean_score, read_scorer
 from ..fitted.measures import measure_of
-from ..fitted.parameters import check_common
+from ..fitted.parameters import check_common, repeated_model
 from ..fitted.progress import carried, reporter
 from ..fitted.quality import HeldOutQuality
 from ..parameters import Parameter
@@ -80,9 +80,8 @@ class GraphModelCV(CertifiedMachine, GraphRows):
     cv_folds_: str
 
     def _model(self, **changed: Any) -> GraphModel:
-        own = self.get_params(deep=False)
-        shared = {name: own[name] for name in self._estimator().get_params(deep=False) if name in own}
-        return self._estimator(**{**shared, **changed})
+        model: GraphModel = repeated_model(self, changed)
+        return model
 
     def _stated(self) -> GraphModel:
         """The machine of the values chosen: whose problem the certificate is about."""

@@ -81,21 +81,18 @@ class GraphPath(SolvedValues):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((60, 5)), np.repeat([0, 1, 2], 20)
-    >>> y = np.where(X[:, 0] + 0.3 * task * X[:, 1] > 0, "yes", "no")
+    >>> X, y, task, _ = ts.datasets.make_small_tasks(["no", "yes"], effects=(1.0, 1.0, 2.0))
     >>> graph = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     >>> path = ts.GraphSVC(graph).path(X, y, task=task, Cs=[0.01, 0.1, 1.0], graph_strengths=[0.1, 10.0])
     >>> path
-    GraphPath of 6 values, 3 tasks, 5 features
+    GraphPath of 6 values, 3 tasks, 8 features
     >>> path.Cs.tolist(), path.graph_strengths.tolist()
     ([0.01, 0.1, 1.0, 0.01, 0.1, 1.0], [0.1, 0.1, 0.1, 10.0, 10.0, 10.0])
-    >>> path.coef(2).shape, bool(np.all(path.relative_gaps <= 1e-6))
-    ((3, 5), True)
-    >>> path.model(2).predict(X[:2], task=[0, 2]).tolist()
-    ['yes', 'yes']
+    >>> path.coef(2).shape, bool((path.relative_gaps <= 1e-6).all())
+    ((3, 8), True)
+    >>> path.model(2).predict(X[:2], task=["a", "c"]).tolist()
+    ['yes', 'no']
     """
 
     def __init__(self, points: list[GraphPoint], *, model: Any, data: GraphData, interrupted: bool = False) -> None:

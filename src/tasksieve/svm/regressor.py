@@ -31,11 +31,8 @@ class GraphSVR(TaskRegression, GraphModel):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((60, 5)), np.repeat(["a", "b", "c"], 20)
-    >>> y = X[:, 0] + 0.1 * rng.standard_normal(60)
+    >>> X, y, task, _ = ts.datasets.make_small_tasks(effects=(1.0, 1.0, 1.0))
     >>> model = ts.GraphSVR(ts.graph.complete_graph(3), C=10.0).fit(X, y, task=task)
     >>> model.coef_[:, 0].round(1).tolist()
     [1.0, 1.0, 1.0]
@@ -74,16 +71,13 @@ class GraphSVRCV(TaskRegression, GraphModelCV):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.standard_normal((60, 5)), np.repeat(["a", "b", "c"], 20)
-    >>> y = X[:, 0] + 0.1 * rng.standard_normal(60)
+    >>> X, y, task, _ = ts.datasets.make_small_tasks(effects=(1.0, 1.0, 1.0))
     >>> model = ts.GraphSVRCV(ts.graph.complete_graph(3), Cs=[0.01, 0.1, 1.0]).fit(X, y, task=task)
     >>> model.C_, model.graph_strength_
     (1.0, 10.0)
     >>> model.cv_predictions_.shape
-    (60,)
+    (90,)
     """
 
     _estimator = GraphSVR
