@@ -33,7 +33,7 @@ class GraphSVR(TaskRegression, GraphModel):
     --------
     >>> import tasksieve as ts
     >>> X, y, task, _ = ts.datasets.make_small_tasks(effects=(1.0, 1.0, 1.0))
-    >>> model = ts.GraphSVR(ts.graph.complete_graph(3), C=10.0).fit(X, y, task=task)
+    >>> model = ts.GraphSVR(ts.graph.complete_graph(3), C=0.5).fit(X, y, task=task)
     >>> model.coef_[:, 0].round(1).tolist()
     [1.0, 1.0, 1.0]
     """
