@@ -88,10 +88,11 @@ def with_sections(text: str, new: Mapping[str, str]) -> str:
     return joined({title: parts[title] for title in sorted(parts, key=_ORDER.index)})
 
 
-def described_by(*tables: str, returns: str = "") -> Callable[[F], F]:
+def described_by(*tables: str, returns: str = "", raises: str = "") -> Callable[[F], F]:
     """Decorate a function: parameters that its docstring does not describe are taken from the first table with them.
 
-    A table is numpydoc text, the content of a section. So is ``returns``, for a docstring without results.
+    A table is numpydoc text, the content of a section. So are ``returns`` and ``raises``, for a docstring without
+    such sections.
 
     Examples
     --------
@@ -129,8 +130,9 @@ def described_by(*tables: str, returns: str = "") -> Callable[[F], F]:
             found = {**_parsed(table), **found}
         chosen = [found[name] for name in names if name in found]
         new = {"Parameters": listed(chosen)}
-        if returns and "Returns" not in sections(text):
-            new["Returns"] = returns.strip("\n")
+        for title, content in (("Returns", returns), ("Raises", raises)):
+            if content and title not in sections(text):
+                new[title] = content.strip("\n")
         function.__doc__ = with_sections(text, new)
         return function
 

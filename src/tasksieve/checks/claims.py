@@ -10,6 +10,13 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
+#: of the batteries
+SEED = "seed : int, default=0"
+FAILURE = """
+AssertionError
+    Its message begins with the name of the property and ends with the numbers that show the failure.
+"""
+
 
 def claim(holds: Any, name: str, words: str, **numbers: Any) -> None:
     """Raise an AssertionError that begins with the name of a property unless it holds.

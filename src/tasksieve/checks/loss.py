@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..docstrings import described_by
 from ..losses import Loss, RowLoss, as_loss
+from .claims import FAILURE, SEED
 from .data_loss import check_on_data
 from .loss_cases import FITTED, LABELS, Labels, data_cases
 from .row_loss import check_rows
 from .small_fit import fit_loss
 
 
+@described_by(SEED, raises=FAILURE)
 def check_loss(
     loss: Loss | type[Loss] | str,
     *,
@@ -49,12 +52,6 @@ def check_loss(
         intercepts that are to be minimised out.
     draws : int, default=12
         Random draws of rows.
-    seed : int, default=0
-
-    Raises
-    ------
-    AssertionError
-        Its message begins with the name of the property and ends with the numbers that show the failure.
 
     Examples
     --------

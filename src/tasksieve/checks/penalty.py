@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..docstrings import described_by
 from ..penalties import RowPenalty, as_penalty
-from .claims import at_most, claim, close, unchanged
+from .claims import FAILURE, SEED, at_most, claim, close, unchanged
 from .penalty_capabilities import p7_euclid, p7_features, p7_row_form, p7_split, p7_steepest
 from .penalty_cases import Case, bind, cases, ranges
 from .small_fit import fit_penalty
@@ -20,6 +21,7 @@ from .small_fit import fit_penalty
 Array = np.ndarray[Any, Any]
 
 
+@described_by(SEED, raises=FAILURE)
 def check_penalty(
     penalty: RowPenalty | type[RowPenalty] | str, *, n_features: int | None = None, draws: int = 30, seed: int = 0
 ) -> None:
@@ -47,16 +49,9 @@ def check_penalty(
         For a penalty that fits one number of features only and does not say it (`RowPenalty.size`).
     draws : int, default=30
         Random cases.
-    seed : int, default=0
-
-    Raises
-    ------
-    AssertionError
-        Its message begins with the name of the property and ends with the numbers that show the failure.
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
     >>> ts.checks.check_penalty(ts.penalties.L21)
     >>> class Half(ts.penalties.L21):

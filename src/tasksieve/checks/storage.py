@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from ..design.storage import Asked, OwnStorage
-from .claims import claim, unchanged
+from ..docstrings import described_by
+from .claims import FAILURE, SEED, claim, unchanged
 
 Array = np.ndarray[Any, Any]
 
 TOLERANCE = 1e-12
 
 
+@described_by(SEED, raises=FAILURE)
 def check_storage(
     make: Callable[[Array], Any] | Any, dense: Any = None, *, values: str = "numbers", seed: int = 0
 ) -> None:
@@ -40,12 +42,6 @@ def check_storage(
         The same numbers as the storage that is given in place of `make`; they may differ by rounding.
     values : {"numbers", "counts"}, default="numbers"
         What the x of `make` holds: multiples of 1/8 between -4 and 4, which float32 holds exactly, or 0, 1 and 2.
-    seed : int, default=0
-
-    Raises
-    ------
-    AssertionError
-        Its message begins with the name of the property and ends with the numbers that show the failure.
 
     Examples
     --------

@@ -20,7 +20,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..docstrings import described_by
 from .container import TaskDataset
+
+DOWNLOAD = """
+download : bool, default=True
+    Whether to download it where it is not found.
+"""
 
 Arrays = dict[str, np.ndarray]
 HERE = Path(__file__).resolve().parent
@@ -281,6 +287,7 @@ SCHOOL_FEATURES = [
 ]
 
 
+@described_by(DOWNLOAD)
 def fetch_school(folder: Any = None, download: bool = True) -> RealTasks:
     """Exam scores of 15,362 pupils of 139 London schools, a task per school (regression, 27 features).
 
@@ -290,8 +297,6 @@ def fetch_school(folder: Any = None, download: bool = True) -> RealTasks:
     ----------
     folder : path, optional
         Folder that holds ``school.npz`` or MALSAR's ``school.mat``; by default TASKSIEVE_DATA and earlier downloads.
-    download : bool, default=True
-        Whether to download it where it is not found.
 
     Returns
     -------
@@ -303,6 +308,7 @@ def fetch_school(folder: Any = None, download: bool = True) -> RealTasks:
     return _real(X, y, task, SCHOOL_FEATURES, _numbered("school", task.max() + 1))
 
 
+@described_by(DOWNLOAD)
 def fetch_landmine(folder: Any = None, download: bool = True) -> RealTasks:
     """Landmines in radar images of 29 fields, a task per field (two classes, 9 features, 14,820 rows).
 
@@ -312,8 +318,6 @@ def fetch_landmine(folder: Any = None, download: bool = True) -> RealTasks:
     ----------
     folder : path, optional
         Folder that holds ``landmine.npz`` or ``LandmineData.mat``; by default TASKSIEVE_DATA and earlier downloads.
-    download : bool, default=True
-        Whether to download it where it is not found.
 
     Returns
     -------
@@ -332,6 +336,7 @@ PARKINSONS_FEATURES = (
 )
 
 
+@described_by(DOWNLOAD)
 def fetch_parkinsons(target: str = "motor", folder: Any = None, download: bool = True) -> RealTasks:
     """Parkinson's disease from the voice: 42 patients, a task per patient (regression, 19 features, 5,875 rows).
 
@@ -344,8 +349,6 @@ def fetch_parkinsons(target: str = "motor", folder: Any = None, download: bool =
     folder : path, optional
         Folder that holds ``parkinsons.npz`` or ``parkinsons_updrs.data``; by default TASKSIEVE_DATA and earlier
         downloads.
-    download : bool, default=True
-        Whether to download it where it is not found.
 
     Returns
     -------
@@ -360,6 +363,7 @@ def fetch_parkinsons(target: str = "motor", folder: Any = None, download: bool =
     return _real(X, y, task, PARKINSONS_FEATURES.split(","), _numbered("patient", task.max() + 1))
 
 
+@described_by(DOWNLOAD)
 def fetch_sarcos(folder: Any = None, download: bool = True) -> RealTasks:
     """Torques of a robot arm with seven joints: one matrix shared by 7 outputs (4,449 rows, 21 features).
 
@@ -370,8 +374,6 @@ def fetch_sarcos(folder: Any = None, download: bool = True) -> RealTasks:
     ----------
     folder : path, optional
         Folder that holds ``sarcos.npz`` or ``sarcos_inv_test.mat``; by default TASKSIEVE_DATA and earlier downloads.
-    download : bool, default=True
-        Whether to download it where it is not found.
 
     Returns
     -------

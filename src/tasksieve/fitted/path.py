@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from ..data_frames import require_pandas
+from ..docstrings import described_by
 from ..path.policy import Choice
 from ..path.status import statuses_of
 from ..tasks import label_array, like
@@ -42,6 +43,12 @@ _POINT_COLUMNS = {
     "n_rejected": np.float64,
     "n_rejected_entries": np.int64,
 }
+
+
+POSITION = """
+k : int
+    Position in ``alphas``; negative numbers count from the end.
+"""
 
 
 class RegularizationPath(SolvedValues):
@@ -179,13 +186,9 @@ class RegularizationPath(SolvedValues):
         """Indices of the features selected at value k."""
         return self._points[k].features
 
+    @described_by(POSITION)
     def coef(self, k: int) -> scipy.sparse.csr_array:
         """Coefficients at value k.
-
-        Parameters
-        ----------
-        k : int
-            Position in ``alphas``; negative numbers count from the end.
 
         Returns
         -------
@@ -208,13 +211,9 @@ class RegularizationPath(SolvedValues):
         """Intercepts at value k, of shape (T,); more than two classes: in the order of the rows of `coef`."""
         return np.array(self._points[k].intercept, dtype=np.float64)[self._order]
 
+    @described_by(POSITION)
     def model(self, k: int) -> Any:
         """The fitted estimator of value k.
-
-        Parameters
-        ----------
-        k : int
-            Position in ``alphas``; negative numbers count from the end.
 
         Returns
         -------

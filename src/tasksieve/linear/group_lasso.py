@@ -2,17 +2,55 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
 from ..fitted.documented import documented
-from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
+from ..fitted.parameters import (
+    CROSS_VALIDATED,
+    PARAMETERS,
+    Parameter,
+    PathCVOptions,
+    PathOptions,
+    keep_parameters,
+    table,
+)
 from ..losses import Squared
 from ..messages import value_error
 from ..penalties import L21, Groups, RowPenalty, SparseGroup
 from .base import PathEstimator, TaskLinearModel, TaskRegression
 from .cross_validation import PathEstimatorCV
+
+#: of the penalty
+GROUPED = table(
+    PARAMETERS["feature_groups"],
+    PARAMETERS["inside"],
+    Parameter("mix", "float", 0.5, "Share of the norm inside, 0 < ``mix`` < 1; with ``inside`` only."),
+    Parameter(
+        "group_weights",
+        '"sqrt", None, array or mapping',
+        "sqrt",
+        ":math:`u_G`: the root of the group's size; 1; or numbers > 0, by label or in the order of the sorted labels.",
+    ),
+)
+
+
+class Grouping(TypedDict, total=False):
+    """Of the penalty."""
+
+    feature_groups: Any
+    inside: Literal["rows", "entries"] | None
+    mix: float
+    group_weights: Any
+
+
+class GroupOptions(Grouping, PathOptions, total=False):
+    """Of `MultiTaskGroupLasso`, but for ``alpha``."""
+
+
+class GroupCVOptions(Grouping, PathCVOptions, total=False):
+    """Of `MultiTaskGroupLassoCV`, but for ``alphas``."""
 
 
 class _OnGroups(TaskRegression, TaskLinearModel):
@@ -65,10 +103,6 @@ class MultiTaskGroupLasso(_OnGroups, PathEstimator):
 
     Parameters
     ----------
-    mix : float, default=0.5
-        Share of the norm inside, 0 < ``mix`` < 1; with ``inside`` only.
-    group_weights : "sqrt", None, array or mapping, default="sqrt"
-        :math:`u_G`: the root of the group's size; 1; or numbers > 0, by label or in the order of the sorted labels.
     feature_weights : array of shape (d,), optional
         Equal within each group, whose weight they multiply; 0: a group that is never penalised.
     screening : {"auto", "dpc", "gap", None}, default="auto"
@@ -95,16 +129,9 @@ class MultiTaskGroupLasso(_OnGroups, PathEstimator):
     (['left'], array([0, 1, 2]))
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        feature_groups: Any = None,
-        inside: Literal["rows", "entries"] | None = None,
-        mix: float = 0.5,
-        group_weights: Any = "sqrt",
-        **options: Unpack[PathOptions],
-    ) -> None:
+    _parameters = GROUPED | PARAMETERS
+
+    def __init__(self, alpha: float = 1.0, **options: Unpack[GroupOptions]) -> None:
         keep_parameters(self, locals())
 
 
@@ -122,16 +149,8 @@ class MultiTaskGroupLassoCV(_OnGroups, PathEstimatorCV):
     """
 
     _estimator = MultiTaskGroupLasso
+    _parameters = GROUPED | CROSS_VALIDATED
     _held_out_words = "mean squared error"
 
-    def __init__(
-        self,
-        alphas: Any = None,
-        *,
-        feature_groups: Any = None,
-        inside: Literal["rows", "entries"] | None = None,
-        mix: float = 0.5,
-        group_weights: Any = "sqrt",
-        **options: Unpack[PathCVOptions],
-    ) -> None:
+    def __init__(self, alphas: Any = None, **options: Unpack[GroupCVOptions]) -> None:
         keep_parameters(self, locals())

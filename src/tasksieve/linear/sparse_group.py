@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
 from ..fitted.arguments import check_choice, check_l1
 from ..fitted.documented import documented
-from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
+from ..fitted.parameters import (
+    CROSS_VALIDATED,
+    PARAMETERS,
+    Parameter,
+    PathCVOptions,
+    PathOptions,
+    keep_parameters,
+    table,
+)
 from ..fitted.predicting import Predicting, TaskClassification
 from ..fitted.predictions import available_if
 from ..losses import Loss, as_loss
@@ -18,6 +26,34 @@ from ..proof.prove import Proof
 from ..tasks import TaskData
 from .base import TaskLinearModel, check_number, warn_column, warn_one_class
 from .from_moments import ComparesMoments, FitsMoments
+
+#: of loss and penalty
+SPARSE_GROUP = table(
+    PARAMETERS["l1"],
+    PARAMETERS["group"],
+    Parameter(
+        "loss",
+        '{"squared", "logistic"}',
+        "squared",
+        "With more than two classes the logistic loss is the multinomial one, task by task, as in "
+        "`MultiTaskClassifier`.",
+    ),
+)
+
+
+class _LossAndPenalty(TypedDict, total=False):
+    l1: Any
+    group: float
+    loss: Literal["squared", "logistic"]
+    class_weight: Any
+
+
+class SparseGroupOptions(_LossAndPenalty, PathOptions, total=False):
+    """Of `MultiTaskSparseGroupLasso`, but for ``alpha``."""
+
+
+class SparseGroupCVOptions(_LossAndPenalty, PathCVOptions, total=False):
+    """Of `MultiTaskSparseGroupLassoCV`, but for ``alphas``."""
 
 
 def _is_classifier(model: Any) -> bool:
@@ -100,8 +136,6 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
 
     Parameters
     ----------
-    loss : {"squared", "logistic"}, default="squared"
-        With more than two classes the logistic loss is the multinomial one, task by task, as in `MultiTaskClassifier`.
     class_weight : dict or "balanced", optional
         With the logistic loss: factors of the sample weights, by label (1 for those not named), or such that within
         each task every class counts alike.
@@ -138,16 +172,9 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
     22
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        l1: Any = 0.01,
-        group: float = 1.0,
-        loss: Literal["squared", "logistic"] = "squared",
-        class_weight: Any = None,
-        **options: Unpack[PathOptions],
-    ) -> None:
+    _parameters = SPARSE_GROUP | PARAMETERS
+
+    def __init__(self, alpha: float = 1.0, **options: Unpack[SparseGroupOptions]) -> None:
         keep_parameters(self, locals())
 
     def _check_parameters(self) -> None:
@@ -206,16 +233,8 @@ class MultiTaskSparseGroupLassoCV(_EitherLoss, ComparesMoments):
     """
 
     _estimator = MultiTaskSparseGroupLasso
+    _parameters = SPARSE_GROUP | CROSS_VALIDATED
     _held_out_words = "mean squared error, or the mean logistic loss"
 
-    def __init__(
-        self,
-        alphas: Any = None,
-        *,
-        l1: Any = 0.01,
-        group: float = 1.0,
-        loss: Literal["squared", "logistic"] = "squared",
-        class_weight: Any = None,
-        **options: Unpack[PathCVOptions],
-    ) -> None:
+    def __init__(self, alphas: Any = None, **options: Unpack[SparseGroupCVOptions]) -> None:
         keep_parameters(self, locals())

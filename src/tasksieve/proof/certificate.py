@@ -12,8 +12,14 @@ import numpy as np
 
 from .. import verify
 from ..atomic import write_atomically
+from ..docstrings import described_by
 
 Array = np.ndarray[Any, Any]
+
+VALUE = """
+value : int, default=0
+    Of a path.
+"""
 
 _FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # the same certificate is the same bytes
 
@@ -77,26 +83,16 @@ class Certificate:
             f"{d} feature{'s' * (d != 1)}"
         )
 
+    @described_by(VALUE)
     def proven_zero(self, value: int = 0) -> Array:
-        """Which features are zero in every solution, of shape (d,).
-
-        Parameters
-        ----------
-        value : int, default=0
-            Of a path.
-        """
+        """Which features are zero in every solution, of shape (d,)."""
         found = np.ones(self.header["n_features"], dtype=bool)
         found[self._listed("open", value)] = False
         return found
 
+    @described_by(VALUE)
     def proven_nonzero(self, value: int = 0) -> Array:
-        """Which features are not zero in any solution, of shape (d,).
-
-        Parameters
-        ----------
-        value : int, default=0
-            Of a path.
-        """
+        """Which features are not zero in any solution, of shape (d,)."""
         found = np.zeros(self.header["n_features"], dtype=bool)
         found[self._listed("sure", value)] = True
         return found

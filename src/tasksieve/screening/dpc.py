@@ -25,7 +25,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from .state import Ball, DualState
+from ..docstrings import described_by
+from .state import STRENGTH, Ball, DualState
 
 Array = NDArray[np.float64]
 
@@ -35,6 +36,7 @@ _RADIUS_ROUNDING = 4e-15
 _UNIT = 1.01 * 2.0**-53
 
 
+@described_by(STRENGTH, returns="Ball")
 def rigorous_ball(state: DualState, lam: float) -> Ball:
     """The cut ball at strength lam, from any residual, any W and any norm penalty.
 
@@ -45,12 +47,6 @@ def rigorous_ball(state: DualState, lam: float) -> Ball:
     ----------
     state : DualState
         Squared loss, with or without outliers. The cut is `state`'s W, or `state.cut` where W = 0.
-    lam : float
-        Strength of the problem to be screened.
-
-    Returns
-    -------
-    Ball
     """
     scale = state.feasible_scale(lam)
     y_norm = math.sqrt(state.y_square)
@@ -106,6 +102,7 @@ def rigorous_ball(state: DualState, lam: float) -> Ball:
     return Ball(radius, y_coef=0.5, residual_coef=0.5 * scale, cut_coef=-0.5 * s)
 
 
+@described_by(STRENGTH, returns="Ball")
 def published_ball(state: DualState, lam: float) -> Ball:
     """The ball of Wang & Ye's Theorem 5, which takes the residual for the exact one at `state.lam`.
 
@@ -118,12 +115,6 @@ def published_ball(state: DualState, lam: float) -> Ball:
     ----------
     state : DualState
         Squared loss, group penalty only.
-    lam : float
-        Strength of the problem to be screened.
-
-    Returns
-    -------
-    Ball
     """
     scale = lam / state.lam
     r = state.y - scale * state.residual

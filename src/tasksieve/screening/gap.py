@@ -18,12 +18,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from .state import Ball, DualState
+from ..docstrings import described_by
+from .state import STRENGTH, Ball, DualState
 
 # A computed gap of 0 is not a proof of exactness: it is never taken below this part of 1/2 ‖y‖².
 _FLOOR = 1e-14
 
 
+@described_by(STRENGTH, returns="Ball")
 def gap_sphere(state: DualState, lam: float) -> Ball:
     """The sphere around the scaled residual at strength lam.
 
@@ -32,17 +34,12 @@ def gap_sphere(state: DualState, lam: float) -> Ball:
     state : DualState
         For the squared loss the gap is computed unless given. For other losses `gap` and `dual_scale` must be
         given for the strength `lam`.
-    lam : float
-        Strength of the problem to be screened.
-
-    Returns
-    -------
-    Ball
     """
     gap, scale = _gap_and_scale(state, lam)
     return Ball(float(np.sqrt(2.0 * gap)), residual_coef=scale)
 
 
+@described_by(STRENGTH, returns="Ball")
 def midpoint_ball(state: DualState, lam: float) -> Ball:
     """The midpoint ball at strength lam, from a residual that is minus the gradient at W.
 
@@ -50,12 +47,6 @@ def midpoint_ball(state: DualState, lam: float) -> Ball:
     ----------
     state : DualState
         As for `gap_sphere`.
-    lam : float
-        Strength of the problem to be screened.
-
-    Returns
-    -------
-    Ball
     """
     gap, scale = _gap_and_scale(state, lam)
     residual = float(state.residual @ state.residual) / state.smoothness

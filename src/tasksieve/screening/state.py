@@ -22,6 +22,11 @@ from .polar import polar
 
 Array = NDArray[np.float64]
 
+STRENGTH = """
+lam : float
+    Strength of the problem to be screened.
+"""
+
 # Rows tested at a time: temporary arrays stay in the cache, and small beside the data.
 _BLOCK = 4096
 _ALL = slice(None)
