@@ -8,7 +8,7 @@ import pytest
 
 from tasksieve.cli.options import OPTIONS
 from tasksieve.fitted import allowed
-from tasksieve.parameters import CROSS_VALIDATED, PARAMETERS, Parameter
+from tasksieve.parameters import CROSS_VALIDATED, PARAMETERS, STABILITY, Parameter
 from tasksieve.runs.registry import MODELS
 
 
@@ -24,7 +24,7 @@ def test_options_of_estimators_are_described_in_the_table() -> None:
     named = [option.parameter for option in OPTIONS if option.role == "param"]
     assert len(named) > 25
     assert None not in named
-    typed = {name for name, described in PARAMETERS.items() if described.typed is not None}
+    typed = {name for name, described in {**PARAMETERS, **STABILITY}.items() if described.typed is not None}
     assert typed == {option.parameter for option in OPTIONS if option.parameter}
 
 

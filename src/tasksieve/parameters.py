@@ -494,3 +494,58 @@ CROSS_VALIDATED = PARAMETERS | table(
         "``tasks_`` and on its place among that task's observed rows.",
     ),
 )
+
+#: of `StabilitySelection`
+STABILITY = table(
+    Parameter(
+        "n_pairs",
+        "int",
+        50,
+        "B, pairs of complementary halves.",
+        typed=int,
+        option="--pairs",
+        help="Pairs of complementary halves. (default: 50)",
+    ),
+    Parameter(
+        "threshold",
+        "float",
+        None,
+        r":math:`\tau`, the share of the halves that have to select a stable feature; above 1/2.",
+        typed=float,
+        help="Share of the halves that must select a stable feature, above 0.5. (default: 0.75)",
+    ),
+    Parameter(
+        "pfer",
+        "float",
+        None,
+        "Bound to keep on the expected number of false selections.",
+        typed=float,
+        help="Expected number of false selections, at most. (default: 1)",
+    ),
+    Parameter(
+        "q",
+        "int",
+        None,
+        "Features selected on each half. Two of ``threshold``, ``pfer`` and ``q`` give the third, three are checked. "
+        "By default, and beside one of the others, the threshold is 0.75; beside a threshold ``pfer`` is 1.",
+        typed=int,
+        option="--features-per-half",
+        help="Features that count as selected on each half. (default: follows from --pfer and --threshold)",
+    ),
+    Parameter(
+        "assumption",
+        '{"none", "unimodal", "r-concave"}',
+        "unimodal",
+        "About how often a feature that does not matter is selected: the more is assumed, the smaller the bound.",
+        typed=Literal["none", "unimodal", "r-concave"],
+        help="What is assumed of features that do not matter: the more, the smaller the bound. (default: unimodal)",
+    ),
+    Parameter(
+        "small_tasks",
+        '{"error", "drop"}',
+        "error",
+        "What to do about tasks that cannot be halved, having one row, or rows of one group.",
+        typed=Literal["error", "drop"],
+        help="Tasks that cannot be halved. (default: error)",
+    ),
+)

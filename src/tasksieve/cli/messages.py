@@ -15,7 +15,6 @@ ARGUMENTS = {
     "X": "the table",
     "feature_weights": "weights of features",
     "groups": "--row-groups",
-    "n_pairs": "--pairs",
     "n_permutations": "--permutations",
     "n_splits": "--cv",
     "offset": "--offset",

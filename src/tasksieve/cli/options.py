@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ..parameters import PARAMETERS
+from ..parameters import PARAMETERS, STABILITY, Parameter
 from ..runs.registry import MODELS
 from .exit_codes import UsageError
 
@@ -68,9 +68,10 @@ def option_of(
     also: Mapping[str, str] | None = None,
     *,
     key: str | None = None,
+    table: Mapping[str, Parameter] = PARAMETERS,
 ) -> Option:
     """The option of a parameter, as its table describes it."""
-    said = PARAMETERS[parameter]
+    said = table[parameter]
     words = said.help or said.text
     return Option(key or parameter, said.flag, said.typed, words, panel, role, commands, also or {}, parameter)
 
@@ -180,17 +181,12 @@ OPTIONS = [
     option_of("fold_tol", "Strength", "config", CHOOSING),
     Option("stability", "--stability/--no-stability", bool, "Say which features would be found again on halves of the "
            "rows, and whether anything matters at all.", "Trust", "config", ("fit",)),
-    Option("pairs", "--pairs", int, "Pairs of complementary halves. (default: 50)", "Trust", "config", TRUST),
-    Option("pfer", "--pfer", float, "Expected number of false selections, at most. (default: 1)", "Trust", "config",
-           TRUST),
-    Option("threshold", "--threshold", float, "Share of the halves that must select a stable feature, above 0.5. "
-           "(default: 0.75)", "Trust", "config", TRUST),
-    Option("per_half", "--features-per-half", int, "Features that count as selected on each half. (default: follows "
-           "from --pfer and --threshold)", "Trust", "config", TRUST, {"stability": "--q"}),
-    Option("assumption", "--assumption", Literal["none", "unimodal", "r-concave"], "What is assumed of features that "
-           "do not matter: the more, the smaller the bound. (default: unimodal)", "Trust", "config", TRUST),
-    Option("small_tasks", "--small-tasks", Literal["error", "drop"], "Tasks that cannot be halved. (default: error)",
-           "Trust", "config", TRUST),
+    option_of("n_pairs", "Trust", "config", TRUST, key="pairs", table=STABILITY),
+    option_of("pfer", "Trust", "config", TRUST, table=STABILITY),
+    option_of("threshold", "Trust", "config", TRUST, table=STABILITY),
+    option_of("q", "Trust", "config", TRUST, {"stability": "--q"}, key="per_half", table=STABILITY),
+    option_of("assumption", "Trust", "config", TRUST, table=STABILITY),
+    option_of("small_tasks", "Trust", "config", TRUST, table=STABILITY),
     Option("permutations", "--permutations", int, "Shuffles of the labels that test whether anything matters; 0: none. "
            "(default: 1000)", "Trust", "config", TRUST),
     Option("compare", "--compare/--no-compare", bool, "Say whether sharing helps: against one model per task, one for "

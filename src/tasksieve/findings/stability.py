@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from copy import copy
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
@@ -16,7 +16,7 @@ from ..data_frames import require_pandas
 from ..docstrings import described_by
 from ..fitted.arguments import check_choice, check_number, feature_names, kernel_threads
 from ..fitted.choosing import fold_tolerance
-from ..fitted.documented import DATA
+from ..fitted.documented import DATA, documented
 from ..fitted.model import FeatureSelector
 from ..fitted.parameters import check_common
 from ..fitted.progress import reporter
@@ -24,6 +24,7 @@ from ..linear.base import PathEstimator
 from ..linear.cross_validation import PathEstimatorCV
 from ..linear.path_solver import RowSolver
 from ..messages import Message
+from ..parameters import STABILITY, Parameter
 from ..plotting import AXES, DRAWN_ON, stability_curves
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
@@ -42,6 +43,7 @@ _DRAWN = 50  # values of alpha in a picture
 _ABOVE = 1.02  # where it begins: above the first entry
 
 
+@documented
 class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
     r"""Features that are selected again and again on random halves of the rows, and how many of them are false.
 
@@ -61,19 +63,6 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         Any linear model with ``alpha``: `MultiTaskLasso`, `MultiTaskLogisticRegression`, `CalibratedMultiTaskLasso`,
         `MultiTaskOWL`, `MultiTaskRegressor` with any loss and penalty, ...; its ``alpha`` plays no part. With
         `MultiTaskGroupLasso` (or ``penalties.Groups``) p and q count groups.
-    n_pairs : int, default=50
-        B, pairs of complementary halves.
-    threshold : float, optional
-        :math:`\tau`, the share of the halves that have to select a stable feature; above 1/2.
-    pfer : float, optional
-        Bound to keep on the expected number of false selections.
-    q : int, optional
-        Features selected on each half. Two of ``threshold``, ``pfer`` and ``q`` give the third, three are checked. By
-        default, and beside one of the others, the threshold is 0.75; beside a threshold ``pfer`` is 1.
-    assumption : {"none", "unimodal", "r-concave"}, default="unimodal"
-        About how often a feature that does not matter is selected: the more is assumed, the smaller the bound.
-    small_tasks : {"error", "drop"}, default="error"
-        What to do about tasks that cannot be halved, having one row, or rows of one group.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the halves; None is 0. The result is a function of it and of the data as a set of rows: not of their
         order, of the names of tasks, of the form of the data or of ``n_jobs``.
@@ -155,6 +144,8 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
     array([3])
     """
 
+    _parameters: ClassVar[dict[str, Parameter]] = STABILITY
+    _attributes = ""
     selection_probabilities_: np.ndarray
     stability_path_: Any
     pfer_bounds_: dict[str, float]

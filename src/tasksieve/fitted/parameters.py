@@ -11,10 +11,7 @@ from copy import deepcopy
 from functools import cache
 from typing import Any, Literal, TypedDict
 
-from ..parameters import CROSS_VALIDATED as CROSS_VALIDATED
-from ..parameters import PARAMETERS as PARAMETERS
-from ..parameters import Parameter as Parameter
-from ..parameters import table as table
+from ..parameters import PARAMETERS
 from . import allowed
 
 _PLAIN = (str, bool, int, float, type(None))  # immutable: no copy is needed

@@ -7,17 +7,10 @@ from typing import Any, Literal, TypedDict, Unpack
 import numpy as np
 
 from ..fitted.documented import documented
-from ..fitted.parameters import (
-    CROSS_VALIDATED,
-    PARAMETERS,
-    Parameter,
-    PathCVOptions,
-    PathOptions,
-    keep_parameters,
-    table,
-)
+from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
 from ..losses import Squared
 from ..messages import value_error
+from ..parameters import CROSS_VALIDATED, PARAMETERS, Parameter, table
 from ..penalties import L21, Groups, RowPenalty, SparseGroup
 from .base import PathEstimator, TaskLinearModel, TaskRegression
 from .cross_validation import PathEstimatorCV

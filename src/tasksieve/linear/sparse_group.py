@@ -8,19 +8,12 @@ import numpy as np
 
 from ..fitted.arguments import check_choice, check_l1
 from ..fitted.documented import documented
-from ..fitted.parameters import (
-    CROSS_VALIDATED,
-    PARAMETERS,
-    Parameter,
-    PathCVOptions,
-    PathOptions,
-    keep_parameters,
-    table,
-)
+from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
 from ..fitted.predicting import Predicting, TaskClassification
 from ..fitted.predictions import available_if
 from ..losses import Loss, as_loss
 from ..messages import Message, ParameterError
+from ..parameters import CROSS_VALIDATED, PARAMETERS, Parameter, table
 from ..penalties import SparseGroup
 from ..proof.prove import Proof
 from ..tasks import TaskData
