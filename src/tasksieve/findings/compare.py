@@ -124,7 +124,8 @@ def compare(
     >>> found.to_frame()["task"].tolist()
     ['a', 'b', 'c', 'd', 'all tasks']
     """
-    plan = _Plan.of(model, X, y, task, sample_weight, groups, cv, level, random_state)
+    weighed = {"sample_weight": sample_weight, "groups": groups}
+    plan = _Plan.of(model, X, y, task, cv=cv, level=level, random_state=random_state, **weighed)
     verbose = plan.shared.verbose
     plan.shared.set_params(verbose=0, **({"n_jobs": 1} if effective_n_jobs(n_jobs) > 1 else {}))
     data, nest, outer, n_inner = plan.data, plan.nest, plan.outer, plan.n_inner
@@ -176,20 +177,9 @@ def compare(
     return _conclude(data, contenders, nest, outer, results, n_finished, cv, level, folds, groups is not None)
 
 
-def check_comparison(
-    model: Any,
-    X: Any,
-    y: Any = None,
-    task: Any = None,
-    *,
-    sample_weight: Any = None,
-    groups: Any = None,
-    cv: int = 5,
-    level: float = 0.9,
-    random_state: Any = 0,
-) -> None:
-    """Raise what `compare` would raise of these rows, tasks and folds, before anything is fitted."""
-    _Plan.of(model, X, y, task, sample_weight, groups, cv, level, random_state)
+def check_comparison(model: Any, *rows: Any, **options: Any) -> None:
+    """Raise what `compare` would raise of the same arguments, before anything is fitted."""
+    _Plan.of(model, *rows, **options)
 
 
 @dataclass
@@ -213,12 +203,13 @@ class _Plan:
         model: Any,
         X: Any,
         y: Any,
-        task: Any,
-        sample_weight: Any,
-        groups: Any,
+        task: Any = None,
+        *,
         cv: int,
         level: float,
         random_state: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
     ) -> _Plan:
         check_number(cv, "cv", low=3, closed=True, integer=True)
         check_number(level, "level", low=0, closed=False)
