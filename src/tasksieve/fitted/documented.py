@@ -118,6 +118,17 @@ _FOLDS = (
     "neither copied nor cut. The model with ``alpha_`` is then fitted to all rows, and has its attributes."
 )
 
+# of a model with cross-validation that has none of its own; the doctests run it for each
+_EXAMPLE = """
+>>> import tasksieve as ts
+>>> X, y, task, _ = ts.datasets.make_small_tasks({labels})
+>>> model = ts.{name}(n_alphas=20, eps=0.05, cv=3).fit(X, y, task=task)
+>>> model.cv_scores_.shape, model.alpha_ in model.alphas_
+((20, 3), True)
+>>> model.score(X, y, task=task) > {least}
+True
+"""
+
 
 def documented(kind: C) -> C:
     """Decorate an estimator: its constructor gets its whole signature, its docstring all entries."""
@@ -172,6 +183,9 @@ def _text(kind: Any, source: str) -> str:
             summary, _, rest = parts[""].partition("\n\n")
             folds = "\n".join(lines(_FOLDS % held_out))
             new[""] = "\n\n".join(filter(None, [summary, _CHOICE.strip("\n"), folds, rest]))
+        if "Examples" not in parts:
+            labels, least = kind._example
+            new["Examples"] = _EXAMPLE.format(name=kind.__name__, labels=labels, least=least).strip("\n")
         if "See Also" not in parts:
             new["See Also"] = f"{repeated.__name__} : for one value of alpha."
     new["Parameters"] = listed(_parameters(kind, entries(parts.get("Parameters", "")), repeated))

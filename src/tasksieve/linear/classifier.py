@@ -131,18 +131,10 @@ class MultiTaskClassifier(AnyClassification, PathEstimator):
 
 @documented
 class MultiTaskClassifierCV(AnyClassification, PathEstimatorCV):
-    """`MultiTaskClassifier` with ``alpha`` chosen by cross-validation along its path.
-
-    Examples
-    --------
-    >>> import tasksieve as ts
-    >>> X, y, task, _ = ts.datasets.make_small_tasks(["left", "mid", "right"], n_rows=60)
-    >>> model = ts.MultiTaskClassifierCV(n_alphas=10, eps=0.1, cv=3).fit(X, y, task=task)
-    >>> model.score(X, y, task=task) > 0.8
-    True
-    """
+    """`MultiTaskClassifier` with ``alpha`` chosen by cross-validation along its path."""
 
     _estimator = MultiTaskClassifier
+    _example = ("['left', 'mid', 'right']", 0.8)
     _held_out_words = "loss's own score (`tasksieve.losses.Loss.deviance`)"
 
     def __init__(

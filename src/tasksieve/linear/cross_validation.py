@@ -70,6 +70,9 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
     #: a parameter that may be a list, of which each value has its own path
     _compared: ClassVar[str | None] = None
 
+    #: labels of the example in the docstring, and a score that it reaches
+    _example: ClassVar[tuple[str, float]] = ("", 0.9)
+
     #: whether a shared matrix and 2-D Y have unshuffled folds of rows, as scikit-learn's namesake has
     _folds_of_scikit_learn: ClassVar[bool] = False
 

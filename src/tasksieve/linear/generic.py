@@ -177,16 +177,7 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
 
 @documented
 class MultiTaskRegressorCV(_AnyRegression, PathEstimatorCV):
-    """`MultiTaskRegressor` with ``alpha`` chosen by cross-validation along its path.
-
-    Examples
-    --------
-    >>> import tasksieve as ts
-    >>> X, y, task, _ = ts.datasets.make_small_tasks()
-    >>> model = ts.MultiTaskRegressorCV(penalty="l21", n_alphas=20, selection_rule="1se").fit(X, y, task=task)
-    >>> model.get_support(indices=True)
-    array([0])
-    """
+    """`MultiTaskRegressor` with ``alpha`` chosen by cross-validation along its path."""
 
     _estimator = MultiTaskRegressor
     _held_out_words = "loss's own score (`tasksieve.losses.Loss.deviance`)"

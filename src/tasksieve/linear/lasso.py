@@ -82,18 +82,7 @@ class ScikitLearnFolds(TaskRegression, ComparesMoments):
 
 @documented
 class MultiTaskLassoCV(ScikitLearnFolds):
-    """`MultiTaskLasso` with ``alpha`` chosen by cross-validation along its path.
-
-    Examples
-    --------
-    >>> import tasksieve as ts
-    >>> X, y, task, _ = ts.datasets.make_small_tasks()
-    >>> model = ts.MultiTaskLassoCV(n_alphas=20, selection_rule="1se").fit(X, y, task=task)
-    >>> model.get_support(indices=True)
-    array([0])
-    >>> model.cv_scores_.shape
-    (20, 5)
-    """
+    """`MultiTaskLasso` with ``alpha`` chosen by cross-validation along its path."""
 
     _estimator = MultiTaskLasso
 

@@ -83,28 +83,15 @@ class MultiTaskLogisticRegression(AnyClassification, PathEstimator):
 
 @documented
 class MultiTaskLogisticRegressionCV(AnyClassification, PathEstimatorCV):
-    """`MultiTaskLogisticRegression` with ``alpha`` chosen by cross-validation along its path.
-
-    Examples
-    --------
-    >>> import tasksieve as ts
-    >>> X, y, task, _ = ts.datasets.make_small_tasks(["no", "yes"])
-    >>> model = ts.MultiTaskLogisticRegressionCV(n_alphas=10, eps=0.1).fit(X, y, task=task)
-    >>> model.score(X, y, task=task) > 0.85
-    True
-    """
+    """`MultiTaskLogisticRegression` with ``alpha`` chosen by cross-validation along its path."""
 
     _estimator = MultiTaskLogisticRegression
+    _example = ("['no', 'yes']", 0.85)
     _held_out_words = "mean logistic loss (more than two classes: of -log p(class))"
 
     loss, penalty = "logistic", "l21"
 
     def __init__(
-        self,
-        alphas: Any = None,
-        *,
-        ridge: float = 0.0,
-        class_weight: Any = None,
-        **options: Unpack[PathCVOptions],
+        self, alphas: Any = None, *, ridge: float = 0.0, class_weight: Any = None, **options: Unpack[PathCVOptions]
     ) -> None:
         keep_parameters(self, locals())

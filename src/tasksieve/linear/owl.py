@@ -202,16 +202,7 @@ class MultiTaskOWL(TaskRegression, SortedEstimator):
 
 @documented
 class MultiTaskOWLCV(TaskRegression, SortedCV):
-    """`MultiTaskOWL` with ``alpha`` chosen by cross-validation along its path.
-
-    Examples
-    --------
-    >>> import tasksieve as ts
-    >>> X, y, task, _ = ts.datasets.make_small_tasks()
-    >>> model = ts.MultiTaskOWLCV(n_alphas=20, eps=0.05, cv=3).fit(X, y, task=task)
-    >>> model.score(X, y, task=task) > 0.98
-    True
-    """
+    """`MultiTaskOWL` with ``alpha`` chosen by cross-validation along its path."""
 
     _estimator = MultiTaskOWL
     _held_out_words = "mean squared error"

@@ -74,18 +74,10 @@ class MultiTaskPoisson(_PoissonLoss, PathEstimator):
 
 @documented
 class MultiTaskPoissonCV(_PoissonLoss, PathEstimatorCV):
-    """`MultiTaskPoisson` with ``alpha`` chosen by cross-validation along its path.
-
-    Examples
-    --------
-    >>> import tasksieve as ts
-    >>> X, y, task, _ = ts.datasets.make_small_tasks("counts", effects=[0.8, 1.2])
-    >>> model = ts.MultiTaskPoissonCV(n_alphas=20, eps=0.05, selection_rule="1se").fit(X, y, task=task)
-    >>> model.get_support(indices=True)
-    array([0])
-    """
+    """`MultiTaskPoisson` with ``alpha`` chosen by cross-validation along its path."""
 
     _estimator = MultiTaskPoisson
+    _example = ("'counts'", 0.5)
     _held_out_words = "mean Poisson deviance"
 
     def __init__(self, alphas: Any = None, **options: Unpack[PathCVOptions]) -> None:

@@ -66,16 +66,7 @@ class MultiTaskQuantile(_QuantileLoss, PathEstimator):
 
 @documented
 class MultiTaskQuantileCV(_QuantileLoss, PathEstimatorCV):
-    """`MultiTaskQuantile` with ``alpha`` chosen by cross-validation along its path.
-
-    Examples
-    --------
-    >>> import tasksieve as ts
-    >>> X, y, task, _ = ts.datasets.make_small_tasks()
-    >>> model = ts.MultiTaskQuantileCV(n_alphas=20, eps=0.05, selection_rule="1se").fit(X, y, task=task)
-    >>> model.get_support(indices=True)
-    array([0])
-    """
+    """`MultiTaskQuantile` with ``alpha`` chosen by cross-validation along its path."""
 
     _estimator = MultiTaskQuantile
     _held_out_words = "mean pinball loss, not smoothed"

@@ -214,16 +214,7 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
 
 @documented
 class MultiTaskSparseGroupLassoCV(_EitherLoss, ComparesMoments):
-    """`MultiTaskSparseGroupLasso` with ``alpha`` chosen by cross-validation along its path.
-
-    Examples
-    --------
-    >>> import tasksieve as ts
-    >>> X, y, task, _ = ts.datasets.make_small_tasks()
-    >>> model = ts.MultiTaskSparseGroupLassoCV(n_alphas=20, selection_rule="1se").fit(X, y, task=task)
-    >>> model.get_support(indices=True)
-    array([0])
-    """
+    """`MultiTaskSparseGroupLasso` with ``alpha`` chosen by cross-validation along its path."""
 
     _estimator = MultiTaskSparseGroupLasso
     _parameters = SPARSE_GROUP | CROSS_VALIDATED
