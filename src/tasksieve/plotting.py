@@ -38,8 +38,7 @@ def coefficient_map(
             f"coef_ has {np.ndim(coef)} dimensions: a map shows one coefficient per task and feature. Draw the "
             "classes one by one."
         )
-    if most < 1:
-        raise ValueError(f"most must be at least 1, got {most!r}.")
+    _check_most(most)
     strength = np.linalg.norm(coef, axis=0)
     selected = np.flatnonzero(strength)
     shown = selected[np.argsort(-strength[selected], kind="stable")][:most]
@@ -88,6 +87,11 @@ def score_curve(
     return ax
 
 
+def _check_most(most: int) -> None:
+    if most < 1:
+        raise ValueError(f"most must be at least 1, got {most!r}.")
+
+
 def stability_curves(
     alphas: np.ndarray,
     shares: Any,
@@ -100,8 +104,7 @@ def stability_curves(
     owner: type,
 ) -> Any:
     """Share of the halves that have used each feature by alpha: stable ones in colour, the others grey."""
-    if most < 1:
-        raise ValueError(f"most must be at least 1, got {most!r}.")
+    _check_most(most)
     if ax is None:
         ax = new_axes(owner, "plot", figsize=(7, 4))
     last = shares[[-1]].toarray()[0]
@@ -141,8 +144,7 @@ def dumbbells(
     owner: type,
 ) -> Any:
     """Scores of each task (a line) by model, the shared one joined to the task's own; bold where they surely differ."""
-    if most < 1:
-        raise ValueError(f"most must be at least 1, got {most!r}.")
+    _check_most(most)
     gain = scores["shared"] - scores["own"]
     known = np.flatnonzero(~np.isnan(gain))
     shown = known[np.argsort(-np.abs(gain[known]), kind="stable")][:most]
