@@ -20,9 +20,8 @@ from tasksieve.penalties import SparseGroup
 Array = np.ndarray[Any, Any]
 
 
-def project_off(columns: Array, nuisance: Array) -> Array:
-    """``(I - U U') columns`` with U an orthonormal basis of `nuisance`: Gram-Schmidt in forty digits."""
-    x = wide(columns)
+def orthonormal(nuisance: Array) -> list[Array]:
+    """An orthonormal basis of the columns: Gram-Schmidt in forty digits."""
     basis: list[Array] = []
     for column in wide(nuisance).T:
         before = np.sqrt(column @ column)
@@ -31,7 +30,13 @@ def project_off(columns: Array, nuisance: Array) -> Array:
         size = np.sqrt(column @ column)
         if size > 1e-10 * before:
             basis.append(column / size)
-    for unit in basis:
+    return basis
+
+
+def project_off(columns: Array, nuisance: Array) -> Array:
+    """``(I - U U') columns`` with U an orthonormal basis of `nuisance`, in forty digits."""
+    x = wide(columns)
+    for unit in orthonormal(nuisance):
         x = x - np.outer(unit, unit @ x)
     return x
 
@@ -255,20 +260,20 @@ class Judge:
         self._root = np.sqrt(wide(case.s))
         weights = case.penalty_weights
         self._weights, self._penalised = weights, (weights > 0)[:, None]
+        self._bases = [orthonormal(self._root[rows][:, None] * case.nuisance(t)) for t, rows in enumerate(case.rows)]
         self._target = self._projected(self._root * case.y)
 
     def _projected(self, flat: Array) -> Array:
         parts = []
-        for t, rows in enumerate(self.case.rows):
-            q = self._root[rows][:, None]
-            parts.append(project_off(flat[rows][:, None], q * self.case.nuisance(t))[:, 0])
+        for rows, basis in zip(self.case.rows, self._bases, strict=True):
+            part = flat[rows]
+            for unit in basis:
+                part = part - unit * (unit @ part)
+            parts.append(part)
         return np.concatenate(parts)
 
     def predict(self, w: Array, intercept: Array) -> Array:
-        """Predictions, flat, in forty digits."""
-        used = np.flatnonzero(w.any(axis=1))
-        parts = [dot(x[:, used], w[used, t]) + intercept[t] for t, x in enumerate(self.case.blocks)]
-        return np.concatenate(parts)
+        return predictions(self.case, w, intercept)
 
     def objective(self, lam: float, w: Array, intercept: Array) -> float:
         """The objective in sum units."""
@@ -309,7 +314,10 @@ class Judge:
         )
 
     def gap(self, lam: float, w: Array, intercept: Array) -> float:
-        """The duality gap with the best multiple of the residual as the dual point, over all features.
+        return self.objective_and_gap(lam, w, intercept)[1]
+
+    def objective_and_gap(self, lam: float, w: Array, intercept: Array) -> tuple[float, float]:
+        """The duality gap is that with the best multiple of the residual as the dual point, over all features.
 
         With a ridge the dual point has one more block, ``-sqrt(ridge) W``, which is scaled along.
         """
@@ -324,16 +332,23 @@ class Judge:
         if case.loss == "squared":
             square, inner = residual @ residual + ridge_square, self._target @ residual
             c = max(0.0, min(float(inner / square), limit)) if square > 0 else 0.0
-            return float(primal - (c * inner - 0.5 * c * c * square))
+            return float(primal), float(primal - (c * inner - 0.5 * c * c * square))
         c = min(1.0, limit)
         p = c * np.divide(residual, self._root, out=0 * residual, where=self._root > 0) * case.y
         if p.min() < -1e-9 or p.max() > 1 + 1e-9:
-            return np.inf  # outside the domain: no dual point
+            return float(primal), np.inf  # outside the domain: no dual point
         p = wide(np.clip(p, 0.0, 1.0))
         inside = (p > 0) & (p < 1)
         entropy = 0 * p
         entropy[inside] = -p[inside] * np.log(p[inside]) - (1 - p[inside]) * np.log1p(-p[inside])
-        return float(primal - (case.s @ entropy - 0.5 * c * c * ridge_square))
+        return float(primal), float(primal - (case.s @ entropy - 0.5 * c * c * ridge_square))
+
+
+def predictions(case: Case, w: Array, intercept: Array) -> Array:
+    """Predictions, flat, in forty digits."""
+    used = np.flatnonzero(w.any(axis=1))
+    parts = [dot(x[:, used], w[used, t]) + intercept[t] for t, x in enumerate(case.blocks)]
+    return np.concatenate(parts)
 
 
 def objective(case: Case, lam: float, w: Array, intercept: Array) -> float:

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from helpers import Case, Judge, dense_coefficients, memory_map, random_case, random_weights
+from helpers import Case, Judge, dense_coefficients, memory_map, predictions, random_case, random_weights
 from scipy import sparse
 
 import tasksieve as ts
@@ -64,10 +64,8 @@ def verify(case: Case, solution, tol: float, judge: Judge | None = None, every: 
     scale = solution.null_objective
     for point in solution.points[::every]:
         w = dense_coefficients(case, point)
-        gap = judge.gap(point.lam, w, point.intercept)
-        assert point.objective == pytest.approx(
-            judge.objective(point.lam, w, point.intercept), abs=1e-11 * scale
-        )
+        objective, gap = judge.objective_and_gap(point.lam, w, point.intercept)
+        assert point.objective == pytest.approx(objective, abs=1e-11 * scale)
         if gap > point.dual_gap * (1 + 1e-6) + 1e-12 * scale:
             # The certificate has a better dual point than the residual: then by the optimum itself.
             tight = solve_path(case.problem(), [point.lam], tol=1e-13, screening=None).points[0]
@@ -84,10 +82,8 @@ def verify(case: Case, solution, tol: float, judge: Judge | None = None, every: 
 
 def fits(case: Case, solution) -> np.ndarray:
     """Weighted fitted values of all points, (points, samples): unique even where W is not."""
-    judge, q = Judge(case), np.sqrt(case.s)
-    return np.array(
-        [q * judge.predict(dense_coefficients(case, p), p.intercept).astype(float) for p in solution.points]
-    )
+    found = [predictions(case, dense_coefficients(case, p), p.intercept) for p in solution.points]
+    return np.sqrt(case.s) * np.array(found).astype(float)
 
 
 def assert_same_fits(case: Case, first, second, tol: float) -> None:
