@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cache
 
 import cvxpy as cp
 import numpy as np
@@ -265,15 +266,24 @@ def test_no_active_row_is_ever_rejected_in_two_thousand_problems():
     assert sum(wrong for wrong, _ in results) == 0
 
 
-def dropped_on_the_way(seed, screening, solver):
-    """Active rows that a solver has lost, and rows that it dropped: best bounds kept, rows out before they are read."""
+@cache
+def active_rows(seed):
+    """A strength, None where no row is ever active, and the rows that are active at it."""
     rng, problem = random_sorted_problem(seed)
     lam_max = problem.lambda_max()
     if lam_max <= 1e-10:
-        return 0, 0
+        return None, None
     lam = lam_max * float(rng.uniform(0.2, 0.95))
     norms = truth_of(problem, lam)
-    active = np.flatnonzero(norms > 1e-4 * max(norms.max(), 1e-300))
+    return lam, np.flatnonzero(norms > 1e-4 * max(norms.max(), 1e-300))
+
+
+def dropped_on_the_way(seed, screening, solver):
+    """Active rows that a solver has lost, and rows that it dropped: best bounds kept, rows out before they are read."""
+    lam, active = active_rows(seed)
+    if lam is None:
+        return 0, 0
+    _, problem = random_sorted_problem(seed)
     point = solve_path(
         problem, [lam], tol=1e-9, screening=screening, solver=solver, max_iter=500
     ).points[0]

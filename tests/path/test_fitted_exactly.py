@@ -69,6 +69,7 @@ def test_a_task_of_another_size(penalty: str) -> None:
     assert model.status_ == "converged"
 
 
+@pytest.mark.filterwarnings("ignore:The columns of X differ in scale")
 @pytest.mark.parametrize("loss", [ts.losses.Huber(0.5), ts.losses.Quantile(0.5, 0.1)])
 def test_labels_that_saturate(loss: Any) -> None:
     rng = np.random.default_rng(4)
