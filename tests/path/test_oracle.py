@@ -176,8 +176,12 @@ def name_of(recipe: dict[str, object]) -> str:
     return "-".join(str(recipe[key]) for key in ("seed", "loss", "penalty", "solver")).replace(" ", "_")
 
 
+MANY_STEPS = (60, 107)  # gradient steps by the ten thousand: in the slow run
+CASES = [pytest.param(recipe, marks=pytest.mark.slow if recipe["seed"] in MANY_STEPS else ()) for recipe in RECIPES]
+
+
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("recipe", RECIPES, ids=name_of)
+@pytest.mark.parametrize("recipe", CASES, ids=name_of)
 def test_as_good_as_the_oracle(recipe, monkeypatch):
     if recipe["working sets"]:  # as if the problem were large: working sets, anchors, partial passes
         monkeypatch.setattr(tasksieve.path.engine, "_FEW_FEATURES", 0)
