@@ -56,7 +56,7 @@ def test_the_job_of_slurm(
     zarr.create_array(tmp_path / "genotypes.zarr", shape=X.shape, chunks=(len(X), 50), dtype=X.dtype)[:] = X
     np.save(tmp_path / "y.npy", y)
     np.save(tmp_path / "task.npy", task)
-    program = blocks("py")[0].replace("/scratch/project", str(tmp_path)).replace("16", "2")
+    program = blocks("py")[0].replace("16", "2").replace("/scratch/project", str(tmp_path))
     names: dict[str, Any] = {"__name__": "__main__"}
     exec(compile(program, "fit.py", "exec"), names)
     names["client"].close()

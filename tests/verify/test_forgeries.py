@@ -20,7 +20,7 @@ from page_checker import page_verdicts
 from tasksieve import verify as verifier
 
 Mutant = tuple[Content, Truth, list[str]]
-QUICK, MANY = 360, 10_000
+QUICK, MANY = 500, 10_000
 ROWS = ("l21", "l11", "sparse_group")  # penalties that the page's checker knows
 fitted_once = cache(by_library)  # mutants are made of copies
 
