@@ -23,6 +23,7 @@ def objective(X: np.ndarray, Y: np.ndarray, coef: np.ndarray, intercept: np.ndar
     return float(0.5 * np.sum(left**2) / len(Y) + alpha * np.linalg.norm(coef, axis=0).sum())
 
 
+@pytest.mark.filterwarnings("error")
 def test_scikit_learn_at_its_default_tolerance(shared: Any) -> None:
     X, Y = shared
     theirs = linear_model.MultiTaskLasso(alpha=0.1).fit(X, Y)
