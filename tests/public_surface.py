@@ -28,6 +28,7 @@ PARTS = (
     "report",
     "screening",
     "storages",
+    "svm",
 )
 SECTIONS = ("Parameters", "Other Parameters", "Attributes", "Returns", "Yields", "Raises", "Methods")
 

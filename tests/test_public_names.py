@@ -9,22 +9,9 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from public_surface import PARTS
 
 import tasksieve as ts
-
-PARTS = (
-    "checks",
-    "datasets",
-    "genotypes",
-    "graph",
-    "linear",
-    "losses",
-    "online",
-    "penalties",
-    "report",
-    "screening",
-    "storages",
-)
 
 
 def test_tab_shows_public_names_only() -> None:

@@ -102,7 +102,7 @@ Compressed<T, I, P> compressed(const Vector<T> &data, const Vector<I> &indices, 
     return {data.data(), indices.data(), indptr.data(), length(indptr) - 1};
 }
 
-// Compressed rows nobody has looked at: a look at every index.
+// Compressed rows that were not checked yet: a look at every index.
 template <class T, class I, class P>
 Compressed<T, I, P> compressed(const Vector<T> &data, const Vector<I> &indices, const Vector<P> &indptr,
                                index_t width) {

@@ -169,7 +169,7 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const D
             index_t *ids = active + p.offsets[t];
             index_t count = 0;
             bool any_rest = false;
-            // Who is awake is found out first, in the order of memory: then nobody is fetched in vain, and all visits are
+            // Active samples are found first, in the order of memory: no other one is fetched in vain, and all visits are
             // fetched ahead.
             awake.clear();
             for (index_t k = 0; k < counts[t]; ++k) {
