@@ -10,7 +10,4 @@ from .penalty import check_penalty
 from .storage import check_storage
 
 __all__ = ["check_estimator", "check_loss", "check_penalty", "check_storage"]
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__dir__ = __all__.copy  # TAB shows these alone

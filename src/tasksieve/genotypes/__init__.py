@@ -29,7 +29,4 @@ __all__ = [
     "without_holes",
     "write_plink",
 ]
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__dir__ = __all__.copy  # TAB shows these alone

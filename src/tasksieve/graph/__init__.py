@@ -11,10 +11,7 @@ __all__ = [
     "task_similarity",
     "tree_graph",
 ]
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__dir__ = __all__.copy  # TAB shows these alone
 
 
 def __getattr__(name: str) -> Any:

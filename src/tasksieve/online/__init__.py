@@ -4,7 +4,4 @@ from .certify import Certificate
 from .estimators import OnlineMultiTaskClassifier, OnlineMultiTaskRegressor
 
 __all__ = ["Certificate", "OnlineMultiTaskClassifier", "OnlineMultiTaskRegressor"]
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__dir__ = __all__.copy  # TAB shows these alone

@@ -58,7 +58,4 @@ __all__ = [
     "slope_weights",
     "tied_rows",
 ]
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__dir__ = __all__.copy  # TAB shows these alone

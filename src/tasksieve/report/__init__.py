@@ -11,6 +11,7 @@ from .from_model import content_from_model, task_quality
 from .page import render, write_page
 
 __all__ = ["FitQuality", "ReportContent", "content_from_model", "render", "task_quality", "write_report"]
+__dir__ = __all__.copy  # TAB shows these alone
 
 
 def write_report(model: Any, path: str | os.PathLike[str], **about: Any) -> Path:
@@ -46,7 +47,3 @@ def write_report(model: Any, path: str | os.PathLike[str], **about: Any) -> Path
             raise TypeError(f"a ReportContent says everything itself; got also {', '.join(sorted(about))}")
         return write_page(model, path)
     return write_page(content_from_model(model, **about), path)
-
-
-def __dir__() -> list[str]:
-    return list(__all__)

@@ -38,7 +38,4 @@ __all__ = [
     "zero_entries",
     "zero_rows",
 ]
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__dir__ = __all__.copy  # TAB shows these alone

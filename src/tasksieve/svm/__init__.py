@@ -14,7 +14,4 @@ __all__ = [
     "WeightedDegreeHasher",
     "read_fasta",
 ]
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__dir__ = __all__.copy  # TAB shows these alone
