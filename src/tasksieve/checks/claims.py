@@ -18,20 +18,19 @@ AssertionError
 """
 
 
-def claim(holds: Any, name: str, words: str, **numbers: Any) -> None:
-    """Raise an AssertionError that begins with the name of a property unless it holds.
+def claim(holds: Any, words: str, **numbers: Any) -> None:
+    """Raise an AssertionError unless a property holds.
 
     - `holds`: NaN anywhere in a comparison makes it False, so that broken numbers never pass.
-    - `name`: Name of the property, as in "P4".
-    - `words`: The property, and how it is broken.
+    - `words`: The name of the property, a colon, the property itself, and how it is broken.
     - `**numbers`: What shows it.
     """
     if not holds:
-        shown = "; ".join(f"{key} = {as_text(value)}" for key, value in numbers.items())
-        raise AssertionError(f"{name}: {words}" + (f"\n    {shown}" if shown else ""))
+        shown = "; ".join(f"{key} = {_as_text(value)}" for key, value in numbers.items())
+        raise AssertionError(words + (f"\n    {shown}" if shown else ""))
 
 
-def as_text(value: Any) -> str:
+def _as_text(value: Any) -> str:
     """A number or a small array, in few digits."""
     if isinstance(value, float | np.floating):
         return f"{value:.10g}"
@@ -74,4 +73,5 @@ def unchanged(name: str, method: str, **arrays: Array) -> Iterator[None]:
             if flags[key]:
                 array.flags.writeable = True
     for key, array in arrays.items():
-        claim(np.array_equal(array, before[key], equal_nan=True), name, f"`{method}` changes its argument `{key}`.")
+        same = np.array_equal(array, before[key], equal_nan=True)
+        claim(same, f"{name}: `{method}` changes its argument `{key}`.")

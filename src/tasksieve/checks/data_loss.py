@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from ..losses import Evaluation
 from ..losses.rowwise import RowLossOnData
-from .claims import claim, close, unchanged
+from .claims import close, unchanged
 from .loss_cases import DataCase
 from .row_loss import conjugate
 
@@ -23,76 +23,42 @@ Array = np.ndarray[Any, Any]
 SCALES = (0.0, 0.3, 0.9, 0.999, 1.0)
 
 
-def check_on_data(case: DataCase) -> None:
-    """All properties, at points near and far."""
-    for size in (0.0, 0.5, 3.0):
-        z = case.point(size)
-        for check in CHECKS:
-            check(case, z)
-
-
 def l0_shapes(case: DataCase, z: Array) -> None:
     """Shapes, the null evaluation, absent rows, arguments left alone."""
     loss, n = case.loss, case.design.n_samples
     with unchanged("L0", "evaluate", z=z):
         at = loss.evaluate(z)
-    claim(
-        np.isfinite(at.value) and at.residual.shape == (n,) and np.isfinite(at.residual).all(),
-        "L0",
-        "`evaluate` must give a finite value and a finite residual, one entry a sample.",
-        data=case.words,
-        value=at.value,
-        shape=at.residual.shape,
-    )
-    shape = (case.design.n_nuisance, case.design.n_tasks)
-    claim(
-        np.shape(at.nuisance) == shape and np.isfinite(at.nuisance).all(),
-        "L0",
-        "`Evaluation.nuisance` must be finite, a row for each nuisance column and a column for each task.",
-        data=case.words,
-        shape=np.shape(at.nuisance),
-        expected=shape,
-    )
-    claim(
-        np.all(np.abs(at.residual[case.weights == 0.0]) <= 1e-12 * (1.0 + np.max(np.abs(at.residual)))),
-        "L0",
-        "the residual must be 0 where a row has weight 0.",
-        data=case.words,
-    )
+    words = "L0: `evaluate` must give a finite value and a finite residual, one entry a sample."
+    finite = np.isfinite(at.value) and at.residual.shape == (n,) and np.isfinite(at.residual).all()
+    case.claim(finite, words, value=at.value, shape=at.residual.shape)
+    shape, expected = np.shape(at.nuisance), (case.design.n_nuisance, case.design.n_tasks)
+    words = "L0: `Evaluation.nuisance` must be finite, a row for each nuisance column and a column for each task."
+    case.claim(shape == expected and np.isfinite(at.nuisance).all(), words, shape=shape, expected=expected)
+    absent = np.abs(at.residual[case.weights == 0.0])
+    words = "L0: the residual must be 0 where a row has weight 0."
+    case.claim(np.all(absent <= 1e-12 * (1.0 + np.max(np.abs(at.residual)))), words)
     null = loss.settled(loss.evaluate(np.zeros(n)))
-    claim(
-        close(loss.null.value, null.value) and close(loss.null.residual, null.residual, 1e-8),
-        "L0",
-        "`null` must be the evaluation at z = 0.",
-        data=case.words,
-        null=loss.null.value,
-        evaluated=null.value,
-    )
-    claim(
-        loss.smoothness > 0.0 and loss.size >= 0.0 and loss.floored_gap(0.0) >= 0.0,
-        "L0",
-        "`smoothness` must be positive; `size` and `floored_gap` must not be negative.",
-        data=case.words,
-    )
+    same = close(loss.null.value, null.value) and close(loss.null.residual, null.residual, 1e-8)
+    words = "L0: `null` must be the evaluation at z = 0."
+    case.claim(same, words, null=loss.null.value, evaluated=null.value)
+    words = "L0: `smoothness` must be positive; `size` and `floored_gap` must not be negative."
+    case.claim(loss.smoothness > 0.0 and loss.size >= 0.0 and loss.floored_gap(0.0) >= 0.0, words)
 
 
 def l1_gradient(case: DataCase, z: Array) -> None:
     """The residual is minus the gradient: chords on both sides of it."""
     at = case.loss.evaluate(z)
+    words = (
+        "L1: the residual must be minus the gradient of the value (which is convex): between the slopes of chords."
+    )
     for h in (1e-4, 1e-2, 1.0):
         direction = case.point()
         slope = -float(at.residual @ direction)
         right = (case.loss.evaluate(z + h * direction).value - at.value) / h
         left = (at.value - case.loss.evaluate(z - h * direction).value) / h
         slack = 1e-7 * (1.0 + abs(slope)) + 1e-12 * (1.0 + abs(at.value)) / h
-        claim(
-            left - slack <= slope <= right + slack,
-            "L1",
-            "the residual must be minus the gradient of the value (which is convex): between the slopes of chords.",
-            data=case.words,
-            slope=slope,
-            chords=np.array([left, right]),
-        )
+        between = left - slack <= slope <= right + slack
+        case.claim(between, words, slope=slope, chords=np.array([left, right]))
 
 
 def l6_nuisance(case: DataCase, z: Array) -> None:
@@ -101,37 +67,23 @@ def l6_nuisance(case: DataCase, z: Array) -> None:
     at = loss.evaluate(z)
     total = float(case.weights.sum())
     value = loss.value_at(case.raw(z, at.nuisance))
-    claim(
-        abs(value - at.value) <= 1e-8 * (total + abs(value)),
-        "L6",
-        "`value_at` of the predictions (with the intercepts of `evaluate`) must be the value of `evaluate`.",
-        data=case.words,
-        value=at.value,
-        value_at=value,
+    words = "L6: `value_at` of the predictions (with the intercepts of `evaluate`) must be the value of `evaluate`."
+    case.claim(abs(value - at.value) <= 1e-8 * (total + abs(value)), words, value=at.value, value_at=value)
+    words = (
+        "L6: the residual must be orthogonal to intercepts and unpenalised features in every task: only then is it a "
+        "dual point."
     )
     for column in design.nuisance_basis:
         sums = design.task_sums(column * at.residual)
-        claim(
-            np.all(np.abs(sums) <= 1e-8 * (1.0 + float(np.linalg.norm(at.residual)))),
-            "L6",
-            "the residual must be orthogonal to intercepts and unpenalised features in every task: only then is it a "
-            "dual point.",
-            data=case.words,
-            products=sums,
-        )
+        orthogonal = np.all(np.abs(sums) <= 1e-8 * (1.0 + float(np.linalg.norm(at.residual))))
+        case.claim(orthogonal, words, products=sums)
+    words = "L6: the value must be the smallest over intercepts and unpenalised coefficients; others do better."
     for size in (1e-3, 0.1, 1.0, 20.0) if design.n_nuisance else ():
         for _ in range(3):
             moved = at.nuisance + size * case.rng.standard_normal(at.nuisance.shape)
             with np.errstate(over="ignore"):
                 value = loss.value_at(case.raw(z, moved))
-            claim(
-                value >= at.value - 1e-8 * (total + abs(at.value)),
-                "L6",
-                "the value must be the smallest over intercepts and unpenalised coefficients; others do better.",
-                data=case.words,
-                value=at.value,
-                better=value,
-            )
+            case.claim(value >= at.value - 1e-8 * (total + abs(at.value)), words, value=at.value, better=value)
 
 
 def l4_terms(case: DataCase, z: Array) -> None:
@@ -139,13 +91,9 @@ def l4_terms(case: DataCase, z: Array) -> None:
     loss = case.loss
     at = loss.evaluate(z)
     size = 1.0 + abs(at.value) + float(case.weights.sum())
-    claim(
-        abs(loss.terms(at, 1.0)) <= 1e-9 * size,
-        "L4",
-        "`terms` must be 0 at scale 1: there the residual is the dual point of z itself.",
-        data=case.words,
-        terms=loss.terms(at, 1.0),
-    )
+    terms = loss.terms(at, 1.0)
+    words = "L4: `terms` must be 0 at scale 1: there the residual is the dual point of z itself."
+    case.claim(abs(terms) <= 1e-9 * size, words, terms=terms)
     settled, stored = loss.settled(at), loss.at_scores(case.raw(z, at.nuisance))
     others = [(other, loss.evaluate(other).value) for other in (case.point(0.3), case.point(3.0), case.point(30.0))]
     others += [(np.zeros_like(z), loss.null.value), (z, at.value)]
@@ -154,51 +102,28 @@ def l4_terms(case: DataCase, z: Array) -> None:
         dual = scale * at.residual
         bounds = [at.value - value + float(dual @ (z - other)) for other, value in others]
         bounds += [_below(case, at, z, dual, other) for other in _candidates(case, dual)]
-        claim(
-            terms >= 0.0 and terms >= max(bounds) - 1e-9 * size,
-            "L4",
-            "`terms(c)` is too small: it must be at least F(z) - F(z') + <c r, z - z'> for every z'. Gaps would be "
-            "smaller than the truth.",
-            data=case.words,
-            scale=scale,
-            terms=terms,
-            at_least=max(bounds),
+        words = (
+            "L4: `terms(c)` is too small: it must be at least F(z) - F(z') + <c r, z - z'> for every z'. Gaps would be "
+            "smaller than the truth."
         )
+        enough = terms >= 0.0 and terms >= max(bounds) - 1e-9 * size
+        case.claim(enough, words, scale=scale, terms=terms, at_least=max(bounds))
         certain = loss.young(stored, np.zeros(case.loss.design.n_tasks), settled, scale)
-        claim(
-            terms - 1e-9 * size <= certain <= terms + 1e-6 * size,
-            "L4",
-            "`young` must be `terms` with what rounding may have taken from it: no less, and not much more.",
-            data=case.words,
-            scale=scale,
-            young=certain,
-            terms=terms,
-        )
+        words = "L4: `young` must be `terms` with what rounding may have taken from it: no less, and not much more."
+        near = terms - 1e-9 * size <= certain <= terms + 1e-6 * size
+        case.claim(near, words, scale=scale, young=certain, terms=terms)
         if isinstance(loss, RowLossOnData) and scale > 0.0:
             direct = _direct(case, loss, at, z, scale)
-            claim(
-                abs(terms - direct) <= 1e-8 * size,
-                "L4",
-                "`terms(c)` must be value(z) + conjugate(c p) + c p z, added over the rows.",
-                data=case.words,
-                scale=scale,
-                terms=terms,
-                direct=direct,
-            )
+            words = "L4: `terms(c)` must be value(z) + conjugate(c p) + c p z, added over the rows."
+            case.claim(abs(terms - direct) <= 1e-8 * size, words, scale=scale, terms=terms, direct=direct)
     if isinstance(loss, RowLossOnData):
         return
     # the supremum, searched for: terms must not lie far above it
     terms = loss.terms(at, 0.7)
     best = _supremum(case, at, z, 0.7 * at.residual)
-    claim(
-        terms <= best + 0.02 * terms + 1e-6 * size,
-        "L4",
-        "`terms(c)` is larger than F(z) + F*(-c r) + <c r, z>: gaps would never close.",
-        data=case.words,
-        scale=0.7,
-        terms=terms,
-        supremum_found=best,
-    )
+    words = "L4: `terms(c)` is larger than F(z) + F*(-c r) + <c r, z>: gaps would never close."
+    reached = terms <= best + 0.02 * terms + 1e-6 * size
+    case.claim(reached, words, scale=0.7, terms=terms, supremum_found=best)
 
 
 def _below(case: DataCase, at: Evaluation, z: Array, dual: Array, other: Array) -> float:
@@ -243,22 +168,18 @@ def l5_smoothness(case: DataCase, z: Array) -> None:
     if not np.isfinite(loss.smoothness):
         return
     at = loss.evaluate(z)
+    words = (
+        "L5: the loss is not as smooth as `smoothness` says: residuals move faster, and balls around dual points would "
+        "be too small."
+    )
     for size in (0.03, 1.0, 5.0):
         other = z + case.point(size)
         there = loss.evaluate(other)
         gain = _below(case, at, z, there.residual, other)
         moved = there.residual - at.residual
         needed = float(moved @ moved) / (2.0 * loss.smoothness)
-        claim(
-            gain >= needed * (1.0 - 1e-7) - 1e-11 * (1.0 + abs(at.value)),
-            "L5",
-            "the loss is not as smooth as `smoothness` says: residuals move faster, and balls around dual points "
-            "would be too small.",
-            data=case.words,
-            smoothness=loss.smoothness,
-            gain=gain,
-            needed=needed,
-        )
+        enough = gain >= needed * (1.0 - 1e-7) - 1e-11 * (1.0 + abs(at.value))
+        case.claim(enough, words, smoothness=loss.smoothness, gain=gain, needed=needed)
 
 
 def l7_scale(case: DataCase, z: Array) -> None:
@@ -268,41 +189,23 @@ def l7_scale(case: DataCase, z: Array) -> None:
     product = float(at.residual @ z)
     for limit in (0.0, 0.3, 1.0, 2.5, np.inf):
         scale = loss.best_scale(at, product, limit)
-        claim(
-            0.0 <= scale <= limit and np.isfinite(scale),
-            "L7",
-            "`best_scale` must lie between 0 and its limit: beyond that the dual point is not feasible.",
-            data=case.words,
-            scale=scale,
-            limit=limit,
-        )
+        words = "L7: `best_scale` must lie between 0 and its limit: beyond that the dual point is not feasible."
+        case.claim(0.0 <= scale <= limit and np.isfinite(scale), words, scale=scale, limit=limit)
         dual = scale * at.residual
         if isinstance(loss, RowLossOnData):
             live = case.weights > 0.0
             p = dual[live] / case.root[live]
             low, high = loss.of.domain(case.y[live])
             over = float(np.max(np.maximum(p - high, low - p)))
-            claim(
-                over <= 1e-9 * (1.0 + float(np.max(np.abs(p)))),
-                "L7",
-                "`best_scale` must keep the dual point in the domain of the conjugate.",
-                data=case.words,
-                scale=scale,
-                outside_by=over,
-            )
+            words = "L7: `best_scale` must keep the dual point in the domain of the conjugate."
+            case.claim(over <= 1e-9 * (1.0 + float(np.max(np.abs(p)))), words, scale=scale, outside_by=over)
         if scale <= 1.0:  # between zero and the residual, which lie in the domain
             continue
         terms = loss.terms(at, scale)
         far = [_below(case, at, z, dual, k * way) for k in (1.0, 30.0) for way in (-dual, case.point(), z)]
-        claim(
-            np.isfinite(terms) and terms >= max(far) - 1e-8 * (1.0 + abs(at.value) + abs(max(far))),
-            "L7",
-            "`best_scale` leaves the domain of the conjugate: `terms` is finite there, and should not be.",
-            data=case.words,
-            scale=scale,
-            terms=terms,
-            at_least=max(far),
-        )
+        words = "L7: `best_scale` leaves the domain of the conjugate: `terms` is finite there, and should not be."
+        inside = np.isfinite(terms) and terms >= max(far) - 1e-8 * (1.0 + abs(at.value) + abs(max(far)))
+        case.claim(inside, words, scale=scale, terms=terms, at_least=max(far))
 
 
 def l8_ball(case: DataCase, z: Array) -> None:
@@ -318,6 +221,7 @@ def l8_ball(case: DataCase, z: Array) -> None:
         alone = np.zeros_like(z)
         alone[case.rng.integers(len(z))] = 1e-2
         others.append(z + design.project(np.where(case.weights > 0.0, alone, 0.0)))
+    words = "L8: `ball` does not hold a dual point that its gap allows: features would be rejected that matter."
     for other in others:
         there = loss.evaluate(other)
         for scale in (0.0, 0.5, 0.95, 1.0):
@@ -336,16 +240,8 @@ def l8_ball(case: DataCase, z: Array) -> None:
                 away = away / ball.stretch
             distance = float(np.linalg.norm(away))
             rounding = 1e-7 * (1.0 + float(np.linalg.norm(there.residual)))
-            claim(
-                distance <= ball.radius * (1.0 + 1e-6) + rounding,
-                "L8",
-                "`ball` does not hold a dual point that its gap allows: features would be rejected that matter.",
-                data=case.words,
-                scale=scale,
-                gap=gap,
-                distance=distance,
-                radius=ball.radius,
-            )
+            holds = distance <= ball.radius * (1.0 + 1e-6) + rounding
+            case.claim(holds, words, scale=scale, gap=gap, distance=distance, radius=ball.radius)
 
 
 def l9_offset(case: DataCase, z: Array) -> None:
@@ -355,15 +251,10 @@ def l9_offset(case: DataCase, z: Array) -> None:
     loss, plain, per_sample = case.loss, case.plain, case.design.per_sample
     at = loss.evaluate(z)
     scores = case.raw(z, at.nuisance)
-    value = plain.value_at(scores + per_sample(loss.shift - plain.shift) + case.offset)
-    claim(
-        abs(value - loss.value_at(scores)) <= 1e-9 * (1.0 + abs(value)),
-        "L9",
-        "with an `offset` the value must be that of predictions with the offset added.",
-        data=case.words,
-        value=loss.value_at(scores),
-        expected=value,
-    )
+    value = loss.value_at(scores)
+    expected = plain.value_at(scores + per_sample(loss.shift - plain.shift) + case.offset)
+    words = "L9: with an `offset` the value must be that of predictions with the offset added."
+    case.claim(abs(expected - value) <= 1e-9 * (1.0 + abs(expected)), words, value=value, expected=expected)
 
 
 CHECKS: tuple[Callable[[DataCase, Array], None], ...] = (

@@ -7,6 +7,7 @@ import re
 import tempfile
 import warnings
 from collections.abc import Callable
+from functools import cached_property
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -93,26 +94,27 @@ class Trial:
 
     def __init__(self, estimator: Any, rows: Rows, quick: bool) -> None:
         self.estimator, self.rows, self.quick = estimator, rows, quick
-        self._first: Any = None
 
-    @property
-    def name(self) -> str:
-        return type(self.estimator).__name__
+    def claim(self, holds: Any, check: str, words: str, **numbers: Any) -> None:
+        """`claim`, with the name of the estimator."""
+        claim(holds, f"{check}: {type(self.estimator).__name__}: {words}", **numbers)
 
     def new(self, **params: Any) -> Any:
         """An unfitted copy, to be solved well."""
         model = clone(self.estimator)
-        known = model.get_params(deep=False)
-        if "tol" in known:
+        if "tol" in model.get_params(deep=False):
             params = {"tol": TIGHT, **params}
         return model.set_params(**params)
 
-    @property
+    def fitted(self, rows: Rows | None = None, /, **changed: Any) -> Any:
+        """A new copy, fitted to rows (by default those of the trial), with some arguments of `fit` changed."""
+        rows = self.rows if rows is None else rows
+        return self.new().fit(**{"X": rows.X, "y": rows.y, **rows.arguments, **changed})
+
+    @cached_property
     def first(self) -> Any:
         """Fitted to the rows as they are."""
-        if self._first is None:
-            self._first = self.new().fit(self.rows.X, self.rows.y, **self.rows.arguments)
-        return self._first
+        return self.fitted()
 
     def answers(self, model: Any, X: Any = None, **arguments: Any) -> Any:
         """Predictions, or where classes are predicted the scores behind them."""
@@ -121,25 +123,16 @@ class Trial:
             X, arguments = self.rows.X, self.rows.arguments
         return ask(X, **arguments)
 
-    def same(self, check: str, words: str, model: Any, tolerance: float = SAME, **where: Any) -> None:
+    def same(self, check: str, words: str, model: Any, tolerance: float = SAME) -> None:
         """The model answers as the first one does."""
-        expected, found = self.answers(self.first), self.answers(model)
-        claim(
-            np.shape(found) == np.shape(expected),
-            check,
-            f"{self.name}: {words} The shape differs.",
-            found=np.shape(found),
-            expected=np.shape(expected),
-            **where,
-        )
+        self.alike(check, words, self.answers(model), self.answers(self.first), tolerance)
+
+    def alike(self, check: str, words: str, found: Any, expected: Any, tolerance: float = SAME) -> None:
+        shapes = np.shape(found), np.shape(expected)
+        self.claim(shapes[0] == shapes[1], check, f"{words} The shape differs.", found=shapes[0], expected=shapes[1])
         difference = float(np.max(np.abs(found - expected)))
-        claim(
-            difference <= tolerance * (1.0 + float(np.max(np.abs(expected)))),
-            check,
-            f"{self.name}: {words}",
-            largest_difference=difference,
-            **where,
-        )
+        near = difference <= tolerance * (1.0 + float(np.max(np.abs(expected))))
+        self.claim(near, check, words, largest_difference=difference)
 
 
 def parameters(trial: Trial) -> None:
@@ -149,24 +142,15 @@ def parameters(trial: Trial) -> None:
     copy = clone(model)
     for name, value in copy.get_params(deep=False).items():
         same = _same_parameter(value, params[name])
-        claim(same, "parameters", f"{trial.name}: clone changes the parameter {name!r}.", was=params[name], now=value)
+        trial.claim(same, "parameters", f"clone changes the parameter {name!r}.", was=params[name], now=value)
     again = type(model)(**params)
     for name, value in params.items():
-        claim(
-            getattr(again, name) is value,
-            "parameters",
-            f"{trial.name}: the constructor must store {name!r} as it is given, and nothing else.",
-            given=value,
-            stored=getattr(again, name),
-        )
-    claim(
-        copy.set_params(**params) is copy,
-        "parameters",
-        f"{trial.name}: set_params must return the model.",
-    )
-    claim(trial.name in repr(model), "parameters", f"{trial.name}: repr must name the class.", repr=repr(model))
+        words, stored = f"the constructor must store {name!r} as it is given, and nothing else.", getattr(again, name)
+        trial.claim(stored is value, "parameters", words, given=value, stored=stored)
+    trial.claim(copy.set_params(**params) is copy, "parameters", "set_params must return the model.")
+    trial.claim(type(model).__name__ in repr(model), "parameters", "repr must name the class.", repr=repr(model))
     fitted = sorted(name for name in vars(again) if name.endswith("_") and not name.startswith("_"))
-    claim(not fitted, "parameters", f"{trial.name}: fitted attributes before fit.", attributes=fitted)
+    trial.claim(not fitted, "parameters", "fitted attributes before fit.", attributes=fitted)
 
 
 def _same_parameter(one: Any, other: Any) -> bool:
@@ -185,47 +169,36 @@ def fit_repeats(trial: Trial) -> None:
         value.flags.writeable = False
     model = trial.new()
     try:
-        claim(model.fit(**given) is model, "fit", f"{trial.name}: fit must return the model.")
+        trial.claim(model.fit(**given) is model, "fit", "fit must return the model.")
     except ValueError as error:
-        claim("read-only" not in str(error), "fit", f"{trial.name}: fit writes to what it is given.", error=str(error))
+        trial.claim("read-only" not in str(error), "fit", "fit writes to what it is given.", error=str(error))
         raise
     for key, value in given.items():
-        claim(np.array_equal(value, kept[key]), "fit", f"{trial.name}: fit changes {key}.")
+        trial.claim(np.array_equal(value, kept[key]), "fit", f"fit changes {key}.")
     trial.same("fit", "the same data must give the same model.", model, 1e-12)
     again = trial.answers(model)
     trial.same("fit", "a second fit of the same model must give the same answer.", model.fit(**kept), 1e-12)
-    claim(np.array_equal(trial.answers(model), again), "fit", f"{trial.name}: predictions differ between two fits.")
+    trial.claim(np.array_equal(trial.answers(model), again), "fit", "predictions differ between two fits.")
     for key, value in trial.estimator.get_params(deep=False).items():
         if key != "tol":
-            same = _same_parameter(getattr(model, key), value)
-            claim(same, "fit", f"{trial.name}: fit changes the parameter {key!r}.", was=value, now=getattr(model, key))
-    d = rows.X.shape[1]
-    claim(
-        model.coef_.shape[-1] == d and model.n_features_in_ == d,
-        "fit",
-        f"{trial.name}: coef_ must have a column for each feature, and n_features_in_ count them.",
-        shape=model.coef_.shape,
-        n_features_in_=model.n_features_in_,
-    )
+            now = getattr(model, key)
+            trial.claim(_same_parameter(now, value), "fit", f"fit changes the parameter {key!r}.", was=value, now=now)
+    d, shape = rows.X.shape[1], model.coef_.shape
+    words = "coef_ must have a column for each feature, and n_features_in_ count them."
+    counted = shape[-1] == d and model.n_features_in_ == d
+    trial.claim(counted, "fit", words, shape=shape, n_features_in_=model.n_features_in_)
     if rows.task is not None:
-        claim(
-            sorted(model.tasks_.tolist()) == list(range(TASKS)) and model.coef_.shape[-2] == TASKS,
-            "fit",
-            f"{trial.name}: tasks_ must hold the labels of the tasks, coef_ a row for each.",
-            tasks=model.tasks_,
-            shape=model.coef_.shape,
-        )
+        words = "tasks_ must hold the labels of the tasks, coef_ a row for each."
+        held = sorted(model.tasks_.tolist()) == list(range(TASKS)) and shape[-2] == TASKS
+        trial.claim(held, "fit", words, tasks=model.tasks_, shape=shape)
 
 
 def copies(trial: Trial) -> None:
     """Pickled and read again."""
     model = pickle.loads(pickle.dumps(trial.first))
-    claim(
-        np.array_equal(trial.answers(model), trial.answers(trial.first)),
-        "pickle",
-        f"{trial.name}: a pickled model must predict what the model predicts.",
-    )
-    claim(repr(model) == repr(trial.first), "pickle", f"{trial.name}: a pickled model has other parameters.")
+    same = np.array_equal(trial.answers(model), trial.answers(trial.first))
+    trial.claim(same, "pickle", "a pickled model must predict what the model predicts.")
+    trial.claim(repr(model) == repr(trial.first), "pickle", "a pickled model has other parameters.")
 
 
 def not_fitted(trial: Trial) -> None:
@@ -234,27 +207,22 @@ def not_fitted(trial: Trial) -> None:
         trial.new().predict(trial.rows.X)
     except NotFittedError:
         return
-    claim(False, "not_fitted", f"{trial.name}: predict before fit must raise scikit-learn's NotFittedError.")
+    trial.claim(False, "not_fitted", "predict before fit must raise scikit-learn's NotFittedError.")
 
 
 def storage_types(trial: Trial) -> None:
     """Types, orders and containers of X, and y and task that are columns of a wider array."""
     rows = trial.rows
-    wide = {key: np.repeat(value[:, None], 2, axis=1)[:, 0] for key, value in rows.arguments.items()}
-    strided = trial.new().fit(rows.X, np.repeat(rows.y[:, None], 2, axis=1)[:, 0], **wide)
-    trial.same("storages", "y and task as columns of wider arrays must give the same model.", strided)
+    wide = {key: np.repeat(value[:, None], 2, axis=1)[:, 0] for key, value in {"y": rows.y, **rows.arguments}.items()}
+    trial.same("storages", "y and task as columns of wider arrays must give the same model.", trial.fitted(**wide))
     with tempfile.TemporaryDirectory() as folder:
         for kind, X in storages(rows.X, Path(folder), trial.quick).items():
-            model = trial.new().fit(X, rows.y, **rows.arguments)
+            model = trial.fitted(X=X)
             trial.same("storages", f"X as {kind} must give the same model.", model)
-            found = trial.answers(model, X, **rows.arguments)
-            own = trial.answers(model)
-            claim(
-                np.allclose(found, own, rtol=1e-5, atol=1e-5),
-                "storages",
-                f"{trial.name}: predictions for X as {kind} must be those for X.",
-                largest_difference=float(np.max(np.abs(found - own))),
-            )
+            found, own = trial.answers(model, X, **rows.arguments), trial.answers(model)
+            words, difference = f"predictions for X as {kind} must be those for X.", float(np.max(np.abs(found - own)))
+            near = np.allclose(found, own, rtol=1e-5, atol=1e-5)
+            trial.claim(near, "storages", words, largest_difference=difference)
             del X, model  # a mapped file must be closed before it is removed
 
 
@@ -263,41 +231,24 @@ def several_tasks(trial: Trial) -> None:
     rows, model = trial.rows, trial.first
     assert rows.task is not None
     every, own = trial.answers(model, rows.X), trial.answers(model)
-    claim(
-        every.shape == (len(rows.y), TASKS) and own.shape == (len(rows.y),),
-        "tasks",
-        f"{trial.name}: without task a prediction is of shape (rows, tasks), with it (rows,).",
-        without=every.shape,
-        within=own.shape,
-    )
+    words = "without task a prediction is of shape (rows, tasks), with it (rows,)."
+    shaped = every.shape == (len(rows.y), TASKS) and own.shape == (len(rows.y),)
+    trial.claim(shaped, "tasks", words, without=every.shape, within=own.shape)
     positions = np.array([model.tasks_.tolist().index(t) for t in rows.task])
-    claim(
-        np.allclose(every[np.arange(len(own)), positions], own, atol=1e-9),
-        "tasks",
-        f"{trial.name}: a row's prediction with task must be that of its task's column without.",
-    )
+    words = "a row's prediction with task must be that of its task's column without."
+    trial.claim(np.allclose(every[np.arange(len(own)), positions], own, atol=1e-9), "tasks", words)
     parts, labels = (_in_order_of(model, items) for items in rows.as_list())
     answers = trial.answers(model, parts)
-    claim(isinstance(answers, list) and len(answers) == TASKS, "tasks", f"{trial.name}: a list in, a list out.")
+    trial.claim(isinstance(answers, list) and len(answers) == TASKS, "tasks", "a list in, a list out.")
     for t, found in zip(model.tasks_.tolist(), answers, strict=True):
-        claim(
-            np.allclose(found, own[rows.task == t], atol=1e-9),
-            "tasks",
-            f"{trial.name}: predictions of a list must be those of its rows.",
-            task=t,
-        )
+        same = np.allclose(found, own[rows.task == t], atol=1e-9)
+        trial.claim(same, "tasks", "predictions of a list must be those of its rows.", task=t)
     score = model.score(rows.X, rows.y, **rows.arguments)
-    good = isinstance(score, float) and score <= 1.0
-    claim(good, "tasks", f"{trial.name}: score must be a number <= 1.", score=score)
+    trial.claim(isinstance(score, float) and score <= 1.0, "tasks", "score must be a number <= 1.", score=score)
     wide = np.stack(_in_order_of(model, list(rows.as_columns().T)), axis=1)
     others = np.array([model.score(parts, labels), model.score(rows.X, wide)])
-    claim(
-        np.allclose(others, score, atol=1e-9),
-        "tasks",
-        f"{trial.name}: score must be the same for every form of rows.",
-        stacked=score,
-        list_and_columns=others,
-    )
+    words = "score must be the same for every form of rows."
+    trial.claim(np.allclose(others, score, atol=1e-9), "tasks", words, stacked=score, list_and_columns=others)
 
 
 def _in_order_of(model: Any, items: list[Any]) -> list[Any]:
@@ -314,60 +265,35 @@ def forms(trial: Trial) -> None:
 def row_order(trial: Trial) -> None:
     """Rows in another order."""
     other = trial.rows.some(np.random.default_rng(1).permutation(len(trial.rows.y)))
-    trial.same(
-        "row_order", "the order of rows must not matter.", trial.new().fit(other.X, other.y, **other.arguments)
-    )
+    trial.same("row_order", "the order of rows must not matter.", trial.fitted(other))
 
 
 def columns(trial: Trial) -> None:
     """A column of labels for each task."""
-    trial.same(
-        "columns",
-        "one matrix and a column of labels for each task (NaN: not observed) must give the same model.",
-        trial.new().fit(trial.rows.X, trial.rows.as_columns()),
-    )
+    model = trial.new().fit(trial.rows.X, trial.rows.as_columns())
+    words = "one matrix and a column of labels for each task (NaN: not observed) must give the same model."
+    trial.same("columns", words, model)
 
 
 def missing_labels(trial: Trial) -> None:
     """NaN is a label that is not there."""
-    rows = trial.rows
-    kept = np.random.default_rng(2).random(len(rows.y)) < 0.85
-    fewer = rows.some(kept)
-    expected = trial.new().fit(fewer.X, fewer.y, **fewer.arguments)
-    y = np.where(kept, rows.y, np.nan)
-    _alike(trial, "missing_labels", "a NaN label must be a row that is not there.", expected, y=y)
+    kept = np.random.default_rng(2).random(len(trial.rows.y)) < 0.85
+    found = trial.fitted(y=np.where(kept, trial.rows.y, np.nan))
+    _without_rows(trial, "missing_labels", "a NaN label must be a row that is not there.", found, kept)
 
 
 def zero_weights(trial: Trial) -> None:
     """A weight of 0 is a row that is not there; weights of 1 are none."""
-    rows = trial.rows
-    trial.same(
-        "zero_weights",
-        "weights of 1 must be as good as none.",
-        trial.new().fit(rows.X, rows.y, sample_weight=np.ones(len(rows.y)), **rows.arguments),
-    )
-    kept = np.random.default_rng(3).random(len(rows.y)) < 0.85
-    fewer = rows.some(kept)
-    expected = trial.new().fit(fewer.X, fewer.y, **fewer.arguments)
-    _alike(
-        trial,
-        "zero_weights",
-        "a row of weight 0 must be a row that is not there.",
-        expected,
-        sample_weight=kept.astype(np.float64),
-    )
+    ones = np.ones(len(trial.rows.y))
+    trial.same("zero_weights", "weights of 1 must be as good as none.", trial.fitted(sample_weight=ones))
+    kept = np.random.default_rng(3).random(len(trial.rows.y)) < 0.85
+    found = trial.fitted(sample_weight=kept.astype(np.float64))
+    _without_rows(trial, "zero_weights", "a row of weight 0 must be a row that is not there.", found, kept)
 
 
-def _alike(trial: Trial, check: str, words: str, expected: Any, **changed: Any) -> None:
-    rows = trial.rows
-    model = trial.new().fit(**{"X": rows.X, "y": rows.y, **rows.arguments, **changed})
-    difference = float(np.max(np.abs(trial.answers(model) - trial.answers(expected))))
-    claim(
-        difference <= SAME * (1.0 + float(np.max(np.abs(trial.answers(expected))))),
-        check,
-        f"{trial.name}: {words}",
-        largest_difference=difference,
-    )
+def _without_rows(trial: Trial, check: str, words: str, model: Any, kept: Array) -> None:
+    """The model answers as one that was fitted to the rows that are kept."""
+    trial.alike(check, words, trial.answers(model), trial.answers(trial.fitted(trial.rows.some(kept))))
 
 
 def offset(trial: Trial) -> None:
@@ -384,15 +310,9 @@ def offset(trial: Trial) -> None:
     if getattr(trial.estimator, "fit_intercept", False):
         known[1.5] = "a constant offset must leave predictions (offset included) as they are: intercepts take it up."
     for value, words in known.items():
-        model = trial.new().fit(rows.X, rows.y, offset=value, **rows.arguments)
+        model = trial.fitted(offset=value)
         found = centred(trial.answers(model, rows.X, offset=value, **rows.arguments))
-        difference = float(np.max(np.abs(found - expected)))
-        claim(
-            difference <= SAME * (1.0 + float(np.max(np.abs(expected)))),
-            "offset",
-            f"{trial.name}: {words}",
-            largest_difference=difference,
-        )
+        trial.alike("offset", words, found, expected)
         given = {"X": rows.X, **rows.arguments}
         _refused(trial, "a prediction without the offset that fit had", "offset", model.predict, given, "offset")
 
@@ -405,25 +325,24 @@ def bad_input(trial: Trial) -> None:
     broken[3, 2] = np.nan
     weights = np.ones(len(y))
     weights[1] = -1.0
-    mistakes: list[tuple[str, str, dict[str, Any]]] = [
-        ("NaN in X", "X", {"X": broken}),
-        ("infinity in X", "X", {"X": np.where(np.isnan(broken), np.inf, X)}),
-        ("a y that is too short", "y", {"y": y[:-1]}),
-        ("infinity in y", "y", {"y": np.r_[y[:-1], np.inf]}),
-        ("a negative sample_weight", "sample_weight", {"sample_weight": weights}),
-        ("a sample_weight that is too short", "sample_weight", {"sample_weight": weights[2:]}),
-        ("one-dimensional X", "X", {"X": X[:, 0]}),
+    mistakes: list[tuple[str, str, Any]] = [
+        ("NaN in X", "X", broken),
+        ("infinity in X", "X", np.where(np.isnan(broken), np.inf, X)),
+        ("a y that is too short", "y", y[:-1]),
+        ("infinity in y", "y", np.r_[y[:-1], np.inf]),
+        ("a negative sample_weight", "sample_weight", weights),
+        ("a sample_weight that is too short", "sample_weight", weights[2:]),
+        ("one-dimensional X", "X", X[:, 0]),
     ]
     if rows.task is not None:
-        mistakes.append(("a task that is too short", "task", {"task": rows.task[:-1]}))
-    for words, argument, changed in mistakes:
-        _refused(trial, words, argument, trial.new().fit, {"X": X, "y": y, **more, **changed})
-    model = trial.first
-    _refused(trial, "rows to predict with a feature too few", "X", model.predict, {"X": X[:, :-1], **more})
+        mistakes.append(("a task that is too short", "task", rows.task[:-1]))
+    for words, argument, mistaken in mistakes:
+        _refused(trial, words, argument, trial.new().fit, {"X": X, "y": y, **more, argument: mistaken})
+    predict = trial.first.predict
+    _refused(trial, "rows to predict with a feature too few", "X", predict, {"X": X[:, :-1], **more})
     if rows.task is not None:
-        _refused(
-            trial, "rows to predict of an unknown task", "task", model.predict, {"X": X[:2], "task": np.array([0, 99])}
-        )
+        unknown = {"X": X[:2], "task": np.array([0, 99])}
+        _refused(trial, "rows to predict of an unknown task", "task", predict, unknown)
 
 
 def bad_parameters(trial: Trial) -> None:
@@ -443,14 +362,10 @@ def _refused(
         ask(**given)
     except ValueError as error:
         named = re.search(rf"(?<![A-Za-z_]){re.escape(argument)}(?![A-Za-z])", str(error))
-        claim(
-            named is not None,
-            check,
-            f"{trial.name}: the ValueError for {words} must name the argument {argument!r}.",
-            message=str(error),
-        )
+        words = f"the ValueError for {words} must name the argument {argument!r}."
+        trial.claim(named is not None, check, words, message=str(error))
         return
-    claim(False, check, f"{trial.name}: {words} must raise a ValueError.")
+    trial.claim(False, check, f"{words} must raise a ValueError.")
 
 
 def support(trial: Trial) -> None:
@@ -460,46 +375,29 @@ def support(trial: Trial) -> None:
         return
     mask = model.get_support()
     used = np.any(model.coef_.reshape(-1, X.shape[1]), axis=0)
-    claim(
-        np.array_equal(mask, used),
-        "support",
-        f"{trial.name}: get_support must name the features that have a coefficient.",
-        support=mask,
-        used=used,
-    )
-    claim(mask.any(), "support", f"{trial.name}: nothing is selected on data that two features explain.")
-    claim(
-        np.array_equal(model.transform(X), X[:, mask]),
-        "support",
-        f"{trial.name}: transform must keep the columns of the selected features.",
-    )
+    words = "get_support must name the features that have a coefficient."
+    trial.claim(np.array_equal(mask, used), "support", words, support=mask, used=used)
+    trial.claim(mask.any(), "support", "nothing is selected on data that two features explain.")
+    words = "transform must keep the columns of the selected features."
+    trial.claim(np.array_equal(model.transform(X), X[:, mask]), "support", words)
 
 
 def gap(trial: Trial) -> None:
     """The duality gap is a true bound."""
-    rows = trial.rows
-    model = trial.first
+    rows, model = trial.rows, trial.first
     if not hasattr(model, "dual_gap_"):
         return
     loose = trial.new(tol=LOOSE).fit(rows.X, rows.y, **rows.arguments)
-    for one in (model, loose):
-        claim(
-            np.isfinite(one.dual_gap_) and one.dual_gap_ >= 0.0,
-            "gap",
-            f"{trial.name}: dual_gap_ must be finite and not negative.",
-            dual_gap_=one.dual_gap_,
-        )
+    for found in (model.dual_gap_, loose.dual_gap_):
+        words = "dual_gap_ must be finite and not negative."
+        trial.claim(np.isfinite(found) and found >= 0.0, "gap", words, dual_gap_=found)
     chosen = ("alpha_", "C_", "graph_strength_")
     if any(getattr(loose, name, None) != getattr(model, name, None) for name in chosen):
         return  # another problem: cross-validation has chosen other values
     better = loose.objective_ - model.objective_
-    claim(
-        better <= loose.dual_gap_ + 1e-10 * (1.0 + abs(model.objective_)),
-        "gap",
-        f"{trial.name}: a tighter fit is better by more than dual_gap_: the gap is no bound.",
-        better_by=better,
-        dual_gap_=loose.dual_gap_,
-    )
+    words = "a tighter fit is better by more than dual_gap_: the gap is no bound."
+    bounded = better <= loose.dual_gap_ + 1e-10 * (1.0 + abs(model.objective_))
+    trial.claim(bounded, "gap", words, better_by=better, dual_gap_=loose.dual_gap_)
 
 
 CHECKS: dict[str, Callable[[Trial], None]] = {

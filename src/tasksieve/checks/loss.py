@@ -7,7 +7,7 @@ import numpy as np
 from ..docstrings import described_by
 from ..losses import Loss, RowLoss, as_loss
 from .claims import FAILURE, SEED
-from .data_loss import check_on_data
+from .data_loss import CHECKS
 from .loss_cases import FITTED, LABELS, Labels, data_cases
 from .row_loss import check_rows
 from .small_fit import fit_loss
@@ -69,13 +69,13 @@ def check_loss(
     kind = made.labels if labels is None else labels
     if not callable(kind) and kind not in LABELS:
         raise ValueError(f"labels must be one of {', '.join(map(repr, LABELS))}, or a function; got {kind!r}.")
-    by_rows = isinstance(made, RowLoss)
+    suitable = True
     if isinstance(made, RowLoss):
         check_rows(made, kind, draws, seed)
-    if on_data is None:
-        on_data = not by_rows or made.differentiable or bool(np.isfinite(made.smoothness))  # type: ignore[attr-defined]
-    if on_data:
-        for case in data_cases(made, kind, seed):
-            check_on_data(case)
-            if case.words in FITTED:
-                fit_loss(made, case)
+        suitable = made.differentiable or bool(np.isfinite(made.smoothness))
+    for case in data_cases(made, kind, seed) if (suitable if on_data is None else on_data) else ():
+        for z in map(case.point, (0.0, 0.5, 3.0)):
+            for check in CHECKS:
+                check(case, z)
+        if case.words in FITTED:
+            fit_loss(made, case)

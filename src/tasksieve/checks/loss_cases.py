@@ -11,6 +11,7 @@ import numpy as np
 
 from ..design import Design, RepeatedStorage, as_storage
 from ..losses import DataLoss, Loss
+from .claims import claim
 
 Array = np.ndarray[Any, Any]
 
@@ -51,6 +52,10 @@ class DataCase:
     rng: np.random.Generator
     offset: Array | None = None
     plain: DataLoss | None = None
+
+    def claim(self, holds: Any, words: str, **numbers: Any) -> None:
+        """`claim`, with what is special about the data."""
+        claim(holds, words, data=self.words, **numbers)
 
     @property
     def weights(self) -> Array:
@@ -97,42 +102,42 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def data_cases(loss: Loss, labels: Labels, seed: int) -> Iterator[DataCase]:
     """The loss on every kind of data that its labels allow."""
     rng = np.random.default_rng(seed)
+    # a user-defined loss need not take an offset
+    takes_offset = "offset" in signature(loss.on).parameters
     if labels == "one-hot":
-        yield from _one_hot_cases(loss, rng)
+        yield from _one_hot_cases(loss, rng, takes_offset)
         return
     for words, options in OPTIONS.items():
-        if options.get("one_class") and labels not in ("signs", "counts"):
+        made = dict(options)
+        one_class, with_offset = made.pop("one_class", False), made.pop("offset", False)
+        if (one_class and labels not in ("signs", "counts")) or (with_offset and not takes_offset):
             continue
-        if options.get("offset") and not takes_offset(loss):
-            continue
-        design, x = _design(rng, **{key: options[key] for key in options if key not in ("one_class", "offset")})
+        design, x = _design(rng, **made)
         y = labels_of(labels, rng, design.n_samples)
-        if options.get("one_class"):
+        if one_class:
             y[design.offsets[1] : design.offsets[2]] = 1.0 if labels == "signs" else 0.0
-        if options.get("offset"):
-            yield _with_offset(words, loss, design, x, y, rng)
-        else:
-            yield DataCase(words, loss.on(design, y), design, x, y, rng)
+        yield _case(words, loss, design, x, y, rng, with_offset)
 
 
-def takes_offset(loss: Loss) -> bool:
-    """Whether the loss takes one: a user-defined one need not."""
-    return "offset" in signature(loss.on).parameters
-
-
-def _with_offset(
-    words: str, loss: Loss, design: Design, x: Array, y: Array, rng: np.random.Generator
+def _case(
+    words: str, loss: Loss, design: Design, x: Array, y: Array, rng: np.random.Generator, with_offset: bool = False
 ) -> DataCase:
+    plain = loss.on(design, y)
+    if not with_offset:
+        return DataCase(words, plain, design, x, y, rng)
     offset = 1.5 * rng.standard_normal(design.n_samples) + 1.0
-    return DataCase(words, loss.on(design, y, offset), design, x, y, rng, offset, loss.on(design, y))
+    return DataCase(words, loss.on(design, y, offset), design, x, y, rng, offset, plain)
+
+
+def _weights(rng: np.random.Generator, n: int) -> Array:
+    """Some of them 0."""
+    weights = rng.uniform(0.3, 2.0, n)
+    weights[rng.random(n) < 0.1] = 0.0
+    return weights
 
 
 def _design(
-    rng: np.random.Generator,
-    shared: bool = False,
-    weighted: bool = False,
-    single_rows: bool = False,
-    **options: Any,
+    rng: np.random.Generator, shared: bool = False, weighted: bool = False, single_rows: bool = False, **options: Any
 ) -> tuple[Design, Array]:
     rows, features = 30, 5
     x = rng.standard_normal((rows, features))
@@ -140,14 +145,11 @@ def _design(
         offsets = rows * np.arange(4)
     else:
         offsets = np.arange(rows + 1) if single_rows else np.array([0, 8, 19, rows])
-    weights = None
-    if weighted:
-        weights = rng.uniform(0.3, 2.0, int(offsets[-1]))
-        weights[rng.random(len(weights)) < 0.1] = 0.0
+    weights = _weights(rng, int(offsets[-1])) if weighted else None
     return Design(as_storage(x), offsets, shared=shared, weights=weights, n_threads=1, **options), x
 
 
-def _one_hot_cases(loss: Loss, rng: np.random.Generator) -> Iterator[DataCase]:
+def _one_hot_cases(loss: Loss, rng: np.random.Generator, takes_offset: bool) -> Iterator[DataCase]:
     rows = 24
     for words, classes, intercept, weighted in (
         ("two classes, no intercept", 2, False, False),
@@ -155,24 +157,14 @@ def _one_hot_cases(loss: Loss, rng: np.random.Generator) -> Iterator[DataCase]:
         ("three classes, weights, some of them 0", 3, True, True),
         ("four classes, no intercept, weights", 4, False, True),
     ):
-        weights = None
-        if weighted:
-            own = rng.uniform(0.3, 2.0, rows)
-            own[rng.random(rows) < 0.1] = 0.0
-            weights = np.tile(own, classes)
+        weights = np.tile(_weights(rng, rows), classes) if weighted else None
         x = rng.standard_normal((rows, 5))
-        design = Design(
-            as_storage(x),
-            rows * np.arange(classes + 1),
-            shared=True,
-            weights=weights,
-            fit_intercept=intercept,
-            n_threads=1,
-        )
+        options: dict[str, Any] = {"weights": weights, "fit_intercept": intercept}
+        design = Design(as_storage(x), rows * np.arange(classes + 1), shared=True, n_threads=1, **options)
         y = np.eye(classes)[rng.permutation(np.arange(rows) % classes)].T.ravel()
-        yield DataCase(words, loss.on(design, y), design, x, y, rng)
-    if takes_offset(loss):
-        yield _with_offset("an offset", loss, design, x, y, rng)
+        yield _case(words, loss, design, x, y, rng)
+    if takes_offset:
+        yield _case("an offset", loss, design, x, y, rng, with_offset=True)
     yield _several_tasks(loss, rng)
 
 
@@ -181,8 +173,7 @@ def _several_tasks(loss: Loss, rng: np.random.Generator) -> DataCase:
     offsets, counts = np.array([0, 9, 20, 30]), np.array([2, 4, 3])
     x = rng.standard_normal((30, 5))
     storage = RepeatedStorage(as_storage(x), offsets, counts)
-    own = rng.uniform(0.3, 2.0, 30)
-    own[rng.random(30) < 0.1] = 0.0
+    own = _weights(rng, 30)
     parts, weights = [], []
     for count, start, stop in zip(counts, offsets[:-1], offsets[1:], strict=True):
         codes = rng.permutation(np.arange(stop - start) % (count - (stop == 30)))
@@ -191,5 +182,4 @@ def _several_tasks(loss: Loss, rng: np.random.Generator) -> DataCase:
     design = Design(
         storage, storage.offsets, weights=np.concatenate(weights), n_threads=1, blocks=np.append(0, np.cumsum(counts))
     )
-    y = np.concatenate(parts)
-    return DataCase("several tasks of several classes", loss.on(design, y), design, x, y, rng)
+    return _case("several tasks of several classes", loss, design, x, np.concatenate(parts), rng)

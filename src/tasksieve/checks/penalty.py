@@ -77,7 +77,7 @@ def p0_shapes(case: Case) -> None:
     centre, norms = np.abs(products), np.ones((d, tasks))
     with unchanged("P0", "value", rows=rows):
         value = penalty.value(rows)
-    claim(np.ndim(value) == 0 and np.isfinite(value), "P0", "`value` must return one finite number.", value=value)
+    claim(np.ndim(value) == 0 and np.isfinite(value), "P0: `value` must return one finite number.", value=value)
     with unchanged("P0", "gauges", products=products):
         gauges = penalty.gauges(products)
     with unchanged("P0", "prox", rows=products):
@@ -85,31 +85,23 @@ def p0_shapes(case: Case) -> None:
     with unchanged("P0", "reach", centre=centre, norms=norms):
         upper = penalty.reach(centre, norms, 0.5)
     for name, found, shape in (("gauges", gauges, (d,)), ("reach", upper, (d,)), ("prox", near, (d, tasks))):
-        claim(
-            isinstance(found, np.ndarray) and found.shape == shape and found.dtype == np.float64,
-            "P0",
-            f"`{name}` must return a float64 array of shape {shape} for {d} rows and {tasks} tasks.",
-            found=found,
-        )
-        claim(np.isfinite(found).all(), "P0", f"`{name}` must be finite for finite rows.", found=found, **case.details)
-    claim(np.all(gauges >= 0.0), "P0", "gauges must not be negative.", gauges=gauges, **case.details)
+        words = f"P0: `{name}` must return a float64 array of shape {shape} for {d} rows and {tasks} tasks."
+        made = isinstance(found, np.ndarray) and found.shape == shape and found.dtype == np.float64
+        claim(made, words, found=found)
+        case.claim(np.isfinite(found).all(), f"P0: `{name}` must be finite for finite rows.", found=found)
+    case.claim(np.all(gauges >= 0.0), "P0: gauges must not be negative.", gauges=gauges)
     other = np.asfortranarray(products)
-    claim(
-        close(penalty.gauges(other), gauges) and close(penalty.prox(other, 0.5), near),
-        "P0",
-        "the order of an array in memory (C or Fortran) must not matter to `gauges` and `prox`.",
-    )
+    words = "P0: the order of an array in memory (C or Fortran) must not matter to `gauges` and `prox`."
+    claim(close(penalty.gauges(other), gauges) and close(penalty.prox(other, 0.5), near), words)
     zero = np.zeros((d, tasks))
-    claim(penalty.value(zero) == 0.0, "P0", "the value of zero must be 0.", value=penalty.value(zero))
-    claim(not penalty.gauges(zero).any(), "P0", "the gauges of zero must be 0.", gauges=penalty.gauges(zero))
-    claim(not penalty.prox(zero, 1.0).any(), "P0", "the prox of zero must be 0.", prox=penalty.prox(zero, 1.0))
+    claim(penalty.value(zero) == 0.0, "P0: the value of zero must be 0.", value=penalty.value(zero))
+    claim(not penalty.gauges(zero).any(), "P0: the gauges of zero must be 0.", gauges=penalty.gauges(zero))
+    claim(not penalty.prox(zero, 1.0).any(), "P0: the prox of zero must be 0.", prox=penalty.prox(zero, 1.0))
     nothing = penalty.restrict(np.empty(0, dtype=np.int64))
     empty = np.empty((0, tasks))
-    claim(
-        nothing.value(empty) == 0.0 and nothing.row_gauges(empty).shape == (0,) and nothing.polar(np.empty(0)) == 0.0,
-        "P0",
-        "a penalty restricted to no features must have value 0, no gauges, and polar 0.",
-    )
+    words = "P0: a penalty restricted to no features must have value 0, no gauges, and polar 0."
+    free = nothing.value(empty) == 0.0 and nothing.polar(np.empty(0)) == 0.0
+    claim(free and nothing.row_gauges(empty).shape == (0,), words)
 
 
 def p0_unpenalised(case: Case) -> None:
@@ -121,21 +113,14 @@ def p0_unpenalised(case: Case) -> None:
     penalty = case.free.on(weights, case.rows.shape[1], positive=case.penalty.positive)
     alone = np.zeros_like(case.rows)
     alone[-1] = 1.0
-    claim(
-        not penalty.penalised[-1] and penalty.value(alone) == 0.0,
-        "P0",
-        "a feature of weight 0 is not penalised: a row of W there must have value 0.",
-        value=penalty.value(alone),
-    )
+    words = "P0: a feature of weight 0 is not penalised: "
+    value = penalty.value(alone)
+    claim(not penalty.penalised[-1] and value == 0.0, words + "a row of W there must have value 0.", value=value)
     gauges = penalty.row_gauges(case.products)
     upper = penalty.row_reach(case.products, 0.1, np.ones_like(case.products), 0.5)
-    claim(
-        gauges[-1] == 0.0 and upper[-1] == 0.0 and np.isfinite(gauges).all() and np.isfinite(upper).all(),
-        "P0",
-        "a feature of weight 0 is not penalised: `row_gauges` and `row_reach` must be 0 there and finite elsewhere.",
-        gauges=gauges,
-        reach=upper,
-    )
+    words += "`row_gauges` and `row_reach` must be 0 there and finite elsewhere."
+    for found in (gauges, upper):
+        claim(found[-1] == 0.0 and np.isfinite(found).all(), words, gauges=gauges, reach=upper)
 
 
 def p1_norms(case: Case) -> None:
@@ -143,67 +128,36 @@ def p1_norms(case: Case) -> None:
     penalty, rng = case.penalty, case.rng
     k = float(rng.uniform(0.1, 5.0))
     value, polar = penalty.value(case.rows), case.polar(case.products)
-    claim(
-        close(penalty.value(-k * case.rows), k * value),
-        "P1",
-        "value(-k W) must be k value(W): a norm scales with its argument and does not see signs.",
-        k=k,
-        value=value,
-        scaled=penalty.value(-k * case.rows),
-        **case.details,
-    )
+    longer = penalty.value(-k * case.rows)
+    words = "P1: value(-k W) must be k value(W): a norm scales with its argument and does not see signs."
+    case.claim(close(longer, k * value), words, k=k, value=value, scaled=longer)
     # with W >= 0 gauges are evaluated at positive parts only
     products = np.maximum(case.products, 0.0) if penalty.positive else case.products
     gauges, scaled = penalty.gauges(products), penalty.gauges((k if penalty.positive else -k) * products)
-    claim(
-        close(scaled, k * gauges) and close(case.polar(k * case.products), k * polar),
-        "P1",
-        "gauges(-k C) must be k gauges(C), and the polar alike.",
-        k=k,
-        gauges=gauges,
-        scaled=scaled,
-        **case.details,
-    )
+    words = "P1: gauges(-k C) must be k gauges(C), and the polar alike."
+    alike = close(scaled, k * gauges) and close(case.polar(k * case.products), k * polar)
+    case.claim(alike, words, k=k, gauges=gauges, scaled=scaled)
     other, move = rng.standard_normal((2, *case.rows.shape))
-    claim(
-        at_most(penalty.value(case.rows + other), value + penalty.value(other)),
-        "P1",
-        "value(V + W) must be at most value(V) + value(W).",
-        sum_of_values=value + penalty.value(other),
-        value_of_sum=penalty.value(case.rows + other),
-        **case.details,
-    )
-    claim(
-        at_most(case.polar(case.products + move), polar + case.polar(move)),
-        "P1",
-        "polar(C + D) must be at most polar(C) + polar(D).",
-        sum_of_polars=polar + case.polar(move),
-        polar_of_sum=case.polar(case.products + move),
-        **case.details,
-    )
+    together, apart = penalty.value(case.rows + other), value + penalty.value(other)
+    words = "P1: value(V + W) must be at most value(V) + value(W)."
+    case.claim(at_most(together, apart), words, sum_of_values=apart, value_of_sum=together)
+    together, apart = case.polar(case.products + move), polar + case.polar(move)
+    words = "P1: polar(C + D) must be at most polar(C) + polar(D)."
+    case.claim(at_most(together, apart), words, sum_of_polars=apart, polar_of_sum=together)
 
 
 def p2_monotone(case: Case) -> None:
     """Smaller entries, smaller gauges."""
     shrunk = case.products * case.rng.uniform(0.0, 1.0, case.products.shape)
     before, after = case.penalty.row_gauges(case.products), case.penalty.row_gauges(shrunk)
-    claim(
-        at_most(after, before) and at_most(case.polar(shrunk), case.polar(case.products)),
-        "P2",
-        "gauges must not grow when entries of C shrink: bounds rely on it.",
-        gauges=before,
-        of_shrunk=after,
-        **case.details,
-    )
-    grown = case.rows * case.rng.uniform(0.0, 1.0, case.rows.shape)
-    claim(
-        at_most(case.penalty.value(grown), case.penalty.value(case.rows)),
-        "P2",
-        "the value must not grow when entries of W shrink.",
-        value=case.penalty.value(case.rows),
-        of_shrunk=case.penalty.value(grown),
-        **case.details,
-    )
+    words = "P2: gauges must not grow when entries of C shrink: bounds rely on it."
+    case.claim(at_most(after, before), words, gauges=before, of_shrunk=after)
+    polar, smaller = case.polar(case.products), case.polar(shrunk)
+    case.claim(at_most(smaller, polar), words, polar=polar, of_shrunk=smaller)
+    shrunk = case.rows * case.rng.uniform(0.0, 1.0, case.rows.shape)
+    value, smaller = case.penalty.value(case.rows), case.penalty.value(shrunk)
+    words = "P2: the value must not grow when entries of W shrink."
+    case.claim(at_most(smaller, value), words, value=value, of_shrunk=smaller)
 
 
 def p3_fenchel(case: Case) -> None:
@@ -212,29 +166,20 @@ def p3_fenchel(case: Case) -> None:
     for rows in (case.rows, np.abs(case.rows) * np.where(products >= 0.0, 1.0, -1.0), np.sign(products), products):
         rows = np.maximum(rows, 0.0) if penalty.positive else rows
         inner, bound = float(np.vdot(products, rows)), penalty.value(rows) * case.polar(products)
-        claim(
-            at_most(inner, bound, 1e-9),
-            "P3",
-            "<C, W> must be at most value(W) polar(C): the gauges are too small (or the value is), and dual points "
-            "would be taken for feasible that are not.",
-            inner_product=inner,
-            bound=bound,
-            **case.details,
+        words = (
+            "P3: <C, W> must be at most value(W) polar(C): the gauges are too small (or the value is), and dual points "
+            "would be taken for feasible that are not."
         )
+        case.claim(at_most(inner, bound, 1e-9), words, inner_product=inner, bound=bound)
         if penalty.separable:
-            gauges = penalty.row_gauges(products)
             values = np.array([penalty.restrict(own).value(rows[own]) for own in case.blocks])
             inners = np.array([np.vdot(products[own], rows[own]) for own in case.blocks])
-            gauges = gauges[[own[0] for own in case.blocks]]
-            claim(
-                at_most(inners, gauges * values, 1e-9),
-                "P3",
-                "<C_j, W_j> must be at most value(W_j) gauge(C_j) in every row (or block of rows): the gauges are too "
-                "small (or the value is).",
-                inner_products=inners,
-                bounds=gauges * values,
-                **case.details,
+            bounds = penalty.row_gauges(products)[[own[0] for own in case.blocks]] * values
+            words = (
+                "P3: <C_j, W_j> must be at most value(W_j) gauge(C_j) in every row (or block of rows): the gauges are "
+                "too small (or the value is)."
             )
+            case.claim(at_most(inners, bounds, 1e-9), words, inner_products=inners, bounds=bounds)
 
 
 def p4_attained(case: Case) -> None:
@@ -244,48 +189,31 @@ def p4_attained(case: Case) -> None:
     if polar == 0.0:
         return
     near = penalty.proximal(products / (0.999 * polar), 1.0)
-    claim(
-        near.any(),
-        "P4",
-        "prox must leave zero where the polar exceeds the step: prox(C/(0.999 polar), 1) is 0. The gauges are too "
-        "large, or the prox shrinks too much.",
-        polar=polar,
-        **case.details,
+    words = (
+        "P4: prox must leave zero where the polar exceeds the step: prox(C/(0.999 polar), 1) is 0. The gauges are too "
+        "large, or the prox shrinks too much."
     )
+    case.claim(near.any(), words, polar=polar)
     reached = float(np.vdot(products, near)) / penalty.value(near)
-    claim(
-        abs(reached / polar - 1.0) <= 2e-3,
-        "P4",
-        "some W must attain <C, W> = value(W) polar(C), and the first that prox lets in nearly does: it does not. "
-        "Gauges, value and prox do not belong together.",
-        polar=polar,
-        attained=reached,
-        **case.details,
+    words = (
+        "P4: some W must attain <C, W> = value(W) polar(C), and the first that prox lets in nearly does: it does not. "
+        "Gauges, value and prox do not belong together."
     )
+    case.claim(abs(reached / polar - 1.0) <= 2e-3, words, polar=polar, attained=reached)
     still = penalty.proximal(products / (polar * (1.0 + 1e-8)), 1.0)
-    claim(
-        not still.any(),
-        "P4",
-        "prox must be zero where the polar is below the step: prox(C/((1 + 1e-8) polar), 1) is not 0. The gauges are "
-        "too small, or the prox shrinks too little.",
-        polar=polar,
-        prox=still,
-        **case.details,
+    words = (
+        "P4: prox must be zero where the polar is below the step: prox(C/((1 + 1e-8) polar), 1) is not 0. The gauges "
+        "are too small, or the prox shrinks too little."
     )
+    case.claim(not still.any(), words, polar=polar, prox=still)
     if penalty.separable:
         gauges = penalty.row_gauges(products)
         steps = np.where(gauges > 0.0, gauges, 1.0)[:, None]
         near = penalty.proximal(products / (0.999 * steps), 1.0)
         live = np.array([near[own].any() for own in case.blocks])
         gauges = gauges[[own[0] for own in case.blocks]]
-        claim(
-            np.array_equal(live, gauges > 0.0),
-            "P4",
-            "in every row prox must leave zero where the gauge exceeds the step.",
-            gauges=gauges,
-            rows_not_zero=live,
-            **case.details,
-        )
+        words = "P4: in every row prox must leave zero where the gauge exceeds the step."
+        case.claim(np.array_equal(live, gauges > 0.0), words, gauges=gauges, rows_not_zero=live)
 
 
 def p5_prox(case: Case) -> None:
@@ -295,31 +223,14 @@ def p5_prox(case: Case) -> None:
         near = penalty.proximal(products, step)
         dual = (products - near) / step - penalty.ridge * near
         polar = case.polar(dual)
-        claim(
-            not penalty.positive or np.all(near >= 0.0),
-            "P5",
-            "with W >= 0 the prox must not be negative.",
-            prox=near,
-            **case.details,
-        )
-        claim(
-            polar <= 1.0 + 1e-9,
-            "P5",
-            "what prox takes away must lie in the dual ball: polar((V - prox(V, s))/s) must be at most 1.",
-            polar=polar,
-            step=step,
-            **case.details,
-        )
+        words = "P5: with W >= 0 the prox must not be negative."
+        case.claim(not penalty.positive or np.all(near >= 0.0), words, prox=near)
+        words = "P5: what prox takes away must lie in the dual ball: polar((V - prox(V, s))/s) must be at most 1."
+        case.claim(polar <= 1.0 + 1e-9, words, polar=polar, step=step)
         inner, value = float(np.vdot(dual, near)), penalty.value(near)
-        claim(
-            abs(inner - value) <= 1e-9 * (1.0 + value),
-            "P5",
-            "prox is not optimal: <(V - p)/s, p> must equal value(p) for p = prox(V, s).",
-            inner_product=inner,
-            value=value,
-            step=step,
-            **case.details,
-        )
+        words = "P5: prox is not optimal: <(V - p)/s, p> must equal value(p) for p = prox(V, s)."
+        same = abs(inner - value) <= 1e-9 * (1.0 + value)
+        case.claim(same, words, inner_product=inner, value=value, step=step)
 
 
 def p6_reach(case: Case) -> None:
@@ -331,43 +242,22 @@ def p6_reach(case: Case) -> None:
         # below 1 a bound says no more than that it is below 1, where rows are apart
         meant = np.maximum(upper, 1.0) if penalty.separable else upper
         words = (
-            "a point of the ball {centre + norms v, ||v|| <= radius} (errors included) has a larger gauge than `reach` "
-            "allows: features would be rejected that matter."
+            "P6: a point of the ball {centre + norms v, ||v|| <= radius} (errors included) has a larger gauge than "
+            "`reach` allows: features would be rejected that matter."
         )
-        claim(
-            at_most(worst, meant, 1e-9),
-            "P6",
-            words,
-            gauges_found=worst,
-            reach=upper,
-            radius=where.radius,
-            norms=np.asarray(where.norms),
-            errors=where.errors,
-            centre=where.centre,
-            **case.details,
-        )
+        case.claim(at_most(worst, meant, 1e-9), words, gauges_found=worst, reach=upper, **vars(where))
         if not np.all(worst > 0.0):
             continue
         # strengths at which the worst point found lies just outside: such a row must not be called inside
+        just = 1.0 - 1e-6
         if penalty.separable:
-            tight = bind(
-                case.free, case.weights * worst * (1.0 - 1e-6), case.rows.shape[1], positive=penalty.positive
-            )
+            tight = bind(case.free, case.weights * worst * just, case.rows.shape[1], positive=penalty.positive)
         else:
-            tight = penalty.at(float(worst.max()) * (1.0 - 1e-6))
+            tight = penalty.at(float(worst.max()) * just)
         upper = tight.row_reach(where.centre, where.errors, where.norms, where.radius)
         over = tight.row_gauges(points) > 1.0
-        claim(
-            not np.any(over & (upper < 1.0)),
-            "P6",
-            words + " The strengths are such that its gauge is just above 1, and `reach` is below 1.",
-            reach=upper,
-            radius=where.radius,
-            norms=np.asarray(where.norms),
-            errors=where.errors,
-            centre=where.centre,
-            **case.details,
-        )
+        words += " The strengths are such that its gauge is just above 1, and `reach` is below 1."
+        case.claim(not np.any(over & (upper < 1.0)), words, reach=upper, **vars(where))
 
 
 def p6_inactive(case: Case) -> None:
@@ -386,89 +276,58 @@ def p6_inactive(case: Case) -> None:
             error = 0.1 * radius
             shift *= error / np.linalg.norm(shift, axis=1, keepdims=True)
             centre = dual + norms * away + shift
-            tests = [penalty.with_test(name) for name in penalty.tests] or [penalty]
-            for tested in tests:
-                zero = tested.inactive(tested.row_reach(centre, np.abs(shift), norms, radius))
-                claim(
-                    not near[zero].any(),
-                    "P6",
-                    "a row is called zero (`row_reach`, `inactive`) that is not zero in a W whose dual point lies in "
-                    "the ball.",
-                    test=getattr(tested, "test", "the only one"),
-                    called_zero=zero,
-                    rows=near,
-                    radius=radius,
-                    **case.details,
-                )
-            entries = penalty.zero_entries(centre, np.full(shape[0], error), norms, radius)
-            claim(
-                entries is None or not near[entries].any(),
-                "P7",
-                "`zero_entries` names coefficients that are not zero in a W whose dual point lies in the ball.",
-                called_zero=entries,
-                rows=near,
-                radius=radius,
-                **case.details,
+            words = (
+                "P6: a row is called zero (`row_reach`, `inactive`) that is not zero in a W whose dual point lies in "
+                "the ball."
             )
+            for tested in [penalty.with_test(name) for name in penalty.tests] or [penalty]:
+                zero = tested.inactive(tested.row_reach(centre, np.abs(shift), norms, radius))
+                test = getattr(tested, "test", "the only one")
+                case.claim(not near[zero].any(), words, test=test, called_zero=zero, rows=near, radius=radius)
+            entries = penalty.zero_entries(centre, np.full(shape[0], error), norms, radius)
+            words = "P7: `zero_entries` names coefficients that are not zero in a W whose dual point lies in the ball."
+            right = entries is None or not near[entries].any()
+            case.claim(right, words, called_zero=entries, rows=near, radius=radius)
 
 
 def p8_parts(case: Case) -> None:
     """Rows dropped, rows taken out, strengths."""
-    penalty, rows, rng = case.penalty, case.rows, case.rng
+    penalty, rows, products, rng = case.penalty, case.rows, case.products, case.rng
     dropped = rows.copy()
     dropped[-1] = 0.0
-    claim(
-        at_most(penalty.value(dropped), penalty.value(rows)),
-        "P8",
-        "the value must not grow when a row becomes zero.",
-        value=penalty.value(rows),
-        without_last=penalty.value(dropped),
-        **case.details,
-    )
+    before, after = penalty.value(rows), penalty.value(dropped)
+    words = "P8: the value must not grow when a row becomes zero."
+    case.claim(at_most(after, before), words, value=before, without_last=after)
     blocks = case.blocks
     some = np.concatenate([blocks[k] for k in rng.permutation(len(blocks))[: max(1, len(blocks) - 1)]])
     part = penalty.restrict(some)
-    kept = np.zeros_like(rows)
-    kept[some] = rows[some]
-    point = np.zeros_like(case.products)
-    point[some] = case.products[some]
-    norms = np.ones_like(point)
-    claim(
-        close(part.value(rows[some]), penalty.value(kept))
+    kept, point, norms = np.zeros_like(rows), np.zeros_like(products), np.ones_like(products)
+    kept[some], point[some] = rows[some], products[some]
+    value, expected = part.value(rows[some]), penalty.value(kept)
+    words = "P8: `restrict` must be the same penalty with all other rows zero: value, gauges, prox, reach of some rows."
+    reach, own_reach = penalty.row_reach(point, 0.1, norms, 0.2), part.row_reach(point[some], 0.1, norms[some], 0.2)
+    same = (
+        close(value, expected)
         and close(part.row_gauges(point[some]), penalty.row_gauges(point)[some])
         and close(part.proximal(point[some], 0.4), penalty.proximal(point, 0.4)[some])
-        and close(part.row_reach(point[some], 0.1, norms[some], 0.2), penalty.row_reach(point, 0.1, norms, 0.2)[some]),
-        "P8",
-        "`restrict` must be the same penalty with all other rows zero: value, gauges, prox and reach of some rows.",
-        features=some,
-        value=part.value(rows[some]),
-        expected=penalty.value(kept),
-        **case.details,
+        and close(own_reach, reach[some])
     )
+    case.claim(same, words, features=some, value=value, expected=expected)
     k = float(rng.uniform(0.2, 4.0))
     unridged = penalty.without_ridge()
     for name, scaled in (("at", penalty.at(k)), ("times", penalty.times(k))):
-        plain = scaled.without_ridge()
-        claim(
-            close(scaled.value(rows), k * penalty.value(rows))
-            and close(k * scaled.row_gauges(case.products), penalty.row_gauges(case.products))
-            and close(plain.proximal(case.products, 0.4), unridged.proximal(case.products, 0.4 * k)),
-            "P8",
-            f"`{name}(k)` must multiply the value by k, divide the gauges by k, and lengthen the prox's step by k.",
-            k=k,
-            value=scaled.value(rows),
-            expected=k * penalty.value(rows),
-            **case.details,
+        plain, value, expected = scaled.without_ridge(), scaled.value(rows), k * penalty.value(rows)
+        words = f"P8: `{name}(k)` must multiply the value by k, divide the gauges by k, lengthen the prox's step by k."
+        same = (
+            close(value, expected)
+            and close(k * scaled.row_gauges(products), penalty.row_gauges(products))
+            and close(plain.proximal(products, 0.4), unridged.proximal(products, 0.4 * k))
         )
-    ridges = penalty.at(k).ridge, penalty.times(k).ridge
-    claim(
-        close(ridges[0], k * penalty._ridge_ratio + penalty._fixed_ridge) and close(ridges[1], penalty.ridge),
-        "P8",
-        "`at(k)` must scale the part of the ridge that belongs to the strength, `times(k)` leave the ridge alone.",
-        ridge_at_k=ridges[0],
-        ridge_times_k=ridges[1],
-        **case.details,
-    )
+        case.claim(same, words, k=k, value=value, expected=expected)
+    at, times = penalty.at(k).ridge, penalty.times(k).ridge
+    words = "P8: `at(k)` must scale the part of the ridge that belongs to the strength, `times(k)` leave it alone."
+    same = close(at, k * penalty._ridge_ratio + penalty._fixed_ridge) and close(times, penalty.ridge)
+    case.claim(same, words, ridge_at_k=at, ridge_times_k=times)
 
 
 CHECKS: tuple[Callable[[Case], None], ...] = (

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._kernels import kernels
 from ..penalties import row_norms
-from .claims import at_most, claim, close
+from .claims import at_most, close
 from .penalty_cases import Case
 
 
@@ -18,41 +18,26 @@ def p7_euclid(case: Case) -> None:
         products = np.maximum(products, 0.0) if penalty.positive else products
         gauges, sizes = penalty.gauges(products), row_norms(products)
         if penalty.euclid is not None:
-            claim(
-                at_most(gauges, penalty.euclid * sizes),
-                "P7",
-                "`euclid` is too small: gauge(c) must be at most euclid ||c||_2.",
-                gauges=gauges,
-                bounds=penalty.euclid * sizes,
-                **case.details,
-            )
+            words = "P7: `euclid` is too small: gauge(c) must be at most euclid ||c||_2."
+            bounds = penalty.euclid * sizes
+            case.claim(at_most(gauges, bounds), words, gauges=gauges, bounds=bounds)
         if penalty.outer is not None:
-            claim(
-                at_most(sizes, penalty.outer * gauges),
-                "P7",
-                "`outer` is too small: a row of gauge 1 must have a norm of at most that.",
-                norms=sizes,
-                bounds=penalty.outer * gauges,
-                **case.details,
-            )
+            words = "P7: `outer` is too small: a row of gauge 1 must have a norm of at most that."
+            bounds = penalty.outer * gauges
+            case.claim(at_most(sizes, bounds), words, norms=sizes, bounds=bounds)
         form = penalty.thresholds()
         if form is not None:
             group, l1 = form
+            words = (
+                "P7: `thresholds` do not give the dual ball: ||soft(m, l1)|| must exceed group exactly where the gauge "
+                "exceeds 1."
+            )
             for scale in (0.5, 0.999999, 1.000001, 2.0):
                 level = np.where(gauges > 0.0, gauges, 1.0)[:, None] / scale
                 m = products / level
                 soft = m if l1 is None else np.sign(m) * np.maximum(np.abs(m) - l1[:, None], 0.0)
                 over = np.where(gauges > 0.0, row_norms(soft) > group, scale > 1.0)
-                claim(
-                    np.all(over == (scale > 1.0)),
-                    "P7",
-                    "`thresholds` do not give the dual ball: ||soft(m, l1)|| must exceed group exactly where the "
-                    "gauge exceeds 1.",
-                    gauge=scale,
-                    group=group,
-                    l1=l1,
-                    **case.details,
-                )
+                case.claim(np.all(over == (scale > 1.0)), words, gauge=scale, group=group, l1=l1)
 
 
 def p7_steepest(case: Case) -> None:
@@ -65,15 +50,9 @@ def p7_steepest(case: Case) -> None:
     features, rows = found
     value = penalty.restrict(features).value(rows)
     inner = float(np.vdot(products[features], rows))
-    claim(
-        abs(inner - polar * value) <= 1e-9 * (1.0 + inner),
-        "P7",
-        "`steepest` must attain the polar: <C, W> = value(W) polar(C).",
-        inner_product=inner,
-        value=value,
-        polar=polar,
-        **case.details,
-    )
+    words = "P7: `steepest` must attain the polar: <C, W> = value(W) polar(C)."
+    attained = abs(inner - polar * value) <= 1e-9 * (1.0 + inner)
+    case.claim(attained, words, inner_product=inner, value=value, polar=polar)
 
 
 def p7_row_form(case: Case) -> None:
@@ -89,16 +68,9 @@ def p7_row_form(case: Case) -> None:
     )
     dual = case.products - (curvatures + penalty.ridge) * rows
     polar, inner, value = case.polar(dual), float(np.vdot(dual, rows)), penalty.value(rows)
-    claim(
-        polar <= 1.0 + 1e-9 and abs(inner - value) <= 1e-9 * (1.0 + value),
-        "P7",
-        "`row_form` is that of another penalty: its row updates are not optimal.",
-        kind=form.kind,
-        polar=polar,
-        inner_product=inner,
-        value=value,
-        **case.details,
-    )
+    words = "P7: `row_form` is that of another penalty: its row updates are not optimal."
+    optimal = polar <= 1.0 + 1e-9 and abs(inner - value) <= 1e-9 * (1.0 + value)
+    case.claim(optimal, words, kind=form.kind, polar=polar, inner_product=inner, value=value)
 
 
 def p7_split(case: Case) -> None:
@@ -108,13 +80,12 @@ def p7_split(case: Case) -> None:
         return
     together = np.sum(list(parts.values()), axis=0)
     values = sum(case.penalty.value(part) for part in parts.values())
-    claim(
-        close(together, case.rows) and close(values, case.penalty.value(case.rows)),
-        "P7",
-        "`split` must give parts whose sum the rows are, and whose values are together no more than that of the rows.",
-        parts=parts,
-        **case.details,
+    words = (
+        "P7: `split` must give parts whose sum the rows are, and whose values are together no more than that of the "
+        "rows."
     )
+    same = close(together, case.rows) and close(values, case.penalty.value(case.rows))
+    case.claim(same, words, parts=parts)
 
 
 def p7_features(case: Case) -> None:
@@ -124,31 +95,13 @@ def p7_features(case: Case) -> None:
     for factor in (0.5, 2.0) if polar > 0.0 else ():
         gauges = penalty.row_gauges(case.products * (factor / polar))
         leading = penalty.leading(gauges)
-        claim(
-            (len(leading) > 0) == (factor > 1.0),
-            "P7",
-            "`leading` must name rows exactly where the polar exceeds 1.",
-            polar=factor,
-            leading=leading,
-            **case.details,
-        )
+        words = "P7: `leading` must name rows exactly where the polar exceeds 1."
+        case.claim((len(leading) > 0) == (factor > 1.0), words, polar=factor, leading=leading)
         known = case.rng.random(len(gauges)) < 0.6
-        claim(
-            at_most(gauges, penalty.certified(gauges, known)),
-            "P7",
-            "`certified` must not lower a bound.",
-            bounds=gauges,
-            certified=penalty.certified(gauges, known),
-            **case.details,
-        )
+        certified = penalty.certified(gauges, known)
+        words = "P7: `certified` must not lower a bound."
+        case.claim(at_most(gauges, certified), words, bounds=gauges, certified=certified)
         if len(penalty.open(gauges, known)) == 0:
-            sure = penalty.polar(np.where(known, gauges, 0.0))
-            whole = penalty.polar(penalty.certified(gauges, known))
-            claim(
-                at_most(whole, max(sure, 1.0), 1e-9),
-                "P7",
-                "`open` names no feature, though features that are only bounded could make the polar larger.",
-                polar_of_known=sure,
-                polar=whole,
-                **case.details,
-            )
+            sure, whole = penalty.polar(np.where(known, gauges, 0.0)), penalty.polar(certified)
+            words = "P7: `open` names no feature, though features that are only bounded could make the polar larger."
+            case.claim(at_most(whole, max(sure, 1.0), 1e-9), words, polar_of_known=sure, polar=whole)

@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..penalties import RowPenalty
+from .claims import claim
 
 Array = np.ndarray[Any, Any]
+
+STEPS = 40  # uphill, in the search for the worst point of a range
 
 
 @dataclass
@@ -32,15 +35,14 @@ class Case:
     products: Array
     rng: np.random.Generator
 
-    @property
-    def details(self) -> dict[str, Any]:
-        """What every message reports of the case."""
+    def claim(self, holds: Any, words: str, **numbers: Any) -> None:
+        """`claim`, with what every message reports of the case."""
         facts: dict[str, Any] = {"features x tasks": self.rows.shape, "weights": self.penalty.weights}
         if self.penalty.positive:
             facts["positive"] = True
         if self.penalty.ridge:
             facts["ridge"] = self.penalty.ridge
-        return facts
+        claim(holds, words, **numbers, **facts)
 
     @cached_property
     def first(self) -> Array:
@@ -92,9 +94,7 @@ class Range:
     norms: Array
     radius: float
 
-    def worst(
-        self, penalty: RowPenalty, rng: np.random.Generator, first: Array, steps: int = 40
-    ) -> tuple[Array, Array]:
+    def worst(self, penalty: RowPenalty, rng: np.random.Generator, first: Array) -> tuple[Array, Array]:
         """The largest gauge of each row that was found in the range, and the rows that have it; rows of a block (those
         with the same `first`) move together.
 
@@ -110,7 +110,7 @@ class Range:
         starts += list(np.abs(rng.standard_normal((6, d, tasks))))
         best = np.full(d, -np.inf)
         move = np.zeros((d, tasks))
-        for k in range(len(starts) + steps):
+        for k in range(len(starts) + STEPS):
             if k < len(starts):
                 trial = starts[k]
             else:
@@ -124,12 +124,12 @@ class Range:
         return best, self.centre + towards * (self.errors + self.norms * move)
 
 
-def ranges(case: Case, tries: int = 4) -> Iterator[Range]:
+def ranges(case: Case) -> Iterator[Range]:
     """Small and large ranges around the correlations of a case; norms that are equal in all tasks come as a view."""
     rng, (d, tasks) = case.rng, case.products.shape
-    for k in range(tries):
+    for k in range(4):
         norms = rng.uniform(0.0, 1.5, (d, tasks)) * (rng.random((d, tasks)) < 0.85)
-        if k % 4 == 3:
+        if k == 3:
             norms = np.broadcast_to(norms[:, :1], (d, tasks))
         errors = rng.uniform(0.0, 0.3, (d, tasks)) if k % 2 else np.zeros((d, tasks))
         radius = float(rng.choice([0.05, 0.5, 3.0])) if k else 0.0

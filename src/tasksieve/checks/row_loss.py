@@ -35,73 +35,58 @@ def check_rows(loss: RowLoss, labels: Labels, draws: int, seed: int) -> None:
             _curvature(loss, y, z)
 
 
+def _claim_rows(found: Array, most: Any, words: str, **rows: Any) -> None:
+    """A number of every row is at most so large; the row where it is furthest above that is shown."""
+    i = int(np.argmax(found - most))
+    claim(np.all(found <= most), words, **{name: values[i] for name, values in rows.items()})
+
+
 def _shapes(loss: RowLoss, y: Array, z: Array) -> None:
     for name in ("value", "slope", "curvature", "deviance", "link"):
         with unchanged("L0", name, y=y, z=z):
             found = loss.link(z) if name == "link" else getattr(loss, name)(y, z)
-        claim(
-            np.shape(found) == z.shape,
-            "L0",
-            f"`{name}` must return an array of the shape of z.",
-            shape=np.shape(found),
-            expected=z.shape,
-        )
+        words = f"L0: `{name}` must return an array of the shape of z."
+        claim(np.shape(found) == z.shape, words, shape=np.shape(found), expected=z.shape)
         finite = name != "curvature" or np.isfinite(loss.smoothness)
-        claim(not finite or np.isfinite(found).all(), "L0", f"`{name}` must be finite for finite z.", found=found)
+        claim(not finite or np.isfinite(found).all(), f"L0: `{name}` must be finite for finite z.", found=found)
     low, high = loss.domain(y)
-    claim(
-        np.all(np.asarray(low) <= 0.0) and np.all(np.asarray(high) >= 0.0),
-        "L0",
-        "zero must lie in the domain of the conjugate.",
-        low=low,
-        high=high,
-    )
+    inside = np.all(np.asarray(low) <= 0.0) and np.all(np.asarray(high) >= 0.0)
+    claim(inside, "L0: zero must lie in the domain of the conjugate.", low=low, high=high)
     steps = np.diff(loss.link(np.linspace(-5.0, 5.0, 101)))
-    claim(np.all(steps >= 0.0), "L0", "`link` must not fall.", steepest_fall=float(steps.min()))
+    claim(np.all(steps >= 0.0), "L0: `link` must not fall.", steepest_fall=float(steps.min()))
 
 
 def _not_negative(loss: RowLoss, y: Array, z: Array) -> None:
     values = loss.value(y, z)
-    claim(
-        np.all(values >= -1e-12 * (1.0 + np.abs(z))),
-        "L0",
-        "`value` must not be negative: tolerances are relative to it. Add what is missing, and give it in `constant`.",
-        smallest=float(np.min(values)),
+    words = (
+        "L0: `value` must not be negative: tolerances are relative to it. Add what is missing, and give it in "
+        "`constant`."
     )
+    claim(np.all(values >= -1e-12 * (1.0 + np.abs(z))), words, smallest=float(np.min(values)))
 
 
 def _translates(loss: RowLoss, y: Array, z: Array) -> None:
     """L0: where a loss says that only ``y - z`` counts, the same added to both changes nothing."""
+    words = "L0: `translates` says that only the difference of label and prediction counts: `value` says otherwise."
     for step in (-3.0, 1.0, 1000.0):
         before, after = loss.value(y, z), loss.value(y + step, z + step)
-        claim(
-            np.allclose(before, after, rtol=1e-9, atol=1e-9 * abs(step)),
-            "L0",
-            "`translates` says that only the difference of label and prediction counts: `value` says otherwise.",
-            step=step,
-            before=before,
-            after=after,
-        )
+        same = np.allclose(before, after, rtol=1e-9, atol=1e-9 * abs(step))
+        claim(same, words, step=step, before=before, after=after)
 
 
 def _slope(loss: RowLoss, y: Array, z: Array) -> None:
     """L1: -p lies between the slopes of the chords to the left and to the right, which holds at kinks as well."""
     value, p = loss.value(y, z), loss.slope(y, z)
+    words = (
+        "L1: `slope` must be minus the derivative of `value` (and `value` convex): between its values at z and z +- h."
+    )
     for h in (1e-5, 1e-3):
         right = (loss.value(y, z + h) - value) / h
         left = (value - loss.value(y, z - h)) / h
         slack = 1e-8 * (1.0 + np.abs(p)) + 1e-15 * (1.0 + np.abs(value)) / h
-        wrong = ~((-p <= right + slack) & (-p >= left - slack))
-        i = int(np.argmax(wrong))
-        claim(
-            not wrong.any(),
-            "L1",
-            "`slope` must be minus the derivative of `value` (and `value` convex): between its values at z and z +- h.",
-            y=y[i],
-            z=z[i],
-            slope=p[i],
-            minus_differences=np.array([-right[i], -left[i]]),
-        )
+        differences = np.stack([-right, -left], axis=1)
+        outside = np.maximum(-p - right, left + p)
+        _claim_rows(outside, slack, words, y=y, z=z, slope=p, minus_differences=differences)
 
 
 def conjugate(loss: RowLoss, y: Array, p: Array) -> Array:
@@ -114,33 +99,19 @@ def conjugate(loss: RowLoss, y: Array, p: Array) -> Array:
 def _fenchel(loss: RowLoss, y: Array, z: Array, other: Array, rng: np.random.Generator) -> None:
     value, p = loss.value(y, z), loss.slope(y, z)
     low, high = loss.domain(y)
-    outside = np.maximum(p - high, low - p)
-    i = int(np.argmax(outside))
-    claim(
-        np.all(outside <= 1e-12 * (1.0 + np.abs(p))),
-        "L2",
-        "every slope must lie in the domain of the conjugate.",
-        y=y[i],
-        z=z[i],
-        slope=p[i],
-    )
+    words = "L2: every slope must lie in the domain of the conjugate."
+    _claim_rows(np.maximum(p - high, low - p), 1e-12 * (1.0 + np.abs(p)), words, y=y, z=z, slope=p)
     own = loss.conjugate(y, np.clip(p, low, high))
     excess = value + own + p * z
     scale = 1.0 + np.abs(value) + np.abs(p * z)
-    i = int(np.argmax(np.abs(excess) / scale))
-    claim(
-        np.all(np.abs(excess) <= 1e-9 * scale),
-        "L2",
-        "value(z) + conjugate(p) + p z must be 0 at p = slope(z): the conjugate is that of another loss.",
-        y=y[i],
-        z=z[i],
-        p=p[i],
-        value=value[i],
-        conjugate=own[i],
-        sum=excess[i],
-    )
+    words = "L2: value(z) + conjugate(p) + p z must be 0 at p = slope(z): the conjugate is that of another loss."
+    _claim_rows(np.abs(excess) / scale, 1e-9, words, y=y, z=z, p=p, value=value, conjugate=own, sum=excess)
     # slopes of other points, stretched: also outside the domain, where the conjugate is infinite
     foreign = loss.slope(y, other) * rng.uniform(0.0, 3.0, len(y))
+    words = (
+        "L3: value(z) + conjugate(p) + p z must not be negative for any z and any p in the domain: the conjugate is "
+        "too small, or infinite outside a domain that `domain` does not state."
+    )
     for point in (z, other, 30.0 * z, -30.0 * z, y, np.zeros_like(z)):
         with np.errstate(over="ignore"):
             at = loss.value(y, point)
@@ -149,60 +120,33 @@ def _fenchel(loss: RowLoss, y: Array, z: Array, other: Array, rng: np.random.Gen
         for p2 in (foreign, p, -foreign, np.zeros_like(p)):
             excess = at + conjugate(loss, y, p2) + p2 * point
             scale = 1.0 + np.abs(at) + np.abs(p2 * point)
-            i = int(np.argmin(excess / scale))
-            claim(
-                np.all(excess >= -1e-9 * scale),
-                "L3",
-                "value(z) + conjugate(p) + p z must not be negative for any z and any p in the domain: the conjugate "
-                "is too small, or infinite outside a domain that `domain` does not state.",
-                y=y[i],
-                z=point[i],
-                p=p2[i],
-                value=at[i],
-                sum=excess[i],
-            )
+            _claim_rows(-excess / scale, 1e-9, words, y=y, z=point, p=p2, value=at, sum=excess)
 
 
 def _smoothness(loss: RowLoss, y: Array, z: Array, other: Array) -> None:
     """L5: ``f(z) - f(z3) + p3 (z - z3) >= (p - p3)^2/(2 L)``."""
+    value, value3 = loss.value(y, z), loss.value(y, other)
     p, p3 = loss.slope(y, z), loss.slope(y, other)
-    gain = loss.value(y, z) - loss.value(y, other) + p3 * (z - other)
+    gain = value - value3 + p3 * (z - other)
     needed = (p - p3) ** 2 / (2.0 * loss.smoothness)
-    wrong = gain < needed * (1.0 - 1e-9) - 1e-13 * (1.0 + np.abs(loss.value(y, z)) + np.abs(loss.value(y, other)))
-    i = int(np.argmax(needed - gain))
-    claim(
-        not wrong.any(),
-        "L5",
-        "the loss is not as smooth as `smoothness` says: slopes move faster, and balls around dual points would be too "
-        "small.",
-        smoothness=loss.smoothness,
-        y=y[i],
-        z=np.array([z[i], other[i]]),
-        slopes=np.array([p[i], p3[i]]),
-        seen=abs(float((p[i] - p3[i]) / (z[i] - other[i]))),
+    words = (
+        f"L5: the loss is not as smooth as `smoothness` = {loss.smoothness:g} says: slopes move faster, and balls "
+        "around dual points would be too small."
     )
+    slack = 1e-9 * needed + 1e-13 * (1.0 + np.abs(value) + np.abs(value3))
+    points, slopes = np.stack([z, other], axis=1), np.stack([p, p3], axis=1)
+    _claim_rows(needed - gain, slack, words, y=y, z=points, slopes=slopes, seen=np.abs((p - p3) / (z - other)))
 
 
 def _curvature(loss: RowLoss, y: Array, z: Array) -> None:
     """Between the second derivative and the smoothness."""
     h = 1e-4
     found = loss.curvature(y, z)
-    claim(
-        np.all(found >= 0.0) and np.all(found <= loss.smoothness * (1.0 + 1e-9)),
-        "L5",
-        "`curvature` must lie between 0 and `smoothness`.",
-        curvature=found,
-        smoothness=loss.smoothness,
-    )
+    words = "L5: `curvature` must lie between 0 and `smoothness`."
+    inside = np.all(found >= 0.0) and np.all(found <= loss.smoothness * (1.0 + 1e-9))
+    claim(inside, words, curvature=found, smoothness=loss.smoothness)
     second = (loss.slope(y, z - h) - loss.slope(y, z + h)) / (2.0 * h)
     largest = np.maximum(np.maximum(loss.curvature(y, z - h), loss.curvature(y, z + h)), found)
-    i = int(np.argmax(second - largest))
-    claim(
-        np.all(second <= largest + 1e-6 * (1.0 + loss.smoothness)),
-        "L5",
-        "`curvature` must not be below the second derivative.",
-        y=y[i],
-        z=z[i],
-        curvature=largest[i],
-        second_derivative=second[i],
-    )
+    words = "L5: `curvature` must not be below the second derivative."
+    slack = 1e-6 * (1.0 + loss.smoothness)
+    _claim_rows(second - largest, slack, words, y=y, z=z, curvature=largest, second_derivative=second)

@@ -22,6 +22,7 @@ Array = np.ndarray[Any, Any]
 
 STRENGTH = 0.5  # of the smallest strength whose solution is zero
 CLOSE = 1e-6  # relative to the objective at W = 0
+ITERATIONS = 20_000  # of proximal gradient, at most
 
 
 def fit_loss(loss: Loss, case: DataCase) -> None:
@@ -46,38 +47,25 @@ def compare(name: str, problem: Problem, x: Array, **where: Any) -> None:
     """Claims that the library's answer is that of the reference, and its gap a bound."""
     plain = PlainProblem(problem, x, STRENGTH * problem.lambda_max())
     point = solve_path(problem, [plain.lam], tol=1e-9).points[0]
-    claim(point.converged, name, "a small fit must converge.", gap=point.dual_gap, limit=point.limit, **where)
+    claim(point.converged, f"{name}: a small fit must converge.", gap=point.dual_gap, limit=point.limit, **where)
     answer = np.zeros_like(plain.zero)
     answer[point.features] = point.rows
     if problem.design.fit_intercept:
         answer[-1] = point.intercept - problem.loss.shift
     found, reference, size = plain.objective(answer), plain.minimum(), abs(problem.loss.null.value)
     reported = point.objective - problem.loss.constant
-    claim(
-        abs(found - reported) <= 1e-9 * size,
-        name,
-        "a fit must report the objective of its coefficients.",
-        reported=reported,
-        objective=found,
-        **where,
+    words = f"{name}: a fit must report the objective of its coefficients."
+    claim(abs(found - reported) <= 1e-9 * size, words, reported=reported, objective=found, **where)
+    words = (
+        f"{name}: proximal gradient finds a smaller objective than the certificate of a fit allows: gaps are too small."
     )
-    claim(
-        reference >= found - point.dual_gap - 1e-10 * size,
-        name,
-        "proximal gradient finds a smaller objective than the certificate of a fit allows: gaps are too small.",
-        objective=found,
-        gap=point.dual_gap,
-        reference=reference,
-        **where,
+    bounded = reference >= found - point.dual_gap - 1e-10 * size
+    claim(bounded, words, objective=found, gap=point.dual_gap, reference=reference, **where)
+    words = (
+        f"{name}: proximal gradient does not come down to the objective of a fit: slopes or the prox belong to "
+        "something else."
     )
-    claim(
-        reference <= found + CLOSE * size,
-        name,
-        "proximal gradient does not come down to the objective of a fit: slopes or the prox belong to something else.",
-        objective=found,
-        reference=reference,
-        **where,
-    )
+    claim(reference <= found + CLOSE * size, words, objective=found, reference=reference, **where)
 
 
 class PlainProblem:
@@ -120,12 +108,12 @@ class PlainProblem:
     def objective(self, v: Array) -> float:
         return self.smooth(v)[0] + self.norm(v)
 
-    def minimum(self, iterations: int = 20_000) -> float:
+    def minimum(self) -> float:
         """The smallest objective that proximal gradient finds."""
         v = extrapolated = self.zero
         inertia = step = 1.0
         best, still = self.objective(v), 0
-        for _ in range(iterations):
+        for _ in range(ITERATIONS):
             value, gradient = self.smooth(extrapolated)
             while True:
                 new = self.prox(extrapolated - step * gradient, step)

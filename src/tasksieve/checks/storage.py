@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -78,19 +79,13 @@ def check_storage(
 
 def _check_one(made: Any, x: Array, rng: np.random.Generator) -> None:
     """A storage against the matrix that it stands for."""
-    for storage, order in as_engine_sees_it(made, rng):
-        _StorageCase(storage, x if order is None else x[order], rng).check(shared=order is None)
-
-
-def as_engine_sees_it(storage: Any, rng: np.random.Generator) -> list[tuple[Any, Array | None]]:
-    """The storage in the protocol that designs use, and the order of its rows there (None: as they are).
-
-    One of the public protocol is put into that form, once as it is and once with its rows in another order.
-    """
-    if "offsets" in inspect.signature(storage.products).parameters:
-        return [(storage, None)]
-    order = rng.permutation(storage.n_rows)
-    return [(OwnStorage(storage), None), (OwnStorage(storage, order), order)]
+    if "offsets" in inspect.signature(made.products).parameters:
+        _StorageCase(made, x, rng).check(shared=True)
+        return
+    # one of the public protocol, put into that of designs: as it is, and with its rows in another order
+    order = rng.permutation(made.n_rows)
+    _StorageCase(OwnStorage(made), x, rng).check(shared=True)
+    _StorageCase(OwnStorage(made, order), x[order], rng).check(shared=False)
 
 
 class _StorageCase:
@@ -113,20 +108,11 @@ class _StorageCase:
         self.take()
 
     def facts(self) -> None:
-        found = (self.storage.n_rows, self.storage.n_features)
-        claim(
-            found == self.x.shape,
-            "S0",
-            "`n_rows` and `n_features` must be those of the matrix.",
-            found=found,
-            expected=self.x.shape,
-        )
-        claim(
-            isinstance(self.storage.dtype, np.dtype) and self.storage.dtype.kind in "fiub",
-            "S0",
-            "`dtype` must be a NumPy dtype of numbers.",
-            dtype=self.storage.dtype,
-        )
+        found, dtype = (self.storage.n_rows, self.storage.n_features), self.storage.dtype
+        words = "S0: `n_rows` and `n_features` must be those of the matrix."
+        claim(found == self.x.shape, words, found=found, expected=self.x.shape)
+        numbers = isinstance(dtype, np.dtype) and dtype.kind in "fiub"
+        claim(numbers, "S0: `dtype` must be a NumPy dtype of numbers.", dtype=dtype)
 
     def columns(self) -> list[Array | None]:
         """All, a few in any order, one, none."""
@@ -142,26 +128,15 @@ class _StorageCase:
 
     def products(self, offsets: Array, shared: bool) -> None:
         vector = self.rng.standard_normal(int(offsets[-1]))
-        form = "one matrix for all tasks" if shared else "stacked rows"
-        for columns in self.columns():
-            for squares in (False, True):
-                for threads in (1, 2):
-                    with unchanged("S0", "products", vector=vector):
-                        found = self.storage.products(vector, offsets, shared, columns, squares, threads)
-                    self.same(
-                        "S1",
-                        "`products` must be the sums of x_ij (squared, with `squares`) times the vector over each "
-                        "task's rows.",
-                        found,
-                        self.expected(vector, offsets, shared, columns, squares),
-                        form=form,
-                        offsets=offsets,
-                        columns=columns,
-                        squares=squares,
-                        threads=threads,
-                    )
-                    again = self.storage.products(vector, offsets, shared, columns, squares, threads)
-                    claim(np.array_equal(found, again), "S0", "`products` must give the same answer twice.")
+        words = "S1: `products` must be the sums of x_ij (squared, with `squares`) times the vector over a task's rows."
+        for columns, squares, threads in product(self.columns(), (False, True), (1, 2)):
+            request = (offsets, shared, columns, squares)
+            with unchanged("S0", "products", vector=vector):
+                found = self.storage.products(vector, *request, threads)
+            where = dict(zip(("offsets", "shared", "columns", "squares"), request, strict=True), threads=threads)
+            self.same(words, found, self.expected(vector, *request), **where)
+            again = self.storage.products(vector, *request, threads)
+            claim(np.array_equal(found, again), "S0: `products` must give the same answer twice.")
 
     def read(self, offsets: Array, shared: bool) -> None:
         """Two vectors and squares over all columns, one with other offsets, some columns: all at once."""
@@ -176,49 +151,36 @@ class _StorageCase:
             Asked(self.rng.standard_normal(total), offsets, shared),
             Asked(self.rng.standard_normal(total), offsets, shared, self.columns()[1]),
         ]
-        words = "`read` must give the `products` of each vector, in the order of the request."
+        words = "S2: `read` must give the `products` of each vector, in the order of the request."
         for chosen in (asked, asked[:1], asked[1::2], asked[-1:]):
             with unchanged("S0", "read", **{f"vector_{k}": a.vector for k, a in enumerate(chosen)}):
                 products, spent = self.storage.read(chosen, 2)
-            claim(len(products) == len(chosen), "S2", words, found=len(products), expected=len(chosen))
+            claim(len(products) == len(chosen), words, found=len(products), expected=len(chosen))
             for a, found in zip(chosen, products, strict=True):
                 expected = self.expected(a.vector, a.offsets, a.shared, a.columns, a.squares)
-                self.same("S2", words, found, expected, offsets=a.offsets, columns=a.columns, squares=a.squares)
-            claim(0.0 <= spent <= len(chosen), "S2", "`read` must return its cost in readings.", found=spent)
+                self.same(words, found, expected, offsets=a.offsets, columns=a.columns, squares=a.squares)
+            claim(0.0 <= spent <= len(chosen), "S2: `read` must return its cost in readings.", found=spent)
 
     def take(self) -> None:
         for columns in self.columns():
             features = np.arange(self.x.shape[1]) if columns is None else columns
             found = self.storage.take(features)
-            self.same("S3", "`take` must give the requested columns.", found, self.x[:, features], columns=features)
-            claim(
-                found.dtype == np.float64 and found.flags.f_contiguous,
-                "S3",
-                "`take` must give float64 in Fortran order.",
-                dtype=found.dtype,
-                flags=str(found.flags).replace("\n", ","),
-            )
+            self.same("S3: `take` must give the requested columns.", found, self.x[:, features], columns=features)
+            plain, flags = found.dtype == np.float64 and found.flags.f_contiguous, str(found.flags).replace("\n", ",")
+            claim(plain, "S3: `take` must give float64 in Fortran order.", dtype=found.dtype, flags=flags)
             if found.size:
                 before = found.copy()
                 found += 1.0  # a solver may write to what it was given
-                claim(
-                    np.array_equal(self.storage.take(features), before),
-                    "S3",
-                    "what `take` gives must be a copy: writing to it changes the storage.",
-                )
+                words = "S3: what `take` gives must be a copy: writing to it changes the storage."
+                claim(np.array_equal(self.storage.take(features), before), words)
 
     @staticmethod
-    def same(name: str, words: str, found: Any, expected: Array, **where: Any) -> None:
-        claim(
-            isinstance(found, np.ndarray) and found.shape == expected.shape,
-            name,
-            words + " The shape is wrong.",
-            shape=np.shape(found),
-            expected=expected.shape,
-            **where,
-        )
+    def same(words: str, found: Any, expected: Array, **where: Any) -> None:
+        shape = np.shape(found)
+        alike = isinstance(found, np.ndarray) and shape == expected.shape
+        claim(alike, f"{words} The shape is wrong.", shape=shape, expected=expected.shape, **where)
         wrong = ~(np.abs(found - expected) <= TOLERANCE * (1.0 + np.abs(expected).max(initial=0.0)))
         if wrong.any():
             at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
             position = tuple(int(i) for i in at)
-            claim(False, name, words, position=position, found=found[at], expected=expected[at], **where)
+            claim(False, words, position=position, found=found[at], expected=expected[at], **where)

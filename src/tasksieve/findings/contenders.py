@@ -19,8 +19,8 @@ from ..linear.cross_validation import PathEstimatorCV
 from ..linear.null_model import fit_null
 from ..losses import Loss
 from ..messages import either, value_error
+from ..svm.problem import LOSSES
 from ..svm.reading import in_form_of_y
-from ..svm.solver import LOSSES
 from ..tasks import TaskLabels, kind_of, stack_rows, to_numpy
 from .cv_sibling import for_one_task, with_classes
 

@@ -14,7 +14,7 @@ from ..proof.forms import form_of, plain_labels
 from ..proof.matrices import readable
 from ..tasks.named import takes_named_tasks
 from ..verify import Task
-from .solver import LOSSES
+from .problem import LOSSES
 
 Array = np.ndarray[Any, Any]
 

@@ -35,8 +35,8 @@ from .certified import CertifiedMachine
 from .grids import check_Cs, read_Cs
 from .model import GraphModel, GraphRows
 from .parameters import MACHINE_CHOSEN, MACHINE_DATA
+from .problem import Solution, StringSource
 from .reading import GraphData, in_form_of_y
-from .solver import Solution, StringSource
 from .walk import Walk, stacked
 
 STRENGTHS = (0.1, 1.0, 10.0)  # of a graph, where none are given

@@ -19,8 +19,9 @@ from .certificate import (
     rebuilt_distance,
     stored_penalty,
 )
+from .problem import GraphProblem, Solution
 from .row_terms import feasible
-from .solver import GraphProblem, Solution, solve
+from .solver import solve
 
 HALVINGS = 200  # the smallest multiple that is tried: overshooting is by powers of the conditioning of X
 SECTIONS = 40
@@ -101,7 +102,7 @@ def _best_multiple(problem: GraphProblem, found: Solution, distance: float | Non
             conjugates = problem.row_loss.conjugate(y, part * slopes)
             return part * part * energy + float(c[c > 0] @ conjugates[c > 0])
 
-        shrink, shrink_dual = _lowest_part(primal, problem.null_objective()), _lowest_part(minus_dual, 0.0)
+        shrink, shrink_dual = _lowest_part(primal, problem.null), _lowest_part(minus_dual, 0.0)
         found.w = np.zeros_like(found.w) if shrink == 0.0 else (shrink * found.w).astype(problem.dtype)
         found.beta = np.zeros_like(found.beta) if shrink_dual == 0.0 else shrink_dual * found.beta
         found.beta = feasible(problem.loss, y, c, found.beta)

@@ -17,7 +17,7 @@ from .._kernels import kernels
 from ..design import thread_count
 from ..fitted.shown import Shown
 from ..tasks import refuse_masked_or_complex
-from .solver import StringSource
+from .problem import StringSource
 
 BLOCK_ROWS = 1 << 14
 LONGEST = 1 << 16

@@ -27,9 +27,9 @@ from .grids import read_Cs, read_strengths
 from .hashing import read_strings
 from .parameters import MACHINE, MACHINE_DATA, PATH_VALUES
 from .path import GraphPath, GraphPoint
+from .problem import Solution, StringSource
 from .ranges import refuse_scaling
 from .reading import GraphData, Shape, in_form_of_y, row_major
-from .solver import Solution, StringSource
 from .string_scores import string_scores
 from .walk import Walk, stacked, totals, worst_of
 

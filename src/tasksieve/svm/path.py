@@ -12,8 +12,8 @@ from ..data_frames import require_pandas
 from ..docstrings import described_by
 from ..fitted.predictions import Predictions
 from ..fitted.solved_values import SolvedValues
+from .problem import Solution
 from .reading import GraphData
-from .solver import Solution
 from .walk import stacked, totals, worst_of
 
 if TYPE_CHECKING:

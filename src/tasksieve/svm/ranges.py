@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..messages import Message, value_error
-from .solver import GraphProblem, StringSource
+from .problem import GraphProblem
 
 LARGEST = 1000.0  # powers of two
 SMALLEST = -900.0
@@ -38,7 +38,7 @@ def refuse_ranges(problem: GraphProblem) -> None:
     """Raise a ValueError that names the argument whose squares, or whose product with the others, cannot be held."""
     used = problem.c > 0
     x = 0.0
-    if not isinstance(problem.source, StringSource):
+    if not problem.rows.strings:
         x = max(0.5 * _log(np.max(problem.sample_squares()[used], initial=0.0)), 0.0)
     cost = _log(np.sum(problem.c))
     target = 0.0
@@ -47,9 +47,8 @@ def refuse_ranges(problem: GraphProblem) -> None:
         target = _log(max(size, problem.epsilon)) if size > 0.0 else 0.0
     squared = problem.loss.startswith("squared")
     pull = cost + x + (max(target, 0.0) + 1.0 if squared else 0.0)
-    null = problem.null_objective()
     fits = 2.0 * x <= LARGEST and 2.0 * abs(target) <= -SMALLEST and 2.0 * pull <= LARGEST
-    fits = fits and cost + 2.0 * x <= LARGEST and (null == 0.0 or SMALLEST <= _log(null) <= LARGEST)
+    fits = fits and cost + 2.0 * x <= LARGEST and (problem.null == 0.0 or SMALLEST <= _log(problem.null) <= LARGEST)
     if fits:
         return
     sizes = (("{X}", x), ("{y}", target), ("{C} times {sample_weight}", cost))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,8 @@ from sklearn import get_config
 
 from ..graph.graphs import similarity_of
 from ..tasks import TaskLabels, refuse_not_finite
+from .problem import GraphProblem, KernelRows, Shape
 from .ranges import refuse_costs, refuse_ranges
-from .solver import GraphProblem, StringSource
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What makes rows a problem, besides C and the strength of the graph: loss, tube, constant feature, threads."""
-
-    loss: str
-    epsilon: float
-    bias: float
-    threads: int
 
 
 @dataclass
@@ -45,8 +36,6 @@ class GraphData:
     position: np.ndarray
     graph: np.ndarray
     shape: Shape
-    _rows: Any = None
-    _squares: np.ndarray | None = None
     _couplings: dict[float, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -55,7 +44,15 @@ class GraphData:
 
     def without_rows(self) -> GraphData:
         """What a solution must know of its data once the rows are gone."""
-        return replace(self, source=None, _rows=None, _squares=None, _couplings={})
+        return replace(self, source=None, _couplings={})
+
+    @cached_property
+    def rows(self) -> KernelRows:
+        rows = KernelRows(self.source, self.shape)
+        if not rows.strings and not get_config()["assume_finite"] and not np.isfinite(np.sum(rows.squares)):
+            # the norms of the rows, which are needed anyway, show NaN and infinity too: X is not read twice
+            refuse_not_finite(self.source, "X")
+        return rows
 
     def coupling(self, strength: float) -> tuple[np.ndarray, np.ndarray]:
         """I + L and its inverse."""
@@ -89,49 +86,32 @@ class GraphData:
             cost = C * weights
         refuse_costs(C, cost, weights)
         for target in self.targets:
-            problem = self._problem(target, cost, self.coupling(strength), chosen)
+            problem = self._problem(target, cost, strength, chosen)
             refuse_ranges(problem)
             yield problem
-            self._squares = problem.squares
 
     def _problem(
-        self,
-        target: np.ndarray,
-        cost: np.ndarray,
-        coupling: tuple[np.ndarray, np.ndarray],
-        chosen: np.ndarray | None = None,
+        self, target: np.ndarray, cost: np.ndarray, strength: float, chosen: np.ndarray | None
     ) -> GraphProblem:
         offsets, row_of = self.offsets, self.row_of
+        target, cost = self.sorted(target), self.sorted(cost)
         if chosen is not None:
             offsets = np.searchsorted(chosen, offsets).astype(np.int64)
             row_of = chosen if row_of is None else row_of[chosen]
-        every = slice(None) if chosen is None else chosen
-        shape = self.shape
-        problem = GraphProblem(
-            self.source, offsets, row_of,
-            np.ascontiguousarray(self.sorted(target)[every]), np.ascontiguousarray(self.sorted(cost)[every]),
-            *coupling, shape.loss, shape.epsilon, shape.bias, shape.threads, self._rows, self._squares,
-        )  # fmt: skip
-        if self._rows is None:
-            if not isinstance(self.source, StringSource) and not get_config()["assume_finite"]:
-                _refuse_not_finite_rows(problem)
-            self._rows, self._squares = problem.rows, problem.squares
-        return problem
+            target, cost = target[chosen], cost[chosen]
+        return GraphProblem(self.rows, offsets, row_of, target, cost, *self.coupling(strength))
 
     def scorer(self, chosen: np.ndarray) -> GraphProblem:
         """What gives the scores of some samples, increasing, in the order of the graph."""
         zero = np.zeros(len(self.labels.y))
-        return self._problem(zero, zero, self.coupling(0.0), chosen)
+        return self._problem(zero, zero, 0.0, chosen)
 
     def row_squares(self) -> np.ndarray:
         """Squared length of the row of every sample, constant feature included, in the order of the labels."""
-        if isinstance(self.source, StringSource):
-            return np.full(len(self.labels.y), self.source.square() + self.shape.bias**2)
-        zero = np.zeros(len(self.labels.y))
-        problem = self._problem(zero, zero, self.coupling(0.0))
-        squares = problem.sample_squares()
-        self._squares = problem.squares
-        return self.unsorted(squares)
+        if self.rows.strings:
+            return np.full(len(self.labels.y), self.source.total(2) + self.shape.bias**2)
+        squares = self.rows.squares
+        return self.unsorted(squares[: len(self.labels.y)] if self.row_of is None else squares[self.row_of])
 
 
 def _graph_order(labels: TaskLabels, position: np.ndarray, n_tasks: int) -> tuple[np.ndarray | None, np.ndarray]:
@@ -152,12 +132,6 @@ def _row_of_sample(labels: TaskLabels, order: np.ndarray | None) -> np.ndarray |
     rows = np.arange(labels.n_rows)
     rows = rows if labels.form == "list" else labels.flatten_rows(rows)
     return np.ascontiguousarray(rows if order is None else rows[order], dtype=np.int64)
-
-
-def _refuse_not_finite_rows(problem: GraphProblem) -> None:
-    """The norms of the rows, which are needed anyway, show NaN and infinity too: X is not read twice."""
-    if not np.isfinite(np.sum(problem.row_squares())):
-        refuse_not_finite(problem.source, "X")
 
 
 def row_major(matrix: Any) -> Any:

@@ -5,29 +5,26 @@ from __future__ import annotations
 import numpy as np
 
 from ..design import thread_count
-from .solver import GraphProblem, StringSource
+from .problem import GraphProblem, KernelRows, Shape, StringSource
 
 
 def string_scores(
     source: StringSource, coef: np.ndarray, intercept: np.ndarray, codes: np.ndarray | None = None
 ) -> np.ndarray:
     """`tasksieve.tasks.linear_scores` of strings: their features are computed on the way."""
-    n = len(source.text)
-    threads = thread_count()
-    one, nothing = np.eye(1), np.zeros(n)
+    rows, one = KernelRows(source, Shape("hinge", threads=thread_count())), np.eye(1)
 
-    def scores(table: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
-        count = n if rows is None else len(rows)
-        ends = np.array([0, count], dtype=np.int64)
-        none = nothing[:count]
-        problem = GraphProblem(source, ends, rows, none, none, one, one, "hinge", threads=threads)
+    def scores(table: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        ends, nothing = np.array([0, len(chosen)], dtype=np.int64), np.zeros(len(chosen))
+        problem = GraphProblem(rows, ends, chosen, nothing, nothing, one, one)
         return problem.scores(np.ascontiguousarray(table[None], dtype=np.float32))
 
+    every = np.arange(len(source.text))
     if codes is None:
-        return np.stack([scores(table, None) for table in coef], axis=1) + intercept
-    out = np.empty(n)
+        return np.stack([scores(table, every) for table in coef], axis=1) + intercept
+    out = np.empty(len(every))
     for t, table in enumerate(coef):  # one task at a time: no copy of the tables
-        rows = np.flatnonzero(codes == t)
-        if len(rows):
-            out[rows] = scores(table, rows)
+        chosen = np.flatnonzero(codes == t)
+        if len(chosen):
+            out[chosen] = scores(table, chosen)
     return out + intercept[codes]

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..losses import gamma
 from .finish import solve_and_certify
+from .problem import GraphProblem, Progress, Solution
 from .reading import GraphData
-from .solver import GraphProblem, Progress, Solution
 
 Start = list[tuple[np.ndarray, np.ndarray]]  # of each machine: dual point, weights with C in them
 
