@@ -164,12 +164,12 @@ def test_libsvm(cli: CommandLine, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda frame: frame.assign(a=frame.a.where(frame.index != 70)), "row 71, column 'a' is missing"),
+        (lambda frame: frame.assign(a=frame.a.where(frame.index != 70)), "1 missing value(s): row 71, column 'a'"),
         (
             lambda frame: frame.assign(a=frame.a.astype(object).where(frame.index != 70, "x")),
             "row 71, column 'a' is 'x'",
         ),
-        (lambda frame: frame.assign(y=frame.y.where(frame.index != 70)), "row 71, column 'y' is missing"),
+        (lambda frame: frame.assign(y=frame.y.where(frame.index != 70)), "1 missing value(s): row 71, column 'y'"),
         (
             lambda frame: frame.assign(a=frame.a.where(frame.index != 70, np.inf)),
             "row 71, column 'a' is infinite",

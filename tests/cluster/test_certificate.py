@@ -18,7 +18,7 @@ da = pytest.importorskip("dask.array")
 def test_the_certificate_of_a_dask_array(client: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     X, y, task = stacked(21, n_tasks=2, n=20, d=300)
     lazy = da.from_array(X, chunks=(-1, 100))
-    monkeypatch.setattr("tasksieve.proof.matrices._ENTRIES", 3000)  # several blocks of rows
+    monkeypatch.setattr("tasksieve.tasks.readable._ENTRIES", 3000)  # several blocks of rows
     model = ts.MultiTaskLasso(alpha=0.3).fit(lazy, y, task=task)
     there, here = model.certificate(lazy, y, task=task), model.certificate(X, y, task=task)
     assert there.header == here.header

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from ..report.content import FitQuality
 from ..runs import ModelKind
 from ..runs.folder import CERTIFICATE, PROOF
 from ..tables import table_format
-from ..tables.chunked import CHUNKED, ChunkedProblem, ChunkedTable, NotTall
+from ..tables.chunked import CHUNKED, ChunkedProblem, ChunkedTable, NotTall, rows_of_chunks
 from ..tables.columns import FeatureChoice
 from ..tables.counted import counted_size
 from .background import InBackground
@@ -133,27 +133,18 @@ class ChunkedSource(Source):
         if self.config["threads"] > 1:
             self._digest = InBackground(super().digest)
         config, chunks = self.config, self._chunks
-        choice = FeatureChoice(
-            config.get("features", ()),
-            config.get("drop", ()),
-            config["keep"],
-            config.get("categorical", ()),
-            False,
-            config["max_categories"],
-            config.get("reference", ()),
-        )
-        rows = chunks.rows or ChunkedTable.rows_for(config["table"], _format(config), config.get("separator"))
+        rows = chunks.rows or rows_of_chunks(config["table"], _format(config), config.get("separator"))
         table = ChunkedTable(
             config["table"],
-            config["target"],
-            choice,
-            config.get("format"),
+            _format(config),
             config.get("separator"),
             rows,
-            config.get("task"),
-            config.get("weights"),
-            config.get("id"),
-            config["missing"],
+            config["target"],
+            FeatureChoice(**{key.name: config[key.name] for key in fields(FeatureChoice) if key.name in config}),
+            task=config.get("task"),
+            weights=config.get("weights"),
+            id=config.get("id"),
+            missing=config["missing"],
         )
         cells = config.get("cv", 0) + 1
         try:

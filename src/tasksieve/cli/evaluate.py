@@ -14,8 +14,9 @@ from ..report.words import count
 from ..runs import RunFolder, SavedModel
 from ..runs.folder import DATA
 from ..runs.out_of_fold import quality_columns, quality_labels
-from ..tables import Table, TableError
-from ..tables.labelled import LabelledRows, prepare_labelled, refuse_unknown_labels
+from ..tables import Table, TableError, TableProblem
+from ..tables.problem import prepare_labelled, refuse_unknown_labels
+from ..tables.row_columns import RowColumns
 from .exit_codes import OK, UsageError, say
 from .files import expand_tables, read_new_rows, tables_digest, title
 from .predict import chosen_model, free_name, names_of_rows, spread
@@ -87,7 +88,7 @@ def read_rows(
     row_groups: str | None,
     missing: Literal["error", "drop", "mean"],
     unknown: Literal["error", "zero"],
-) -> LabelledRows:
+) -> TableProblem:
     """Rows and labels as the model needs them; labels that it cannot know are errors."""
     model = saved.estimator
     if target and len(target) != len(saved.targets):
@@ -102,12 +103,8 @@ def read_rows(
     found = prepare_labelled(
         table,
         saved.encoding,
-        targets=target or saved.targets,
+        RowColumns(target or saved.targets, named, weights, saved.facts.get("offset"), row_groups),
         classes=classes,
-        task=named,
-        offset=saved.facts.get("offset"),
-        weights=weights,
-        groups=row_groups,
         missing=missing,
         fill=saved.fill,
         unknown=unknown,
@@ -119,7 +116,7 @@ def read_rows(
     return found
 
 
-def refuse_unknown_classes(source: str, model: Any, found: LabelledRows, targets: list[str]) -> None:
+def refuse_unknown_classes(source: str, model: Any, found: TableProblem, targets: list[str]) -> None:
     classes, tasks = model.classes_, getattr(model, "tasks_", np.zeros(1)).tolist()
     of_task = classes if isinstance(classes, list) else [classes] * len(tasks)
     for t, own in enumerate(of_task):
@@ -136,7 +133,7 @@ def refuse_unknown_classes(source: str, model: Any, found: LabelledRows, targets
         refuse_unknown_labels(source, name, y[here], found.rows[here], own.tolist(), "class")
 
 
-def arguments(labelled: LabelledRows) -> dict[str, Any]:
+def arguments(labelled: TableProblem) -> dict[str, Any]:
     given = {"task": labelled.task, "offset": labelled.offset}
     return {name: values for name, values in given.items() if values is not None}
 
@@ -144,7 +141,7 @@ def arguments(labelled: LabelledRows) -> dict[str, Any]:
 # --- scores ------------------------------------------------------------------------------------------------------
 
 
-def judge(saved: SavedModel, labelled: LabelledRows) -> HeldOutQuality:
+def judge(saved: SavedModel, labelled: TableProblem) -> HeldOutQuality:
     rows = {"sample_weight": labelled.sample_weight, "groups": labelled.groups, **arguments(labelled)}
     return quality_on(saved.estimator, labelled.X, labelled.y, **rows, null=saved.null)
 
@@ -191,7 +188,7 @@ def figure(value: float, error: float) -> str:
 
 
 def row_columns(
-    saved: SavedModel, table: Table, labelled: LabelledRows, id: str | None, quiet: bool
+    saved: SavedModel, table: Table, labelled: TableProblem, id: str | None, quiet: bool
 ) -> dict[str, list[Any]]:
     """Every row of the table: its name, task, label and prediction; empty where it was left out."""
     model, n = saved.estimator, table.n_rows

@@ -21,7 +21,7 @@ from ..genotypes.files import matching_prefixes
 from ..genotypes.people import are_coded_missing, are_missing
 from ..tables import TableProblem
 from ..tables.encode import Encoding
-from ..tables.problem import tidy_labels
+from ..tables.row_columns import tidy_labels
 from .exit_codes import UsageError
 from .options import BY_KEY
 from .source import Source

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -296,7 +297,7 @@ class TaskLinearModel(SelectingModel):
         data = self._read(X, y, task, sample_weight)
         if offset is None:
             return data
-        return data.with_offset(self._read_offset(offset, data))
+        return replace(data, known=self._read_offset(offset, data))
 
     def _read_offset(self, offset: Any, data: TaskData) -> np.ndarray:
         """As flat vectors over samples lie."""

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from ..tasks import count_rows, observed_offset, read_labels, task_array
+from ..tasks import count_rows, observed_offset, read_labels, row_labels
 from .arguments import check_number
 from .fold_assignment import random_numbers
 from .parameters import check_common
@@ -100,7 +100,7 @@ class TaskKFold(BaseEstimator):
         if isinstance(n_rows, list):
             labels = np.repeat(np.arange(len(n_rows)), n_rows)
             n_rows = len(labels)
-        fold = self._fold_of_row(np.zeros(n_rows) if labels is None else task_array(labels, n_rows))
+        fold = self._fold_of_row(np.zeros(n_rows) if labels is None else row_labels(labels, n_rows, "task"))
         for k in range(self.n_splits):
             held_out = fold == k
             if not held_out.any():

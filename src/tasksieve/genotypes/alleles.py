@@ -13,7 +13,7 @@ from .table import Table
 Array = np.ndarray[Any, Any]
 
 _NUMBERED = {"23": "X", "24": "Y", "25": "XY", "26": "MT", "M": "MT"}
-_OTHER_STRAND = str.maketrans("ACGTacgt", "TGCAtgca")
+_OTHER_STRAND = str.maketrans("ACGT", "TGCA")
 
 
 def canonical_chromosome(name: str) -> str:
@@ -28,7 +28,7 @@ def other_strand(allele: str) -> str:
 
 def ambiguous(first: str, second: str) -> bool:
     """A/T and C/G read the same on both strands."""
-    return other_strand(first.upper()) == second.upper()
+    return other_strand(first) == second
 
 
 @dataclass
@@ -55,20 +55,14 @@ def match_variants(reference: Table, other: Table) -> Matched:
     for j, key in enumerate(_loci(other)):
         at.setdefault(key, []).append(j)
     wanted = _loci(reference)
-    names: list[list[str]] = [reference["effect_allele"].tolist(), reference["other_allele"].tolist()]
-    found: list[list[str]] = [other["effect_allele"].tolist(), other["other_allele"].tolist()]
+    found = _alleles(other)
     matched = Matched(np.full(len(wanted), -1, dtype=np.int64), np.zeros(len(wanted), dtype=bool))
-    for k, key in enumerate(wanted):
-        first, second = names[0][k].upper(), names[1][k].upper()
+    for k, (key, (first, second)) in enumerate(zip(wanted, _alleles(reference), strict=True)):
         ways = {(first, second): (False, False), (second, first): (True, False)}
         if not ambiguous(first, second):
             turned = other_strand(first), other_strand(second)
             ways |= {turned: (False, True), turned[::-1]: (True, True)}
-        fitting = [
-            (j, ways[alleles])
-            for j in at.get(key, ())
-            if (alleles := (found[0][j].upper(), found[1][j].upper())) in ways
-        ]
+        fitting = [(j, ways[found[j]]) for j in at.get(key, ()) if found[j] in ways]
         if len(fitting) == 1:
             matched.index[k], (matched.flip[k], turned_over) = fitting[0]
             matched.turned += turned_over
@@ -81,15 +75,19 @@ def match_variants(reference: Table, other: Table) -> Matched:
 
 def repeated_variants(variants: Table) -> Array:
     """Flags of variants whose place and alleles, either way round, come more than once."""
-    pairs = zip(variants["effect_allele"].tolist(), variants["other_allele"].tolist(), strict=True)
-    keys = [(index, *sorted(pair)) for index, pair in zip(_loci(variants), pairs, strict=True)]
+    keys = [(place, *sorted(pair)) for place, pair in zip(_loci(variants), _alleles(variants), strict=True)]
     seen = Counter(keys)
     return np.array([seen[key] > 1 for key in keys], dtype=bool)
 
 
 def ambiguous_variants(variants: Table) -> Array:
+    return np.array([ambiguous(first, second) for first, second in _alleles(variants)], dtype=bool)
+
+
+def _alleles(variants: Table) -> list[tuple[str, str]]:
+    """The effect allele and the other one, in capitals."""
     pairs = zip(variants["effect_allele"].tolist(), variants["other_allele"].tolist(), strict=True)
-    return np.array([ambiguous(first, second) for first, second in pairs], dtype=bool)
+    return [(first.upper(), second.upper()) for first, second in pairs]
 
 
 def _loci(variants: Table) -> list[tuple[str, int]]:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from .._kernels import kernels
-from .files import matching_prefixes
-from .held import CallFile, CallSource
+from .files import CallFile, matching_prefixes
+from .held import CallSource
 from .table import Table, stacked
 
 Array = np.ndarray[Any, Any]
@@ -71,8 +71,7 @@ class Cohort:
         """
         files, rows, home, index = list(self.files), list(self.rows), self.home.copy(), self.index.copy()
         for k, file in enumerate(self.files):
-            if not isinstance(file, CallSource):
-                raise TypeError(f"{file.prefix} is read where it lies")
+            assert isinstance(file, CallSource)  # others are read where they lie
             own, lines = np.flatnonzero(self.home == k), np.sort(self.rows[k][people])
             used, at = np.unique(self.index[own], return_inverse=True)
             files[k], given = file.held(used, lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,51 @@ MAGIC = bytes([0x6C, 0x1B])
 CHROMOSOMES = (*(str(k) for k in range(1, 27)), "X", "Y", "XY", "MT")
 
 
-class BedFile:
+class CallFile:
+    """What a cohort needs of a file: its people, its variants, and its calls as a .bed file has them.
+
+    - `suffix`, `words`: Of the file with the calls; what the files are.
+    - `calls`: array of uint8, shape (variants, bytes)
+    """
+
+    suffix = ""
+    words = ""
+    prefix: str
+    people: Table
+    variants: Table
+    calls: Array
+
+    @property
+    def n_people(self) -> int:
+        return len(self.people)
+
+    def require(self, *suffixes: str) -> None:
+        """A ValueError where one of the files is not there."""
+        for suffix in suffixes:
+            if not Path(self.prefix + suffix).is_file():
+                raise ValueError(
+                    f"there is no file {self.prefix}{suffix}: give the prefix of {self.words} (@ in it stands for the "
+                    "chromosome)."
+                )
+
+    def first_bytes(self, kind: str, remedy: str) -> bytes:
+        """Of the file with the calls, which begins as all of PLINK's do."""
+        name = self.prefix + self.suffix
+        with open(name, "rb") as file:
+            head = file.read(3)
+        if len(head) < 3 or head[:2] != MAGIC:
+            raise ValueError(
+                f"{name} is no {kind} file: it begins with {head.hex(' ') or 'nothing'}, not with 6c 1b. Make one with "
+                f"{remedy}."
+            )
+        return head
+
+
+class BedFile(CallFile):
     """Calls of a .bed file, mapped, not read.
 
     - `prefix`: Of the three files; ``.bed`` at its end is left out.
     - `people`, `variants`: The .fam and the .bim file.
-    - `calls`: memory map of uint8, shape (variants, bytes)
     """
 
     suffix = ".bed"
@@ -30,31 +70,16 @@ class BedFile:
 
     def __init__(self, prefix: str) -> None:
         self.prefix = str(prefix).removesuffix(".bed")
-        for suffix in (".bed", ".bim", ".fam"):
-            if not Path(self.prefix + suffix).is_file():
-                raise ValueError(
-                    f"there is no file {self.prefix}{suffix}: give the prefix of {self.words} (@ in it stands for the "
-                    "chromosome)."
-                )
+        self.require(".bed", ".bim", ".fam")
         self.people, self.variants = read_fam(self.prefix + ".fam"), read_bim(self.prefix + ".bim")
         self.calls = self._map()
-
-    @property
-    def n_people(self) -> int:
-        return len(self.people)
 
     def _map(self) -> Array:
         name, width = self.prefix + ".bed", (self.n_people + 3) // 4
         expected, size = 3 + width * len(self.variants), os.path.getsize(name)
-        with open(name, "rb") as file:
-            head = file.read(3)
-        if len(head) < 3 or head[:2] != MAGIC or head[2] not in (0, 1):
-            raise ValueError(
-                f"{name} is no PLINK 1 .bed file: it begins with {head.hex(' ') or 'nothing'}, not with 6c 1b 01. "
-                "Make one with plink2 --make-bed."
-            )
-        if head[2] == 0:
-            raise ValueError(f"{name} is sample-major (its third byte is 00): rewrite it with plink --make-bed.")
+        head = self.first_bytes("PLINK 1 .bed", "plink2 --make-bed")
+        if head[2] != 1:
+            raise ValueError(f"{name} is sample-major (its third byte is not 01): rewrite it with plink --make-bed.")
         if size != expected:
             raise ValueError(
                 f"{name} has {size:,} bytes, but {self.n_people:,} people in the .fam file and {len(self.variants):,} "
@@ -87,24 +112,29 @@ def matching_prefixes(prefix: str, suffix: str = ".bed") -> list[str]:
 
 def read_bim(name: str) -> Table:
     """Chromosome, identifier, centimorgans, position, counted allele and the other one."""
-    fields = _fields(name, "chromosome, identifier, centimorgans, position and two alleles")
-    return Table(
-        {
-            "chr": np.array(fields[0], dtype=object),
-            "pos": whole_numbers(fields[3], name),
-            "id": np.array(fields[1], dtype=object),
-            "effect_allele": np.array(fields[4], dtype=object),
-            "other_allele": np.array(fields[5], dtype=object),
-        }
+    chromosome, ids, _, positions, effect, other = _fields(
+        name, "chromosome, identifier, centimorgans, position and two alleles"
     )
+    return variant_table(chromosome, whole_numbers(positions, name), ids, effect, other)
+
+
+def variant_table(chromosome: Any, pos: Any, ids: Any, effect: Any, other: Any) -> Table:
+    return Table({"chr": chromosome, "pos": pos, "id": ids, "effect_allele": effect, "other_allele": other})
 
 
 def read_fam(name: str) -> Table:
     """Family and person identifiers, which no two people share, parents, sex and phenotype."""
     fields = _fields(name, "family, person, father, mother, sex and phenotype")
-    refuse_repeated_people(name, fields[0], fields[1], 1)
-    names = ("fid", "iid", "father", "mother", "sex", "phenotype")
-    return Table({key: np.array(values, dtype=object) for key, values in zip(names, fields, strict=True)})
+    return people_table(name, 1, *fields)
+
+
+def people_table(name: str, first: int, fid: list[str], iid: list[str], *others: list[str]) -> Table:
+    """People as in a .fam file, the first of them in line `first`; father, mother, sex and phenotype are not known
+    where they are not given."""
+    refuse_repeated_people(name, fid, iid, first)
+    unknown = [[word] * len(iid) for word in ("0", "0", "0", "-9")]
+    columns = (fid, iid, *(others or unknown))
+    return Table(dict(zip(("fid", "iid", "father", "mother", "sex", "phenotype"), columns, strict=True)))
 
 
 def refuse_repeated_people(name: str, fid: list[str], iid: list[str], first: int) -> None:
@@ -119,22 +149,28 @@ def refuse_repeated_people(name: str, fid: list[str], iid: list[str], first: int
         seen[person] = line
 
 
-def _fields(name: str, words: str) -> list[list[str]]:
-    """The six columns of a file without a header."""
-    rows: list[list[str]] = []
+def text_lines(path: str | Path, name: str) -> Iterator[tuple[int, str]]:
+    """Lines that are not blank, and their numbers; `name` is what to call the file in messages."""
     try:
-        with open(name, encoding="utf-8") as file:
-            for number, line in enumerate(file, start=1):
-                row = line.split()
-                if not row:
-                    continue
-                if len(row) != 6:
-                    raise ValueError(f"{name}, line {number}: {len(row)} fields where 6 are expected: {words}.")
-                rows.append(row)
+        with open(path, encoding="utf-8") as file:
+            yield from ((number, line) for number, line in enumerate(file, start=1) if line.strip())
     except UnicodeDecodeError:
         raise ValueError(f"{name} is no text file.") from None
+
+
+def refuse_empty(rows: list[Any], name: str) -> None:
     if not rows:
         raise ValueError(f"{name} is empty.")
+
+
+def _fields(name: str, words: str) -> list[list[str]]:
+    """The six columns of a file without a header."""
+    rows = []
+    for number, line in text_lines(name, name):
+        rows.append(line.split())
+        if len(rows[-1]) != 6:
+            raise ValueError(f"{name}, line {number}: {len(rows[-1])} fields where 6 are expected: {words}.")
+    refuse_empty(rows, name)
     return [list(column) for column in zip(*rows, strict=True)]
 
 

@@ -57,43 +57,37 @@ def filter_variants(
         raise value_error("{task_geno} and {task_maf} need {task}, the task of each person (or several cohorts).")
     _, offsets = task_order(X.n_rows, task)
     sizes = np.diff(offsets)
-    reason = np.zeros(X.n_variants, dtype=np.int8)
-    reasons = (
-        "",
-        "variants without a call",
-        "variants with one allele only",
-        "variants with missing calls (geno)",
-        "variants with missing calls in a task (task_geno)",
-        "variants too rare (maf)",
-        "variants too rare in a task (task_maf)",
-    )
+    left, counted = [], {}
     for own, counts in X.count_blocks(task):
-        by_task = with_called(counts, sizes)
-        whole = by_task.sum(axis=1)
-        common = _rarer(frequencies(whole))
-        found: list[Any] = [np.zeros(len(own), dtype=bool) for _ in reasons]
-        found[1] = whole[:, 3] == 0
-        found[2] = common == 0.0
-        if "geno" in given:
-            found[3] = whole[:, 2] > given["geno"] * X.n_rows
-        if "task_geno" in given:
-            found[4] = (by_task[:, :, 2] > given["task_geno"] * sizes).any(axis=1)
-        if "maf" in given:
-            found[5] = common < given["maf"]
-        if "task_maf" in given:
-            rare = _rarer(frequencies(by_task))
-            found[6] = ~(rare >= given["task_maf"]).all(axis=1)
-        for code in range(len(reasons) - 1, 0, -1):
-            reason[own[found[code]]] = code
-    dropped = dict(X.dropped)
-    for code, words in enumerate(reasons[1:], start=1):
-        if (count := int(np.count_nonzero(reason == code))) or words.rpartition("(")[2].rstrip(")") in given:
-            dropped[words] = count
-    left = np.flatnonzero(reason == 0)
-    if not len(left):
+        stay = np.ones(len(own), dtype=bool)
+        for words, bad in _too_little(with_called(counts, sizes), sizes, given).items():
+            counted[words] = counted.get(words, 0) + int(np.count_nonzero(bad & stay))
+            stay &= ~bad
+        left.append(own[stay])
+    dropped = {**X.dropped, **{words: count for words, count in counted.items() if count or words.endswith(")")}}
+    kept = np.concatenate(left)
+    if not len(kept):
         shown = ", ".join(f"{count:,} {words}" for words, count in dropped.items() if count)
         raise ValueError(f"no variant is left: {shown}.")
-    return X.with_variants(left, dropped)
+    return X.with_variants(kept, dropped)
+
+
+def _too_little(by_task: Array, sizes: Array, limits: dict[str, float]) -> dict[str, Array]:
+    """Flags of variants by what is wrong with them, given their calls in each task."""
+    whole = by_task.sum(axis=1)
+    common = _rarer(frequencies(whole))
+    found = {"variants without a call": whole[:, 3] == 0, "variants with one allele only": common == 0.0}
+    if "geno" in limits:
+        found["variants with missing calls (geno)"] = whole[:, 2] > limits["geno"] * sizes.sum()
+    if "task_geno" in limits:
+        many = by_task[:, :, 2] > limits["task_geno"] * sizes
+        found["variants with missing calls in a task (task_geno)"] = many.any(axis=1)
+    if "maf" in limits:
+        found["variants too rare (maf)"] = common < limits["maf"]
+    if "task_maf" in limits:
+        enough = _rarer(frequencies(by_task)) >= limits["task_maf"]
+        found["variants too rare in a task (task_maf)"] = ~enough.all(axis=1)
+    return found
 
 
 def _rarer(frequency: Array) -> Array:

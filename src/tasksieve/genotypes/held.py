@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from .files import CallFile
 from .table import Table
 
 Array = np.ndarray[Any, Any]
@@ -17,49 +16,30 @@ Array = np.ndarray[Any, Any]
 BLOCK_CALLS = 1 << 24  # calls unpacked at a time
 
 
-class CallFile(Protocol):
-    """What a cohort needs of a file: its people, and its calls as a .bed file has them."""
-
-    @property
-    def prefix(self) -> str: ...
-    @property
-    def people(self) -> Table: ...
-    @property
-    def variants(self) -> Table: ...
-    @property
-    def n_people(self) -> int: ...
-    @property
-    def calls(self) -> Array: ...
-
-
-@dataclass(frozen=True)
-class HeldCalls:
+class HeldCalls(CallFile):
     """Some variants of a file, in memory."""
 
-    prefix: str
-    people: Table
-    variants: Table
-    calls: Array
-
-    @property
-    def n_people(self) -> int:
-        return len(self.people)
+    def __init__(self, prefix: str, people: Table, variants: Table, calls: Array) -> None:
+        self.prefix, self.people, self.variants, self.calls = prefix, people, variants, calls
 
 
-class CallSource(ABC):
+class CallSource(CallFile, ABC):
     """A file whose tables are known, and whose calls are read when it is clear which of them are needed.
 
     - `dropped`: Variants of the file that are not in `variants`, by reason.
+    - `unusable`: Why variants that `read` leaves out are of no use.
     """
 
-    prefix: str
-    people: Table
-    variants: Table
     dropped: dict[str, int]
+    unusable = ""
 
-    @property
-    def n_people(self) -> int:
-        return len(self.people)
+    def two_alleles(self, variants: Table, n_alleles: Array) -> None:
+        """Leave out and count variants with more."""
+        self._lines = np.flatnonzero(n_alleles <= 2)
+        self.variants = variants.take(self._lines)
+        self.dropped = {"variants with more than two alleles": len(variants) - len(self._lines)}
+        if not len(self._lines):
+            raise ValueError(f"{self.prefix}: every variant has more than two alleles. Split them first.")
 
     @abstractmethod
     def read(self, indices: Array) -> Iterator[tuple[Array, Array]]:
@@ -67,9 +47,6 @@ class CallSource(ABC):
 
         Places are rows of `variants` in ascending order; one that does not come is of no use, see `unusable`.
         """
-
-    #: why variants that `read` leaves out are of no use
-    unusable = ""
 
     def held(self, indices: Array, people: Array) -> tuple[HeldCalls, Array]:
         """Some variants of some people, packed, and flags of those that `read` gave; others are missing for all."""
@@ -80,10 +57,6 @@ class CallSource(ABC):
             given[own] = True
         packed[~given] = pack_calls(np.full((1, len(people)), -1, dtype=np.int8))
         return HeldCalls(self.prefix, self.people.take(people), self.variants.take(indices), packed), given
-
-    @cached_property
-    def calls(self) -> Array:
-        return self.held(np.arange(len(self.variants)), np.arange(self.n_people))[0].calls
 
 
 def pack_calls(copies: Array) -> Array:

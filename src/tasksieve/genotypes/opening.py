@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -142,15 +142,27 @@ def _like(cohorts: list[Cohort], variants: list[Table], like: Any) -> tuple[list
     return [_turned(cohort, one.index, one.flip) for cohort, one in zip(cohorts, found, strict=True)], wanted
 
 
-def _with_people(X: Genotypes, keep: Any, remove: Any, dropped: dict[str, int]) -> Genotypes:
-    stay = np.ones(X.n_rows, dtype=bool)
-    if keep is not None:
-        stay = flag_people(X.sample_table, read_ids(keep, "keep"), "keep")
-        dropped["people not in keep"] = int(np.count_nonzero(~stay))
-    if remove is not None:
-        gone = flag_people(X.sample_table, read_ids(remove, "remove"), "remove") & stay
-        dropped["people in remove"] = int(np.count_nonzero(gone))
+def _stay(
+    count: int, noun: str, lists: dict[str, Any], flag: Callable[[Any, str], Array], dropped: dict[str, int]
+) -> Array:
+    """Flags of what is in the first of two lists, or all, without what is in the second."""
+    (first, inside), (second, outside) = lists.items()
+    stay = np.ones(count, dtype=bool)
+    if inside is not None:
+        stay = flag(inside, first)
+        dropped[f"{noun} not in {first}"] = int(np.count_nonzero(~stay))
+    if outside is not None:
+        gone = flag(outside, second) & stay
+        dropped[f"{noun} in {second}"] = int(np.count_nonzero(gone))
         stay &= ~gone
+    return stay
+
+
+def _with_people(X: Genotypes, keep: Any, remove: Any, dropped: dict[str, int]) -> Genotypes:
+    def flag(people: Any, name: str) -> Array:
+        return flag_people(X.sample_table, read_ids(people, name), name)
+
+    stay = _stay(X.n_rows, "people", {"keep": keep, "remove": remove}, flag, dropped)
     if not stay.any():
         raise ValueError("keep and remove leave no people.")
     return X if stay.all() else X.with_people(np.flatnonzero(stay))
@@ -158,16 +170,12 @@ def _with_people(X: Genotypes, keep: Any, remove: Any, dropped: dict[str, int]) 
 
 def _with_identifiers(X: Genotypes, extract: Any, exclude: Any, dropped: dict[str, int]) -> Genotypes:
     names = X.variant_table["id"].tolist()
-    stay = np.ones(len(names), dtype=bool)
-    if extract is not None:
-        wanted = set(read_words(extract, "extract"))
-        stay = np.array([name in wanted for name in names], dtype=bool)
-        dropped["variants not in extract"] = int(np.count_nonzero(~stay))
-    if exclude is not None:
-        unwanted = set(read_words(exclude, "exclude"))
-        gone = np.array([name in unwanted for name in names], dtype=bool) & stay
-        dropped["variants in exclude"] = int(np.count_nonzero(gone))
-        stay &= ~gone
+
+    def flag(identifiers: Any, name: str) -> Array:
+        wanted = set(read_words(identifiers, name))
+        return np.array([own in wanted for own in names], dtype=bool)
+
+    stay = _stay(len(names), "variants", {"extract": extract, "exclude": exclude}, flag, dropped)
     if not stay.any():
         raise ValueError("extract and exclude leave no variant: they must hold identifiers of the files.")
     return X if stay.all() else X.with_variants(np.flatnonzero(stay))

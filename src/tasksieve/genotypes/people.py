@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..row_names import row_name
+from .files import refuse_empty, text_lines
 from .table import Table
 
 Array = np.ndarray[Any, Any]
@@ -23,21 +24,21 @@ def read_words(source: Any, name: str) -> list[str]:
     """One word a line of a file (variant identifiers), or the words of a list."""
     if not isinstance(source, str | Path):
         return [str(word) for word in source]
-    lines = _lines(source, name)
-    return [line[0] for line in lines]
+    return [line[0] for line in _lines(source, name)]
 
 
 def read_ids(source: Any, name: str) -> list[tuple[str, str] | str]:
     """(FID, IID) pairs, or IIDs alone: of a file with or without a header line, or as they are given."""
     if not isinstance(source, str | Path):
-        given = list(source)
-        return [str(one) if isinstance(one, str) else (str(one[0]), str(one[1])) for one in given]
-    lines = _lines(source, name)
-    if lines and lines[0][0].upper() in ("#FID", "FID", "#IID", "IID"):
-        only_iid = lines[0][0].upper().endswith("IID")
-        lines = lines[1:]
-        return [line[0] if only_iid or len(line) == 1 else (line[0], line[1]) for line in lines]
-    return [line[0] if len(line) == 1 else (line[0], line[1]) for line in lines]
+        return [str(one) if isinstance(one, str) else (str(one[0]), str(one[1])) for one in source]
+    lines, width = _without_header(_lines(source, name))
+    return [line[0] if width == 1 or len(line) == 1 else (line[0], line[1]) for line in lines]
+
+
+def _without_header(lines: list[list[str]]) -> tuple[list[list[str]], int]:
+    """Lines, and how many fields name a person in each: 2 where no header says otherwise."""
+    head = lines[0][0].upper().removeprefix("#")
+    return (lines[1:], 1 if head == "IID" else 2) if head in ("FID", "IID") else (lines, 2)
 
 
 def flag_people(samples: Table, wanted: Iterable[tuple[str, str] | str], name: str) -> Array:
@@ -73,10 +74,8 @@ def align_people(samples: Table, source: Any, name: str, columns: Sequence[str] 
     dict of name -> object array of words
     """
     lines = _lines(source, name)
-    header = lines[0] if lines[0][0].upper() in ("#FID", "FID", "#IID", "IID") else None
-    width = 1 if header is not None and header[0].upper().endswith("IID") else 2
-    names = header[width:] if header is not None else [f"PHENO{k + 1}" for k in range(len(lines[0]) - 2)]
-    rows = lines[1:] if header is not None else lines
+    rows, width = _without_header(lines)
+    names = [f"PHENO{k + 1}" for k in range(len(lines[0]) - 2)] if rows is lines else lines[0][width:]
     wanted = names if columns is None else list(columns)
     for column in wanted:
         if column not in names:
@@ -151,13 +150,8 @@ def _lines(source: Any, name: str) -> list[list[str]]:
     path = Path(source)
     if not path.is_file():
         raise ValueError(f"{name}: there is no file {path}.")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ValueError(f"{name}: {path} is no text file.") from None
-    lines = [_cells(line) for line in text.splitlines() if line.strip() and not line.startswith("##")]
-    if not lines:
-        raise ValueError(f"{name}: {path} is empty.")
+    lines = [_cells(line) for _, line in text_lines(path, f"{name}: {path}") if not line.startswith("##")]
+    refuse_empty(lines, f"{name}: {path}")
     return lines
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .files import refuse_repeated_people, whole_numbers
+from .files import people_table, refuse_empty, text_lines, variant_table, whole_numbers
 from .held import BLOCK_CALLS, CallSource
 from .table import Table
 
@@ -33,41 +33,22 @@ class PgenFile(CallSource):
 
     def __init__(self, prefix: str) -> None:
         self.prefix = str(prefix).removesuffix(".pgen")
-        for suffix in (".pgen", ".pvar", ".psam"):
-            if not Path(self.prefix + suffix).is_file():
-                self._refuse_absent(suffix)
-        self._library = _pgenlib()
-        self.people = read_psam(self.prefix + ".psam")
-        every = read_pvar(self.prefix + ".pvar")
-        self._n_lines = len(every)
-        two = np.array(["," not in alleles for alleles in every["effect_allele"].tolist()], dtype=bool)
-        self._lines = np.flatnonzero(two)
-        self.variants = every.take(self._lines)
-        self.dropped = {"variants with more than two alleles": int(np.count_nonzero(~two))}
-        if not len(self._lines):
-            raise ValueError(f"{self.prefix}.pvar: every variant has more than two alleles. Split them first.")
-        self._open().close()  # errors are raised now, not at the first reading
-
-    def _refuse_absent(self, suffix: str) -> None:
-        if suffix == ".pvar" and Path(self.prefix + ".pvar.zst").is_file():
+        if Path(self.prefix + ".pvar.zst").is_file() and not Path(self.prefix + ".pvar").is_file():
             raise ValueError(
                 f"{self.prefix}.pvar.zst is compressed, which is not read here: plink2 --zst-decompress "
                 f"{self.prefix}.pvar.zst > {self.prefix}.pvar (or zstd -d)."
             )
-        raise ValueError(
-            f"there is no file {self.prefix}{suffix}: give the prefix of {self.words} (@ in it stands for the "
-            "chromosome)."
-        )
+        self.require(".pgen", ".pvar", ".psam")
+        self._library = _pgenlib()
+        self.people = read_psam(self.prefix + ".psam")
+        every = read_pvar(self.prefix + ".pvar")
+        self._n_lines = len(every)
+        self.two_alleles(every, np.array([2 + alleles.count(",") for alleles in every["effect_allele"].tolist()]))
+        self._open().close()  # errors are raised now, not at the first reading
 
     def _open(self) -> Any:
         name = self.prefix + ".pgen"
-        with open(name, "rb") as file:
-            head = file.read(3)
-        if len(head) < 3 or head[:2] != b"\x6c\x1b":
-            raise ValueError(
-                f"{name} is no .pgen file: it begins with {head.hex(' ') or 'nothing'}, not with 6c 1b. Make one with "
-                "plink2 --make-pgen."
-            )
+        self.first_bytes(".pgen", "plink2 --make-pgen")
         try:
             reader = self._library.PgenReader(name.encode(), raw_sample_ct=self.n_people, variant_ct=self._n_lines)
         except (RuntimeError, OSError, ValueError) as error:
@@ -107,37 +88,21 @@ def read_pvar(name: str) -> Table:
     """Chromosome, position, identifier, ALT (the counted allele) and REF."""
     names, rows, _ = _table(name, "#CHROM", PLAIN, COLUMNS)
     cells = {column: [row[names.index(column)] for row in rows] for column in COLUMNS}
-    return Table(
-        {
-            "chr": np.array(cells["CHROM"], dtype=object),
-            "pos": whole_numbers(cells["POS"], name),
-            "id": np.array(cells["ID"], dtype=object),
-            "effect_allele": np.array(cells["ALT"], dtype=object),
-            "other_allele": np.array(cells["REF"], dtype=object),
-        }
-    )
+    positions = whole_numbers(cells["POS"], name)
+    return variant_table(cells["CHROM"], positions, cells["ID"], cells["ALT"], cells["REF"])
 
 
 def read_psam(name: str) -> Table:
     """The columns of a .fam file; an absent FID is 0, as in PLINK 2, and the phenotype is the first one there is."""
     names, rows, first = _table(name, ("#FID", "#IID"), PLAIN_PEOPLE, ("IID",))
 
-    def column(key: str, default: str) -> list[str]:
+    def column(key: str, default: str = "0") -> list[str]:
         return [row[names.index(key)] for row in rows] if key in names else [default] * len(rows)
 
-    fid, iid = column("FID", "0"), column("IID", "")
-    refuse_repeated_people(name, fid, iid, first)
     others = [key for key in names if key not in ("FID", "IID", "SID", "PAT", "MAT", "SEX")]
-    phenotype = column(others[0], "-9") if others else ["-9"] * len(rows)
-    columns = {
-        "fid": fid,
-        "iid": iid,
-        "father": column("PAT", "0"),
-        "mother": column("MAT", "0"),
-        "sex": [SEXES.get(word.upper(), "0") for word in column("SEX", "0")],
-        "phenotype": ["-9" if word.upper() in ("NA", "NAN", "") else word for word in phenotype],
-    }
-    return Table({key: np.array(values, dtype=object) for key, values in columns.items()})
+    sex = [SEXES.get(word.upper(), "0") for word in column("SEX")]
+    phenotype = ["-9" if word.upper() in ("NA", "NAN", "") else word for word in column((*others, "")[0], "-9")]
+    return people_table(name, first, column("FID"), column("IID"), column("PAT"), column("MAT"), sex, phenotype)
 
 
 def _table(
@@ -147,28 +112,20 @@ def _table(
     names: list[str] = []
     rows: list[list[str]] = []
     first = 0
-    try:
-        with open(name, encoding="utf-8") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.strip() or (line.startswith("#") and not line.startswith(header)):
-                    continue
-                row = line.rstrip("\r\n").split("\t") if "\t" in line else line.split()
-                if line.startswith("#"):
-                    names = [row[0].removeprefix("#"), *row[1:]]
-                    continue
-                if not names:
-                    if min(len(row), 6) not in plain:
-                        raise ValueError(f"{name}, line {number}: {len(row)} fields and no header line before it.")
-                    names = list(plain[min(len(row), 6)])
-                if len(row) < len(names):
-                    raise ValueError(f"{name}, line {number}: {len(row)} fields where {len(names)} are expected.")
-                if not first:
-                    first = number
-                    if absent := [column for column in needed if column not in names]:
-                        raise ValueError(f"{name} has no column {', '.join(absent)}; it has {', '.join(names)}.")
-                rows.append(["" if column == "INFO" else cell for column, cell in zip(names, row, strict=False)])
-    except UnicodeDecodeError:
-        raise ValueError(f"{name} is no text file.") from None
-    if not rows:
-        raise ValueError(f"{name} is empty.")
+    for number, line in text_lines(name, name):
+        row = line.rstrip("\r\n").split("\t") if "\t" in line else line.split()
+        if line.startswith("#"):
+            names = [row[0].removeprefix("#"), *row[1:]] if line.startswith(header) else names
+            continue
+        if not names:
+            if min(len(row), 6) not in plain:
+                raise ValueError(f"{name}, line {number}: {len(row)} fields and no header line before it.")
+            names = list(plain[min(len(row), 6)])
+        if len(row) < len(names):
+            raise ValueError(f"{name}, line {number}: {len(row)} fields where {len(names)} are expected.")
+        first = first or number
+        rows.append(["" if column == "INFO" else cell for column, cell in zip(names, row, strict=False)])
+    refuse_empty(rows, name)
+    if absent := [column for column in needed if column not in names]:
+        raise ValueError(f"{name} has no column {', '.join(absent)}; it has {', '.join(names)}.")
     return names, rows, first

@@ -10,10 +10,16 @@ Array = np.ndarray[Any, Any]
 
 
 class Table:
-    """Columns of the same length; ``table["pos"]``, ``table.columns``, ``len(table)``, ``table.to_dict()``."""
+    """Columns of the same length; ``table["pos"]``, ``table.columns``, ``len(table)``, ``table.to_dict()``.
+
+    Lists are columns of words.
+    """
 
     def __init__(self, columns: dict[str, Any]) -> None:
-        self._columns = {name: np.asarray(values) for name, values in columns.items()}
+        self._columns = {
+            name: np.array(values, dtype=object) if isinstance(values, list) else np.asarray(values)
+            for name, values in columns.items()
+        }
 
     @property
     def columns(self) -> list[str]:

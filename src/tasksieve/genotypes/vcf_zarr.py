@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .files import refuse_repeated_people
+from .files import people_table, variant_table
 from .held import BLOCK_CALLS, CallSource
 from .table import Table
 
@@ -52,13 +52,8 @@ class VcfZarr(CallSource):
             raise ValueError(f"{self.prefix}: call_genotype has ploidy {calls.shape[2]}: only diploid calls are read.")
         if not n_variants or not n_people:
             raise ValueError(f"{self.prefix} is empty: it has {n_variants:,} variants and {n_people:,} people.")
-        self.people = _people(self.prefix, iid)
-        every, alleles = self._variants(store, n_variants)
-        self._lines = np.flatnonzero(alleles <= 2)
-        self.variants = every.take(self._lines)
-        self.dropped = {"variants with more than two alleles": n_variants - len(self._lines)}
-        if not len(self._lines):
-            raise ValueError(f"{self.prefix}: every variant has more than two alleles. Split them first.")
+        self.people = people_table(f"{self.prefix}, sample_id", 1, ["0"] * n_people, iid)
+        self.two_alleles(*self._variants(store, n_variants))
 
     def _open(self) -> Any:
         try:
@@ -90,14 +85,7 @@ class VcfZarr(CallSource):
         given = _text(store["variant_id"]) if "variant_id" in store else ["."] * n_variants
         rows = zip(given, chromosome.tolist(), pos.tolist(), ref.tolist(), alt.tolist(), strict=True)
         ids = [one if one not in ("", ".") else f"{c}:{p}:{r}:{a}" for one, c, p, r, a in rows]
-        table = {
-            "chr": chromosome,
-            "pos": pos,
-            "id": np.array(ids, dtype=object),
-            "effect_allele": alt.astype(object),
-            "other_allele": ref,
-        }
-        return Table(table), np.count_nonzero(there, axis=1)
+        return variant_table(chromosome, pos, ids, alt.astype(object), ref), np.count_nonzero(there, axis=1)
 
     def read(self, indices: Array) -> Iterator[tuple[Array, Array]]:
         calls, lines = self._open()["call_genotype"], self._lines[indices]
@@ -115,15 +103,6 @@ class VcfZarr(CallSource):
             diploid = ~(block == ABSENT).any(axis=(1, 2))
             missing = (block < 0).any(axis=2)
             yield own[diploid], np.where(missing, -1, block.sum(axis=2))[diploid].astype(np.int8)
-
-
-def _people(prefix: str, iid: list[str]) -> Table:
-    fid = ["0"] * len(iid)
-    refuse_repeated_people(f"{prefix}, sample_id", fid, iid, 1)
-    columns = {"fid": fid, "iid": iid}
-    for name, value in (("father", "0"), ("mother", "0"), ("sex", "0"), ("phenotype", "-9")):
-        columns[name] = [value] * len(iid)
-    return Table({name: np.array(values, dtype=object) for name, values in columns.items()})
 
 
 def _text(array: Any) -> list[str]:

@@ -13,9 +13,9 @@ from ..proof.certificate import Certificate
 from ..proof.claims import ClaimedSolution, certify, tidy
 from ..proof.dual import DualPoints
 from ..proof.forms import form_of, plain_labels
-from ..proof.matrices import by_task
 from ..tasks import count_rows, read_labels
 from ..tasks.named import takes_named_tasks
+from ..tasks.readable import by_task
 from ..verify import Task
 
 Array = np.ndarray[Any, Any]
@@ -110,7 +110,7 @@ class Statement:
         self.weights = raw.weights
         kept = np.ones(len(self.weights), dtype=bool) if data.shared else self.weights > 0.0
         self.duals = DualPoints(self.problem, data, kept)
-        matrices = by_task(data.source.matrices, data, kept)
+        matrices = by_task(data.source.parts, data, kept)
         self.tasks = [
             self._task(matrix, slice(part.start, part.stop), kept)
             for matrix, part in zip(matrices, data.per_task(), strict=True)

@@ -26,7 +26,7 @@ from ..tasks import (
     GatheredFolds,
     TaskData,
     TaskMoments,
-    gather_folds,
+    gather_rows,
     read_task_weights,
 )
 from .base import PathEstimator
@@ -115,7 +115,7 @@ class ComparesMoments(PathEstimatorCV):
         report_location(self, data)
         n_folds, threads = len(folds.weights), kernel_threads(self.n_jobs)
         with one_blas_thread():
-            gathered = gather_folds(data, fold, n_folds, models[0].fit_intercept, threads)
+            gathered = gather_rows(data, models[0].fit_intercept, threads, fold, n_folds)
         small = source.dtype.type in SMALL_TYPES
         try:
             solvers = [

@@ -96,7 +96,8 @@ def sums_of_rows(model: Any, data: TaskData, n_values: int) -> SumSolver | None:
         if few:
             gathered, readings = gather_at_once(data, model.fit_intercept, threads), 1
         else:
-            gathered, readings = gather_rows(data, model.fit_intercept, threads)
+            found_rows = gather_rows(data, model.fit_intercept, threads)
+            gathered, readings = found_rows.whole, found_rows.readings
         try:
             found = sum_solver(
                 model,

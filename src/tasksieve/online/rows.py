@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse
 
-from ..tasks import Form, read_labels, read_stacked, task_array
+from ..tasks import Form, read_labels, read_stacked, row_labels
 
 # Rows converted to float64 (and gathered, where they are shuffled) at a time.
 BLOCK_ENTRIES = 1 << 20
@@ -125,7 +125,7 @@ def _read_plain(
         return RowBatch(matrix, None, y, [0], np.zeros(len(y), dtype=np.int64), None, "single")
     if not isinstance(task, np.ndarray) or task.dtype.kind not in "iu":
         return None
-    labels = task_array(task, len(y))
+    labels = row_labels(task, len(y), "task")
     low, high = int(labels.min()), int(labels.max())
     if table is not None and low >= 0 and high < len(table):
         codes = table[labels]

@@ -11,7 +11,7 @@ import numpy as np
 from ..proof.certificate import Certificate
 from ..proof.claims import ClaimedSolution, certify
 from ..proof.forms import form_of, plain_labels
-from ..proof.matrices import readable
+from ..tasks import kind_of
 from ..tasks.named import takes_named_tasks
 from ..verify import Task
 from .problem import LOSSES
@@ -92,7 +92,7 @@ def _statement(
     signs = model._targets == "classes"
     codes = (data.targets[0] > 0.0) * 1.0 if signs else np.asarray(data.targets[0], dtype=np.float64)
     codes = np.where(weights > 0.0, codes, 0.0)
-    matrix = readable(data.source)
+    matrix = kind_of(data.source)(data.source).readable()
     nothing = np.empty(0, dtype=np.int64)
     tasks = [Task(matrix.take_rows(nothing), np.zeros(0), np.zeros(0), None) for _ in data.tasks]
     class_weights, dual = np.ones((len(data.tasks), 2)), [np.zeros(0) for _ in data.tasks]

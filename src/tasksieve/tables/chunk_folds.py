@@ -56,11 +56,11 @@ class ChunkFolds:
         used = np.bincount(self._folds[self._folds != NEVER], minlength=self.n_folds) > 0
         return None if used.all() else int(np.argmin(used))
 
-    def next(self, tasks: Array, live: Array | None = None) -> Array:
+    def next(self, tasks: Array, live: Array) -> Array:
         """Of the next rows, given their tasks; those that are not `live` are in no fold and count for nothing."""
         found = np.full(len(tasks), NEVER, dtype=np.int64)
-        rows = None if live is None else np.flatnonzero(live)
-        own = tasks if rows is None else tasks[rows]
+        rows = np.flatnonzero(live)
+        own = tasks[rows]
         order = stable_order(own, len(self._counts))
         counts = np.bincount(own, minlength=len(self._counts))
         if self._kept:
@@ -73,5 +73,5 @@ class ChunkFolds:
             assigned = np.concatenate(parts) if parts else found[:0]
             assigned[np.repeat(self._counts[here] < 2, counts[here])] = NEVER  # there would be no training rows
         self._gone += counts
-        found[order if rows is None else rows[order]] = assigned
+        found[rows[order]] = assigned
         return found

@@ -7,7 +7,7 @@ millions of rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,20 +20,21 @@ from .chunk_folds import ChunkFolds
 from .columns import FeatureChoice, choose_features
 from .counted import counted_size
 from .encode import Encoding
-from .frames import need, read_arrow, read_frames, table_format
+from .frames import need, read_arrow, read_frames
 from .prefetch import prefetched
-from .problem import (
-    Missing,
-    fill_with_means,
-    read_labels_column,
-    read_target,
-    read_weights,
-    refuse_missing,
-    told_missing,
-)
+from .problem import fill_with_means, known_entries, means_of
 from .read import from_chunk
+from .row_columns import (
+    Missing,
+    RowColumns,
+    refuse_missing,
+    told_left_out,
+    told_missing,
+    told_unobserved,
+    words_or_numbers,
+)
 from .seen import SeenColumn, SeenTable
-from .table import Array, Table, TableError
+from .table import NAMED_CELLS, Array, Table, TableError
 from .task_codes import TaskCodes
 
 CHUNKED = ("csv", "parquet", "arrow")
@@ -63,6 +64,17 @@ class ChunkedProblem:
         return len(self.encoding.feature_names)
 
 
+def rows_of_chunks(path: str, format: str, separator: str | None) -> int:
+    """So many rows that a chunk takes a few dozen megabytes."""
+    size = counted_size(path, format, separator)
+    if size is None:
+        for frame in read_frames(path, format, separator=separator, chunk_rows=100):  # raises if something is wrong
+            size = len(frame), frame.shape[1]
+    if not size or not size[0]:
+        raise TableError(f"{path} has no rows")
+    return max(FEWEST_ROWS, CELLS // max(1, size[1]))
+
+
 @dataclass
 class _Rows:
     """Usable rows of a chunk."""
@@ -73,46 +85,48 @@ class _Rows:
     kept: Array  # positions in the chunk
     chunk: Table
 
+    @property
+    def live(self) -> Array:
+        """Labels that are observed and have a weight, in the form of y."""
+        weighted = np.ones(len(self.y), dtype=bool) if self.weights is None else self.weights > 0.0
+        return (weighted if self.y.ndim == 1 else weighted[:, None]) & ~np.isnan(self.y)
+
 
 @dataclass
 class ChunkedTable:
     """Reads a table in chunks.
 
-    - `chunk_rows`: Rows at a time; by default so many that a chunk takes a few dozen megabytes.
+    - `chunk_rows`: Rows at a time.
     - `target`, `task`, `weights`, `id`, `choice`, `missing`: As in `prepare`.
     - `largest_chunk`: The most rows that a chunk had; another is read meanwhile where there are threads.
     """
 
     path: str
+    format: str
+    separator: str | None
+    chunk_rows: int
     target: list[str]
     choice: FeatureChoice
-    format: str | None = None
-    separator: str | None = None
-    chunk_rows: int | None = None
     task: str | None = None
     weights: str | None = None
     id: str | None = None
     missing: Missing = "error"
     largest_chunk: int = 0
     readings: int = 0
+    _columns: RowColumns = field(default_factory=RowColumns)
     _codes: TaskCodes = field(default_factory=TaskCodes)
     _prefetch: bool = False
     _text: list[str] = field(default_factory=list)
-    _order: list[str] = field(default_factory=list)
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
     def chunks(self, only: list[str] | None = None) -> Iterator[Table]:
         """All rows, once through."""
-        format = self.format or table_format(self.path)
-        if format not in CHUNKED:
-            raise TableError(f"{self.path}: a table of format {format} is read as a whole; {', '.join(CHUNKED)} go by")
         if not Path(self.path).is_file():
             raise TableError(f"there is no file {self.path}")
         self.readings += 1
         first = 0
-        rows = self.chunk_rows or self.rows_for(self.path, format, self.separator)
-        tables = self._tables(format, rows, only)
+        tables = self._tables(only)
         for table in prefetched(tables) if self._prefetch else tables:
             if not table.n_rows:
                 continue
@@ -123,24 +137,12 @@ class ChunkedTable:
         if not first:
             raise TableError(f"{self.path} has no rows")
 
-    def _tables(self, format: str, rows: int, only: list[str] | None) -> Iterator[Table]:
-        if format == "csv":
-            for frame in read_frames(self.path, format, separator=self.separator, chunk_rows=rows, text=self._text):
-                yield from_chunk(frame, self.path)
-            return
-        for part in read_arrow(self.path, format, chunk_rows=rows, only=only):
-            yield from_arrow(part, self.path)
-
-    @staticmethod
-    def rows_for(path: str, format: str, separator: str | None) -> int:
-        """So many rows that a chunk takes a few dozen megabytes."""
-        size = counted_size(path, format, separator)
-        if size is None:
-            for frame in read_frames(path, format, separator=separator, chunk_rows=100):  # raises if something is wrong
-                size = len(frame), frame.shape[1]
-        if not size or not size[0]:
-            raise TableError(f"{path} has no rows")
-        return max(FEWEST_ROWS, CELLS // max(1, size[1]))
+    def _tables(self, only: list[str] | None) -> Iterator[Table]:
+        if self.format == "csv":
+            options: dict[str, Any] = {"separator": self.separator, "chunk_rows": self.chunk_rows, "text": self._text}
+            return (from_chunk(frame, self.path) for frame in read_frames(self.path, "csv", **options))
+        parts = read_arrow(self.path, self.format, chunk_rows=self.chunk_rows, only=only)
+        return (from_arrow(part, self.path) for part in parts)
 
     def problem(
         self,
@@ -155,162 +157,107 @@ class ChunkedTable:
         are unlike the others; `NotTall` where `serves` says so, given rows, features and matrices."""
         self._prefetch = n_jobs != 1
         seen, counts = self._first_reading()
-        table = seen.as_table()
-        targets = self._targets(table)
-        roles = self._roles(table, targets)
-        encoding, notes = choose_features(table, roles, self.choice)
-        labels = self._labels(counts, len(targets))
-        matrices = len(labels) if self.task is not None else 1
+        table, targets = seen.as_table(), self._columns.targets
+        encoding, notes = choose_features(table, self._columns.roles(table, self.id), self.choice)
+        matrices = len(self._labels(counts)) if self.task is not None else 1
         if serves is not None and not serves(seen.n_rows, len(encoding.feature_names), matrices):
             raise NotTall
-        holes = [(name, seen.columns[name]) for name, _ in encoding.columns if seen.columns[name].n_missing]
+        with_holes = [(name, seen.columns[name]) for name, _ in encoding.columns if seen.columns[name].n_missing]
+        holes = [(name, np.array(column.holes), column.n_missing) for name, column in with_holes]
         if holes and self.missing == "error":
-            self._refuse([(name, column.holes, column.n_missing) for name, column in holes], mean=True)
+            refuse_missing(self.path, holes, mean=True)
         fill = None
         if self.missing == "mean" or (holes and self.missing == "drop"):
-            counts, fill = self._counted(targets, encoding)
-            labels = self._labels(counts, len(targets))
+            counts, fill = self._counted(encoding)
+        labels = self._labels(counts)
         if not counts.used:
             raise TableError(f"{self.path}: no row is left after those with missing values are dropped")
-        if holes and self.missing == "mean":
-            cell_words = [(name, np.array(column.holes), column.n_missing) for name, column in holes]
-            notes.append(told_missing(self.path, cell_words))
-        notes += counts.notes(seen.n_rows, len(targets))
+        if self.missing == "mean":
+            notes += told_missing(self.path, holes)
+        if len(targets) > 1:
+            notes += told_unobserved(counts.unobserved, seen.n_rows * len(targets))
+        notes += told_left_out(self.path, counts.first_dropped, counts.dropped, seen.n_rows)
         folds = None if n_folds is None else self._folds(counts, labels, n_folds, seed)
         moments = TaskMoments(n_folds, fit_intercept=fit_intercept, random_state=seed, n_jobs=n_jobs)
-        self._sum(moments, targets, encoding, fill, folds)
+        self._sum(moments, encoding, fill, folds)
         if not moments.well_centred:
             moments = moments.recentred()
-            self._sum(moments, targets, encoding, fill, folds)
+            self._sum(moments, encoding, fill, folds)
         if folds is not None:
             moments.folds_in_words = folds.words
         tasks = label_array(labels) if self.task is not None else np.arange(len(targets))
-        return ChunkedProblem(moments, targets, encoding, fill, seen.n_rows, counts.used, tasks, notes)
+        return ChunkedProblem(moments, list(targets), encoding, fill, seen.n_rows, counts.used, tasks, notes)
 
     def _first_reading(self) -> tuple[SeenTable, _Counts]:
         """What columns are; once more where chunks disagree about it."""
         while True:
-            seen, self._codes = SeenTable(self.path), TaskCodes()
-            only, known = self._worth_a_look()
-            counts = _Counts()
-            for chunk in self.chunks(only):
+            seen, self._codes, counts = SeenTable(self.path), TaskCodes(), _Counts()
+            names, known = self._real_columns()
+            looked = [name for name in names if name not in known]
+            for chunk in self.chunks(looked or None):
                 if not seen.columns:
-                    seen = SeenTable(self.path, self._matched(chunk, self.choice.categorical))
+                    seen = SeenTable(self.path, self._coded(chunk))
+                    self._columns = RowColumns.of(chunk, self.target, self.task, weights=self.weights)
                 seen.look(chunk)
-                counts.add(self._rows(chunk, self._targets(chunk), None))
+                counts.add(self._rows(chunk, None))
             mixed = [name for name in seen.mixed() if name not in self._text]
             if not mixed:
                 break
             self._text += mixed
-        for name in known:  # real numbers, not read yet: missing ones are found when they are
-            seen.columns.setdefault(name, SeenColumn(kinds={"number"}, whole=False))
-        if only is not None:
-            seen.columns = {name: seen.columns[name] for name in self._order if name in seen.columns}
+        for name in known if looked else ():  # real numbers, not read yet: missing ones are found when they are
+            seen.columns[name] = SeenColumn(kinds={"number"}, whole=False)
+        seen.columns = {name: seen.columns[name] for name in names or seen.columns}
         return seen, counts
 
-    def _matched(self, chunk: Table, patterns: Any) -> list[str]:
-        return chunk.match(patterns, "--categorical", list(chunk.columns)) if patterns else []
+    def _coded(self, table: Table) -> list[str]:
+        """Columns of numbers that are names of things."""
+        return table.match(self.choice.categorical, "--categorical", list(table.columns))
 
-    def _worth_a_look(self) -> tuple[list[str] | None, list[str]]:
-        """Columns of a Parquet file that have to be looked at before they are summed, and those that need not be."""
-        if (self.format or table_format(self.path)) != "parquet" or self.missing != "error":
-            return None, []
-        with_types = need("pyarrow.types")
+    def _real_columns(self) -> tuple[list[str], set[str]]:
+        """All columns of a Parquet file, and those that need not be looked at before they are summed; none of a file
+        that has to be looked at as a whole."""
+        if self.format != "parquet" or self.missing != "error":
+            return [], set()
+        floating = need("pyarrow.types").is_floating
         try:
             schema = need("pyarrow.parquet").ParquetFile(self.path).schema_arrow
         except Exception:
-            return None, []  # the reader of the rows raises
-        roles = {self.task, self.weights}
+            return [], set()  # the reader of the rows raises
         names = [str(name) for name in schema.names]
         probe = Table(self.path, 0, dict.fromkeys(names))  # type: ignore[arg-type]
-        coded = {*probe.match(self.target, "--target", names), *self._matched(probe, self.choice.categorical)}
-        real = [
-            str(field.name)
-            for field in schema
-            if with_types.is_floating(field.type) and field.name not in roles and field.name not in coded
-        ]
-        if len(set(names)) < len(names):
-            return None, []
-        self._order = names
-        looked = [name for name in names if name not in set(real)]
-        return (looked, real) if looked else (None, [])
-
-    def _targets(self, table: Table) -> list[str]:
-        targets = table.match(self.target, "--target", list(table.columns))
-        if len(targets) > 1 and self.task is not None:
-            raise TableError(
-                f"--task: with several targets ({', '.join(targets[:3])}, ...) each target is a task; either drop "
-                "--task, or stack the rows, with one target column and one task column"
-            )
-        return targets
-
-    def _roles(self, table: Table, targets: list[str]) -> Mapping[str, str]:
-        roles = dict.fromkeys(targets, "the target")
-        for name, role in ((self.task, "task"), (self.weights, "weights"), (self.id, "id")):
-            if name is not None:
-                table.require(name, f"--{role}")
-                if name in roles and not (name == self.task and role == "id"):
-                    raise TableError(f"--{role}: column {name!r} is also {roles[name]}")
-                roles.setdefault(name, f"the {role}")
-        return roles
-
-    def _refuse(self, found: list[tuple[str, Any, int]], mean: bool) -> None:
-        refuse_missing(self.path, [(name, np.asarray(rows), count) for name, rows, count in found], mean=mean)
+        apart = {*probe.match(self.target, "--target", names), *self._coded(probe), self.task, self.weights}
+        return names, {str(own.name) for own in schema if floating(own.type)} - apart
 
     # -- rows ---------------------------------------------------------------------------------------------------------
 
-    def _rows(self, chunk: Table, targets: list[str], encoding: Encoding | None) -> _Rows:
+    def _rows(self, chunk: Table, encoding: Encoding | None) -> _Rows:
         """Rows of a chunk that can be used; without an encoding, as far as their features do not matter."""
-        unusable = np.zeros(chunk.n_rows, dtype=bool)
-        needed = [name for name in (self.task, self.weights) if name is not None]
-        needed += targets if len(targets) == 1 else []
-        for name in needed:
-            holes = chunk.require(name, f"--{'task' if name == self.task else 'weights'}").missing
-            if holes.any() and self.missing == "error":
-                rows = chunk.first + np.flatnonzero(holes)
-                self._refuse([(name, rows, len(rows))], mean=False)
-            unusable |= holes
-        if len(targets) > 1:
-            empty = np.stack([chunk.columns[name].missing for name in targets], axis=1)
-            unusable |= empty.all(axis=1)
-        if encoding is not None and self.missing != "mean":
-            for name, rows in encoding.missing(chunk):
-                if self.missing == "error":
-                    self._refuse([(name, chunk.first + rows, len(rows))], mean=True)
-                unusable[rows] = True
-        kept = np.flatnonzero(~unusable)
-        labels = [read_target(chunk.columns[name], name, self.path, False)[kept] for name in targets]
-        weights = None if self.weights is None else read_weights(chunk, self.weights)[kept]
+        columns = self._columns
+        kept, _ = columns.usable(chunk, encoding, self.missing)
         task = np.zeros(len(kept), dtype=np.int64)
         if self.task is not None:
-            read_labels_column(chunk.columns[self.task], self.task, self.path)
-            task = self._codes.codes(chunk.columns[self.task], None if len(kept) == chunk.n_rows else kept)
-        y = labels[0] if len(labels) == 1 else np.stack(labels, axis=1)
-        return _Rows(y, task, weights, kept, chunk)
+            column = words_or_numbers(chunk, self.task, "--task")
+            task = self._codes.codes(column, None if len(kept) == chunk.n_rows else kept)
+        return _Rows(columns.labels(chunk, kept), task, columns.read_weights(chunk, kept), kept, chunk)
 
-    def _counted(self, targets: list[str], encoding: Encoding) -> tuple[_Counts, Array | None]:
+    def _counted(self, encoding: Encoding) -> tuple[_Counts, Array | None]:
         """Rows of tasks, and the means of features where they fill holes."""
-        counts = _Counts()
-        totals, known = np.zeros(len(encoding.feature_names)), np.zeros(len(encoding.feature_names))
+        counts, names = _Counts(), encoding.feature_names
+        totals, known = np.zeros(len(names)), np.zeros(len(names))
         for chunk in self.chunks():
-            rows = self._rows(chunk, targets, encoding)
+            rows = self._rows(chunk, encoding)
             counts.add(rows)
             if self.missing == "mean":
                 X = encoding.matrix(chunk)[rows.kept]
-                holes = np.isnan(X) if X.dtype.kind == "f" else np.zeros(X.shape, dtype=bool)
-                totals += np.sum(X, axis=0, dtype=np.float64, where=~holes)
-                known += np.count_nonzero(~holes, axis=0)
-        if self.missing != "mean":
-            return counts, None
-        if np.any(known == 0):
-            name = encoding.feature_names[int(np.argmin(known))]
-            raise TableError(f"--missing mean: column {name!r} has no value at all; leave it out")
-        return counts, totals / known
+                here = known_entries(X)
+                totals += np.sum(X, axis=0, dtype=np.float64, where=here)
+                known += here.sum(axis=0)
+        return counts, means_of(totals, known, names) if self.missing == "mean" else None
 
-    def _labels(self, counts: _Counts, n_targets: int) -> list[Any]:
+    def _labels(self, counts: _Counts) -> list[Any]:
         """Of the tasks that have rows, in their order."""
         if self.task is None:
-            return list(range(n_targets))
+            return list(range(len(self._columns.targets)))
         try:
             return sorted(self._codes.labels[code] for code in np.flatnonzero(counts.by_task).tolist())
         except TypeError:
@@ -329,18 +276,14 @@ class ChunkedTable:
         return folds
 
     def _sum(
-        self,
-        moments: TaskMoments,
-        targets: list[str],
-        encoding: Encoding,
-        fill: Array | None,
-        folds: ChunkFolds | None,
+        self, moments: TaskMoments, encoding: Encoding, fill: Array | None, folds: ChunkFolds | None
     ) -> None:
+        several = len(self._columns.targets) > 1
         if folds is not None:
             folds.rewind()
         for chunk in self.chunks():
-            columns = encoding.complete_columns(chunk) if len(targets) == 1 else None
-            rows = self._rows(chunk, targets, encoding if columns is None else None)
+            columns = None if several else encoding.complete_columns(chunk)
+            rows = self._rows(chunk, encoding if columns is None else None)
             if not len(rows.kept):
                 continue
             if columns is None or len(rows.kept) < chunk.n_rows:
@@ -350,7 +293,7 @@ class ChunkedTable:
                     X, _ = fill_with_means(X, encoding.feature_names, fill)
                 columns = list(X.T)
             fold = None if folds is None else _next_folds(rows, folds)
-            if len(targets) > 1:
+            if several:
                 moments.add(X, rows.y, None, rows.weights, fold=fold)
                 continue
             labels = self._codes.labels if self.task is not None else None
@@ -376,29 +319,15 @@ class _Counts:
         self.used += len(rows.kept)
         away = rows.chunk.n_rows - len(rows.kept)
         self.dropped += away
-        if away and len(self.first_dropped) < 6:
-            gone = np.setdiff1d(np.arange(rows.chunk.n_rows), rows.kept)[:6]
+        if away and len(self.first_dropped) < NAMED_CELLS:
+            gone = np.setdiff1d(np.arange(rows.chunk.n_rows), rows.kept)[:NAMED_CELLS]
             self.first_dropped += (rows.chunk.first + gone).tolist()
         self.by_task = _sum_of(self.by_task, np.bincount(rows.task))
         if rows.y.ndim == 2:
-            live = ~np.isnan(rows.y) if rows.weights is None else ~np.isnan(rows.y) & (rows.weights > 0.0)[:, None]
-            self.observed = _sum_of(self.observed, np.count_nonzero(live, axis=0))
+            self.observed = _sum_of(self.observed, np.count_nonzero(rows.live, axis=0))
             self.unobserved += int(np.isnan(rows.y).sum()) + away * rows.y.shape[1]
-            return
-        task = rows.task if rows.weights is None else rows.task[rows.weights > 0.0]
-        self.observed = _sum_of(self.observed, np.bincount(task, minlength=len(self.by_task)))
-
-    def notes(self, n_rows: int, n_targets: int) -> list[str]:
-        found = []
-        if n_targets > 1 and self.unobserved:
-            found.append(
-                f"{self.unobserved} of {n_rows * n_targets} labels are not observed; the model leaves them out"
-            )
-        if self.dropped:
-            shown = ", ".join(str(row + 1) for row in self.first_dropped[:5])
-            more = ", ..." if self.dropped > 5 else ""
-            found.append(f"{self.dropped} of {n_rows} rows left out for missing values: row {shown}{more}")
-        return found
+        else:
+            self.observed = _sum_of(self.observed, np.bincount(rows.task[rows.live], minlength=len(self.by_task)))
 
 
 def _sum_of(one: Array, other: Array) -> Array:
@@ -411,9 +340,6 @@ def _sum_of(one: Array, other: Array) -> Array:
 
 def _next_folds(rows: _Rows, folds: ChunkFolds) -> Array:
     """Folds of the rows of a chunk in the form of y."""
-    live = None if rows.weights is None else rows.weights > 0.0
     if rows.y.ndim == 1:
-        return folds.next(rows.task, live)
-    everywhere = np.ones(len(rows.y), dtype=bool) if live is None else live
-    own = [np.full(len(rows.y), t) for t in range(rows.y.shape[1])]
-    return np.stack([folds.next(t, everywhere & ~np.isnan(rows.y[:, t[0]])) for t in own], axis=1)
+        return folds.next(rows.task, rows.live)
+    return np.stack([folds.next(np.full(len(own), t), own) for t, own in enumerate(rows.live.T)], axis=1)

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .encode import is_number
+from .encode import Encoding, is_number
 from .frames import read_frames, read_libsvm_rows
-from .problem import read_labels_column, read_target, tidy_labels
 from .read import from_frame
+from .row_columns import RowColumns
 from .table import Column, Table, TableError, row_number
 
 Chunk = tuple[Any, Any, Any, Any]  # X, y, task, sample_weight
@@ -56,100 +56,60 @@ class ChunkReader:
             return
         if self.target is None:
             raise TableError("--target: name the column to predict")
-        for frame in read_frames(
-            self.source, self.format, name=self.name, separator=self.separator, chunk_rows=self.chunk_rows
-        ):
-            if not len(frame):
-                continue
-            table = from_frame(frame, self.name)
-            yield self._chunk(table)
-            self.n_read += table.n_rows
+        columns = RowColumns([self.target], self.task, self.weights)
+        options: dict[str, Any] = {"name": self.name, "separator": self.separator, "chunk_rows": self.chunk_rows}
+        for frame in read_frames(self.source, self.format, **options):
+            if len(frame):
+                yield self._chunk(from_frame(frame, self.name), columns)
+                self.n_read += len(frame)
 
     def _libsvm(self) -> Iterator[Chunk]:
-        if (
-            self.target not in (None, "label")
-            or self.task not in (None, "qid")
-            or self.weights
-            or self.features
-        ):
-            raise TableError(
-                "a libsvm file has one target (label) and at most one task (qid), and no other columns"
-            )
+        others = self.weights or self.features
+        if others or self.target not in (None, "label") or self.task not in (None, "qid"):
+            raise TableError("a libsvm file has one target (label) and at most one task (qid), and no other columns")
         if self.n_features is None:
             raise TableError("--n-features: a libsvm file does not say how many features there are")
         self.feature_names = [f"f{j}" for j in range(self.n_features + 1)]
         # counted from 0, so that the number in the file is the number in the name
-        for X, label, qid in read_libsvm_rows(
-            self.source, chunk_rows=self.chunk_rows, n_features=self.n_features + 1
-        ):
+        for X, label, qid in read_libsvm_rows(self.source, chunk_rows=self.chunk_rows, n_features=self.n_features + 1):
             yield X, label, qid if self.task == "qid" else None, None
             self.n_read += len(label)
 
-    def _chunk(self, table: Table) -> Chunk:
-        assert self.target is not None
+    def _chunk(self, table: Table, columns: RowColumns) -> Chunk:
+        table.first = self.n_read
         if not self.feature_names:
-            special = [name for name in (self.target, self.task, self.weights) if name is not None]
-            among = [name for name in table.columns if name not in special]
+            table.require(columns.targets[0], "--target")
+            roles = columns.roles(table, None)
+            among = [name for name in table.columns if name not in roles]
             self.feature_names = table.match(self.features, "--features", among) if self.features else among
             if not self.feature_names:
                 raise TableError(f"--features: {self.name} has no column left for features")
-        target = table.require(self.target, "--target")
-        task = None if self.task is None else table.require(self.task, "--task")
-        weights = None if self.weights is None else table.require(self.weights, "--weights")
-        columns = [table.require(name, "--features") for name in self.feature_names]
-        bad = np.zeros(table.n_rows, dtype=bool)
-        named = [(self.target, target), (self.task, task), (self.weights, weights)]
-        for name, column in [*named, *zip(self.feature_names, columns, strict=True)]:
-            if column is None or name is None:
-                continue
-            if name in self.feature_names or name == self.weights:
-                self._must_be_numbers(column, name)
-            holes = column.missing
-            if holes.any() and self.missing == "error":
-                row = self.n_read + int(np.flatnonzero(holes)[0])
-                raise TableError(
-                    f"{self.name}: row {row_number(row)}, column {name!r} is missing. "
-                    "--missing drop leaves such rows out."
-                )
-            bad |= holes
-        rows = np.flatnonzero(~bad)
+        for name in self.feature_names:
+            self._must_be_numbers(table.require(name, "--features"), name)
+        if self.weights is not None:
+            self._must_be_numbers(table.require(self.weights, "--weights"), self.weights)
+        encoding = Encoding([(name, None) for name in self.feature_names])
+        rows, _ = columns.usable(table, encoding, self.missing, mean=False)
         self.n_dropped += table.n_rows - len(rows)
-        X = np.empty((len(rows), len(columns)))
-        for k, column in enumerate(columns):
-            X[:, k] = column.values[rows]
-        if not np.isfinite(X).all():
-            row, k = np.argwhere(~np.isfinite(X))[0].tolist()
-            raise TableError(
-                f"{self.name}: row {row_number(self.n_read + rows[row])}, column {self.feature_names[k]!r} is infinite"
-            )
-        labels = read_target(target, self.target, self.name, self.classes)[rows]
-        return (
-            X,
-            tidy_labels(labels) if self.classes else labels,
-            None if task is None else self._tasks(read_labels_column(task, str(self.task), self.name)[rows]),
-            None if weights is None else weights.values[rows].astype(np.float64),
-        )
+        X = np.ascontiguousarray(encoding.matrix(table)[rows], dtype=np.float64)
+        known = columns.read(table, rows, self.classes)
+        return X, known["y"], self._tasks(known["task"]), known["sample_weight"]
 
     def _must_be_numbers(self, column: Column, name: str) -> None:
         if column.kind == "number":
             return
-        text = column.kind == "text"
-        row, word = next(
-            (
-                (row, value)
-                for row, value in enumerate(column.values.tolist())
-                if value is not None and not (text and is_number(value))
-            ),
-            (0, "?"),
-        )
+        cells = [(row, value) for row, value in enumerate(column.values.tolist()) if value is not None]
+        words = (cell for cell in cells if column.kind != "text" or not is_number(cell[1]))
+        row, word = next(words, (0, "?"))
         raise TableError(
             f"{self.name}: row {row_number(self.n_read + row)}, column {name!r} is {str(word)[:60]!r}: a stream learns "
             "from numbers (the words of a column are not known beforehand). Leave it out with --features, or code it."
         )
 
-    def _tasks(self, values: np.ndarray) -> np.ndarray:
+    def _tasks(self, values: np.ndarray | None) -> np.ndarray | None:
         """Task labels in one type throughout: a task is called the same in all chunks."""
-        values = tidy_labels(values)
+        if values is None:
+            return None
         kind = "words" if values.dtype.kind == "U" else "numbers"
         self.task_kind = self.task_kind or kind
         if kind != self.task_kind:

@@ -172,7 +172,3 @@ def row_words(source: str, row: int) -> str:
         name, own = source.position(row)
         return f"row {row_number(own)} of {name}"
     return f"row {row_number(row)}"
-
-
-def cell_words(source: str, rows: Array, column: str) -> list[str]:
-    return [f"{row_words(source, row)}, column {column!r}" for row in rows[:NAMED_CELLS].tolist()]

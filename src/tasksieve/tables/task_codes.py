@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .problem import tidy_labels
+from .row_columns import tidy_labels
 from .table import Array, CodedColumn, Column
 
 _MOST_APART = 1 << 20  # whole numbers that are looked up in a table, not sorted

@@ -15,7 +15,7 @@ from .class_weights import with_class_weight
 from .cluster import map_rows
 from .data import TaskData, read_tasks
 from .fills import Fills
-from .gather import GatheredFolds, gather_at_once, gather_folds, gather_rows, one_matrix
+from .gather import GatheredFolds, gather_at_once, gather_rows, one_matrix
 from .groups import read_groups
 from .labels import (
     label_array,
@@ -24,7 +24,6 @@ from .labels import (
     refuse_real_numbers,
     row_labels,
     some_of,
-    task_array,
     task_codes,
 )
 from .masked import refuse_masked_or_complex
@@ -51,7 +50,6 @@ __all__ = [
     "count_rows",
     "first_matrix",
     "gather_at_once",
-    "gather_folds",
     "gather_rows",
     "is_task_list",
     "kind_of",
@@ -81,7 +79,6 @@ __all__ = [
     "row_labels",
     "some_of",
     "stack_rows",
-    "task_array",
     "task_codes",
     "to_host",
     "to_numpy",

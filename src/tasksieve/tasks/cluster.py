@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..design.device.machine import in_words
 from ..messages import Message, either
 from ..user_warnings import warn
+from .readable import LazyMatrix
 from .source import Source, register
 
 Array = np.ndarray[Any, Any]
@@ -85,7 +87,7 @@ class ClusterMatrix:
                 "moves {size} once. Store it in blocks of features that hold all rows{how} to save that.",
                 matrix=self.name,
                 rows=rows,
-                size=_bytes(self.nbytes),
+                size=in_words(self.nbytes),
                 how=either(f", {self.name}.rechunk((-1, {step})),"),
             ),
             UserWarning,
@@ -152,6 +154,9 @@ class ClusterSource(Source):
     def nbytes(self) -> int:
         return int(self.matrix.nbytes)
 
+    def readable(self) -> LazyMatrix:
+        return LazyMatrix(self.matrix.lazy)
+
     @property
     def n_row_blocks(self) -> int:
         rows, features = self.matrix.lazy.numblocks
@@ -212,11 +217,3 @@ def open_zarr(path: Any, name: str | None = None) -> Any:
     if wanted not in found:
         raise ValueError(f"{path} is a group without an array {wanted!r}; it has {', '.join(sorted(found.keys()))}.")
     return found[wanted]
-
-
-def _bytes(count: float) -> str:
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if count < 1000.0:
-            return f"{count:.3g} {unit}"
-        count /= 1000.0
-    return f"{count:.3g} TB"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -10,7 +11,6 @@ import numpy as np
 import scipy.sparse
 from sklearn import get_config
 
-from ..design import Storage
 from .fills import Fills
 from .labels import read_labels
 from .matrix import read_source, read_task_list
@@ -85,10 +85,6 @@ class TaskData(TaskLabels):
             return self.weights
         return self.weights * np.repeat(self.task_weights, np.diff(self.offsets))
 
-    def with_offset(self, known: np.ndarray) -> TaskData:
-        """The same data, so much known of every prediction beforehand."""
-        return replace(self, known=known)
-
     def with_weights(self, weights: np.ndarray) -> TaskData:
         """The same data under other sample weights: how folds and masks are made, without a copy of X."""
         changed = replace(self, weights=weights)
@@ -120,10 +116,12 @@ def read_tasks(
     unsearched: list[tuple[Source, str]] = []
 
     def read(item: Any, name: str) -> Source:
-        large = int(np.prod(getattr(item, "shape", (0,)))) >= SEARCHED_ENTRIES
-        source = read_source(item, name, search=not (large or isinstance(item, Storage)))
-        if (large or source.searched_late) and not get_config()["assume_finite"] and not source.finite:
-            unsearched.append((source, name))
+        source = read_source(item, name, search=False)
+        if not source.finite and not get_config()["assume_finite"]:
+            if source.searched_late or math.prod(source.shape) >= SEARCHED_ENTRIES:
+                unsearched.append((source, name))
+            else:
+                source.refuse_not_finite(name)
         return source
 
     sources = _alike(read_task_list(X, read)) if is_task_list(X) else [read(X, "X")]

@@ -44,73 +44,56 @@ def read_labels(
     if y is None:
         raise ValueError("tasksieve requires y to be passed, but the target y is None.")
     y, task, sample_weight = to_numpy(y), to_numpy(task), to_numpy(sample_weight)
-    form: Form
-    order = None
-    if not isinstance(rows, int):
-        form = "list"
-        raw, hidden, weights, offsets = _read_label_list(rows, y, task, sample_weight)
-        tasks = np.arange(len(rows))
-        n_rows = int(offsets[-1])
-    else:
-        n_rows = rows
-        raw, hidden = _as_array(y), mask_of(y)
-        if raw.shape[0] != n_rows:
-            raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
-                f"y has {raw.shape[0]}."
-            )
-        if raw.ndim == 2 and task is not None and raw.shape[1] == 1:
-            raw = raw[:, 0]
-            hidden = hidden if hidden is None else hidden[:, 0]
-        if raw.ndim == 1:
-            form = "single" if task is None else "stacked"
-            tasks, order, offsets = _read_task(task, n_rows)
-            weights = read_sample_weights(sample_weight, raw.shape)
-            if order is not None:
-                raw = raw[order]
-                hidden = hidden if hidden is None else hidden[order]
-                weights = weights if weights is None else weights[order]
-        else:
-            form = "shared"
-            n_tasks = raw.shape[1]
-            if task is not None:
-                raise value_error(
-                    "{task} was given with a {y} of {n_tasks} columns. Either drop {task} (the columns of {y} are "
-                    "the tasks), or stack the rows{how}; NaN marks a label that is not observed.",
-                    n_tasks=n_tasks,
-                    how=either(
-                        ": X = np.vstack([X] * T), y = Y.ravel(order='F'), task = np.repeat(np.arange(T), len(Y))"
-                    ),
-                )
-            if n_tasks == 0:
-                raise ValueError("y has no columns: it needs one per task.")
-            weights = read_sample_weights(sample_weight, raw.shape)
-            tasks, offsets = np.arange(n_tasks), n_rows * np.arange(n_tasks + 1, dtype=np.int64)
-            raw = raw.ravel(order="F")
-            hidden = hidden if hidden is None else hidden.ravel(order="F")
-            weights = weights if weights is None else weights.ravel(order="F")
-
-    def where(i: int) -> str:
-        """The position of a flat index, in terms of y as it was passed."""
-        t = int(np.searchsorted(offsets, i, side="right")) - 1
-        if form == "list":
-            return f"y[{t}], {row_name(i - offsets[t])}"
-        if form == "shared":
-            return f"{row_name(i - offsets[t])}, task {t}"
-        return row_name(i if order is None else order[i])
-
+    raw, hidden, weights, labels = (
+        _one_matrix(rows, y, task, sample_weight) if isinstance(rows, int) else _list(rows, y, task, sample_weight)
+    )
     read = _read_values if targets == "values" else _read_classes
-    values, observed = read(raw, hidden, where)
-    if observed is None:
-        weights = np.ones(len(values)) if weights is None else weights
-    else:
-        weights = observed.astype(np.float64) if weights is None else weights * observed
-    labels = TaskLabels(form, tasks, offsets, values, weights, order, n_rows)
+    values, observed = read(raw, hidden, labels.where)
+    if weights is None:
+        weights = np.ones(len(values)) if observed is None else observed.astype(np.float64)
+    elif observed is not None:
+        weights = weights * observed
+    labels = replace(labels, y=values, weights=weights)
     if not allow_empty and (observed is not None or sample_weight is not None):
         _check_every_task_has_rows(labels, sample_weight is not None)
     if targets in ("classes", "many classes"):
         labels = _encode_classes(labels, targets == "many classes")
     return labels
+
+
+# Labels, the mask of those hidden, weights, all in the flat sample space, and the form of it; None: none hidden, all 1.
+_Read = tuple[np.ndarray, np.ndarray | None, np.ndarray | None, TaskLabels]
+_NOTHING = np.empty(0)
+
+
+def _one_matrix(n_rows: int, y: Any, task: Any, sample_weight: Any) -> _Read:
+    raw, hidden = _as_array(y), mask_of(y)
+    if raw.shape[0] != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {raw.shape[0]}."
+        )
+    if raw.ndim == 2 and task is not None and raw.shape[1] == 1:
+        raw = raw[:, 0]
+        hidden = hidden if hidden is None else hidden[:, 0]
+    weights = read_sample_weights(sample_weight, raw.shape)
+    if raw.ndim == 1:
+        tasks, order, offsets = _read_task(task, n_rows)
+        form: Form = "single" if task is None else "stacked"
+    else:
+        if task is not None:
+            raise value_error(
+                "{task} was given with a {y} of {n_tasks} columns. Either drop {task} (the columns of {y} are "
+                "the tasks), or stack the rows{how}; NaN marks a label that is not observed.",
+                n_tasks=raw.shape[1],
+                how=either(": X = np.vstack([X] * T), y = Y.ravel(order='F'), task = np.repeat(np.arange(T), len(Y))"),
+            )
+        if not raw.shape[1]:
+            raise ValueError("y has no columns: it needs one per task.")
+        tasks, order, form = np.arange(raw.shape[1]), None, "shared"
+        offsets = n_rows * np.arange(len(tasks) + 1, dtype=np.int64)
+    labels = TaskLabels(form, tasks, offsets, _NOTHING, _NOTHING, order, n_rows)
+    flat = [values if values is None else labels.flatten(values) for values in (raw, hidden, weights)]
+    return *flat, labels  # type: ignore[return-value]
 
 
 def _as_array(y: Any) -> np.ndarray:
@@ -127,35 +110,27 @@ def _as_array(y: Any) -> np.ndarray:
         array = np.asarray(y, dtype=object)  # NumPy writes numbers beside words as words, and NaN as the word 'nan'
         array = array.astype(str) if all(isinstance(item, str) for item in array.ravel()) else array
     if array.ndim not in (1, 2):
-        raise ValueError(
-            f"y should be a 1d array or an array of shape (n, T), got an array of shape {array.shape}."
-        )
+        raise ValueError(f"y should be a 1d array or an array of shape (n, T), got an array of shape {array.shape}.")
     return array
 
 
-def _read_label_list(
-    rows: Sequence[int], y: Any, task: Any, sample_weight: Any
-) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None, np.ndarray]:
-    """Labels, the mask of those hidden (None: none), weights, offsets."""
+def _list(rows: Sequence[int], y: Any, task: Any, sample_weight: Any) -> _Read:
     if task is not None:
-        raise ValueError(
-            "task was given with a list of matrices: there, item t of X and of y is task t. Drop task."
-        )
-    parts = matching_list(rows, y, "y")
-    offsets = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
-    hidden = None
-    masks = [mask_of(part) for part in y]
+        raise ValueError("task was given with a list of matrices: there, item t of X and of y is task t. Drop task.")
+    raw = np.concatenate(matching_list(rows, y, "y"))
+    masks, hidden = [mask_of(part) for part in y], None
     if any(mask is not None for mask in masks):
-        hidden = np.concatenate(
-            [np.zeros(n, dtype=bool) if mask is None else mask.ravel() for n, mask in zip(rows, masks, strict=True)]
-        )
+        every = zip(rows, masks, strict=True)
+        hidden = np.concatenate([np.zeros(n, dtype=bool) if mask is None else mask.ravel() for n, mask in every])
     weights = sample_weight
     if sample_weight is not None and not np.isscalar(sample_weight):
-        parts_of_weights = matching_list(rows, sample_weight, "sample_weight")
+        parts = matching_list(rows, sample_weight, "sample_weight")
         for t, part in enumerate(sample_weight):
             refuse_masked_or_complex(part, f"sample_weight[{t}]")
-        weights = np.concatenate(parts_of_weights)
-    return np.concatenate(parts), hidden, read_sample_weights(weights, (int(offsets[-1]),)), offsets
+        weights = np.concatenate(parts)
+    offsets = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
+    labels = TaskLabels("list", np.arange(len(rows)), offsets, _NOTHING, _NOTHING, None, int(offsets[-1]))
+    return raw, hidden, read_sample_weights(weights, (labels.n_rows,)), labels
 
 
 def matching_list(rows: Sequence[int], values: Any, name: str) -> list[np.ndarray]:
@@ -171,9 +146,7 @@ def matching_list(rows: Sequence[int], values: Any, name: str) -> list[np.ndarra
         if part.ndim == 2 and part.shape[1] == 1:
             part = part[:, 0]
         if part.ndim != 1:
-            raise ValueError(
-                f"{name}[{t}] must be 1-D: one number per row of X[{t}]; got shape {part.shape}."
-            )
+            raise ValueError(f"{name}[{t}] must be 1-D: one number per row of X[{t}]; got shape {part.shape}.")
         if len(part) != n_rows:
             raise ValueError(f"{name}[{t}] has {len(part)} entries, but X[{t}] has {n_rows} rows.")
         parts.append(part)
@@ -187,10 +160,8 @@ def _read_task(task: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray | None, n
     """Sorted task labels, the permutation that sorts the rows (None: sorted), the offsets."""
     if task is None:
         return np.zeros(1, dtype=np.int64), None, np.array([0, n_rows], dtype=np.int64)
-    labels = task_array(task, n_rows)
-    if (
-        n_rows and labels.dtype.kind in "biuUS" and np.all(labels[1:] >= labels[:-1])
-    ):  # sorted, as most data are
+    labels = row_labels(task, n_rows, "task")
+    if n_rows and labels.dtype.kind in "biuUS" and np.all(labels[1:] >= labels[:-1]):  # sorted, as most data are
         starts = np.concatenate([[0], np.flatnonzero(labels[1:] != labels[:-1]) + 1])
         return labels[starts], None, np.append(starts, n_rows).astype(np.int64, copy=False)
     try:
@@ -205,11 +176,6 @@ def _read_task(task: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray | None, n
     if np.all(codes[1:] >= codes[:-1]):
         return tasks, None, offsets
     return tasks, np.argsort(codes, kind="stable"), offsets
-
-
-def task_array(task: Any, n_rows: int) -> np.ndarray:
-    """``task`` as a 1-D array with one label per row and none missing."""
-    return row_labels(task, n_rows, "task")
 
 
 def row_labels(values: Any, n_rows: int, name: str) -> np.ndarray:
@@ -255,7 +221,7 @@ def some_of(names: Sequence[Any]) -> str:
 
 def task_codes(task: Any, tasks: np.ndarray, n_rows: int) -> np.ndarray:
     """Position in ``tasks`` of the label of each row; a label not met in `fit` is an error."""
-    labels = task_array(task, n_rows)
+    labels = row_labels(task, n_rows, "task")
     if len(labels) == 0:
         return np.zeros(0, dtype=np.int64)
     try:
@@ -284,11 +250,8 @@ def _missing(values: np.ndarray) -> np.ndarray | None:
     elif values.dtype.kind in "mM":
         mask = np.isnat(values)
     elif values.dtype.kind == "O":
-        mask = np.fromiter(
-            (v is None or v is np.ma.masked or type(v).__name__ == "NAType" or v != v for v in values.ravel()),
-            bool,
-            values.size,
-        ).reshape(values.shape)
+        absent = (v is None or v is np.ma.masked or type(v).__name__ == "NAType" or v != v for v in values.ravel())
+        mask = np.fromiter(absent, bool, values.size).reshape(values.shape)
     else:
         return None
     return mask if mask.any() else None
@@ -322,13 +285,16 @@ def _read_values(
         found = f"{where(wrong)} is {values[wrong : wrong + 1].tolist()[0]!r}" if wrong is not None else str(error)
         raise value_error("{y} must hold numbers: {found}. Classes are for classifiers.", found=found) from error
     if not np.isfinite(np.add.reduce(values)):
-        infinite = np.isinf(values)
-        if infinite.any():
-            raise value_error(
-                "Input {y} contains infinity (inf): {where}. Correct it, or set it to NaN if it is not observed.",
-                where=where(int(np.argmax(infinite))),
-            )
+        _refuse_infinite(np.isinf(values), where)
     return values, None if missing is None else ~missing
+
+
+def _refuse_infinite(infinite: np.ndarray, where: Callable[[int], str]) -> None:
+    if infinite.any():
+        raise value_error(
+            "Input {y} contains infinity (inf): {where}. Correct it, or set it to NaN if it is not observed.",
+            where=where(int(np.argmax(infinite))),
+        )
 
 
 def _first_no_number(values: np.ndarray) -> int | None:
@@ -372,12 +338,7 @@ def _read_classes(
     if raw.dtype.kind == "O":
         _refuse_mixed(raw, missing, where)
     if raw.dtype.kind == "f":
-        infinite = np.isinf(raw) if missing is None else np.isinf(raw) & ~missing
-        if infinite.any():
-            raise value_error(
-                "Input {y} contains infinity (inf): {where}. Correct it, or set it to NaN if not observed.",
-                where=where(int(np.argmax(infinite))),
-            )
+        _refuse_infinite(np.isinf(raw) if missing is None else np.isinf(raw) & ~missing, where)
     return raw, None if missing is None else ~missing
 
 

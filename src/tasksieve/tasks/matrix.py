@@ -15,6 +15,7 @@ from ..messages import either, value_error
 from .dimensions import refuse_dimensions
 from .masked import refuse_masked_or_complex
 from .no_numbers import refuse_no_numbers
+from .readable import StoredMatrix
 from .source import Source, is_task_list, kind_of, register
 
 Array = np.ndarray[Any, Any]
@@ -111,6 +112,9 @@ class StorageSource(Source):
     @classmethod
     def accepts(cls, X: Any) -> bool:
         return isinstance(X, Storage)
+
+    def readable(self) -> StoredMatrix:
+        return StoredMatrix(self.matrix)
 
     def first_not_finite(self) -> tuple[int, int, float] | None:
         for feature in range(self.matrix.n_features):

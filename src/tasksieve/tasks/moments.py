@@ -14,7 +14,7 @@ from ..design.sums import Gathered, RowSums, SharedSums
 from ..messages import ParameterError, value_error
 from ..row_names import row_name
 from .fold_assigner import FoldAssigner
-from .gather import GatheredFolds
+from .gather import GatheredFolds, add_rows, same_for_all
 from .labels import label_array, read_labels
 from .matrix import read_matrix
 from .sample_space import Form, TaskLabels
@@ -253,21 +253,18 @@ class TaskMoments:
     def _add_shared(self, rows: Any, labels: TaskLabels, folds: Array | None) -> None:
         n_tasks, n_rows = labels.n_tasks, labels.n_rows
         weights, y = labels.weights.reshape(n_tasks, -1), labels.y.reshape(n_tasks, -1)
-        alike = all(np.array_equal(own, weights[0]) for own in weights[1:])
         if folds is None and self.n_folds is not None:
             folds = self._assign_folds(np.zeros(n_rows, dtype=np.int64), weights.max(axis=0) > 0.0)
-        if alike and (folds is None or folds.ndim == 1) and not isinstance(self._sums, RowSums):
-            live = weights[0] > 0.0
-            own = None if np.all(weights[0] == 1.0) else weights[0][live]
-            chosen = None if folds is None else folds[live]
-            x = _dense(rows)
-            self._shared(n_tasks).add(x if live.all() else x[live], y.T[live], chosen, own)
-            return
-        sums = self._stacked()
+        alike = same_for_all(weights) and (folds is None or folds.ndim == 1)
+        if folds is not None and folds.ndim == 1:
+            folds = np.broadcast_to(folds[:, None], (n_rows, n_tasks))
         x = _dense(rows)
-        for t in range(n_tasks):
-            own_folds = folds if folds is None or folds.ndim == 1 else folds[:, t]
-            sums.add(x, y[t], np.full(n_rows, t), own_folds, weights[t])
+        if alike and not isinstance(self._sums, RowSums):
+            live = slice(None) if (weights[0] > 0.0).all() else np.flatnonzero(weights[0] > 0.0)
+            own = None if folds is None else folds[live]
+            add_rows(self._shared(n_tasks), x[live], y.T[live], None, own, weights.T[live])
+        else:
+            add_rows(self._stacked(), x, y.T, None, folds, weights.T)
 
     def _threads(self) -> int:
         return thread_count() if self.n_jobs is None else max(1, self.n_jobs)
@@ -286,9 +283,7 @@ class TaskMoments:
         """Sums with a matrix a task; those of one matrix for all are taken over."""
         if not isinstance(self._sums, RowSums):
             before = self._sums
-            sums = RowSums(
-                self.n_features_in_, self._cells, shift=self.fit_intercept, n_threads=self._threads()
-            )
+            sums = RowSums(self.n_features_in_, self._cells, shift=self.fit_intercept, n_threads=self._threads())
             if before is not None:
                 sums.take_over(before.n_tasks, before.parts, before.shifts, before.label_shifts, before.counts)
             elif self._known is not None:
@@ -359,15 +354,14 @@ class TaskMoments:
 
     def whole(self) -> Gathered:
         """What all rows amount to."""
-        parts = self.parts()
-        first = parts[0] if len(parts) == 1 else GatheredFolds.of(parts).whole
+        whole = GatheredFolds.of(self.parts()).whole
         counts = self.rows_per_fold().sum(axis=1)
         if np.any(counts == 0):
             name = self.tasks_[counts == 0].tolist()[0]
             raise value_error(
                 "task {name!r} has no rows: its labels are missing in {y} or have zero {sample_weight}.", name=name
             )
-        return first
+        return whole
 
     @property
     def well_centred(self) -> bool:

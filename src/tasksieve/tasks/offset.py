@@ -12,6 +12,7 @@ from .labels import matching_list
 from .masked import refuse_masked_or_complex
 from .sample_space import TaskLabels
 from .tensors import to_numpy
+from .weights import in_form_of_labels
 
 
 def read_offset(offset: Any, labels: TaskLabels) -> np.ndarray:
@@ -19,30 +20,19 @@ def read_offset(offset: Any, labels: TaskLabels) -> np.ndarray:
 
     - `offset` (float, or array or list in the form of y): For a shared matrix also one number per row.
     """
-    total, shape, offset = int(labels.offsets[-1]), _shape(labels), to_numpy(offset)
+    offset = to_numpy(offset)
     if not isinstance(offset, list | tuple) and np.ndim(offset) == 0:
-        flat = np.full(total, _numbers(offset, "offset"))
+        flat = np.full(len(labels.weights), _numbers(offset, "offset"))
     elif labels.form == "list":
         parts = matching_list(np.diff(labels.offsets).tolist(), offset, "offset")
         flat = np.concatenate([_numbers(part, f"offset[{t}]") for t, part in enumerate(parts)])
     else:
-        values = _numbers(offset, "offset")
-        if len(shape) == 1 and values.shape == (*shape, 1):
-            values = values[:, 0]
-        elif len(shape) == 2 and values.shape == shape[:1]:
-            values = np.repeat(values[:, None], shape[1], axis=1)
-        if values.shape != shape:
-            more = f", or one per row, {shape[:1]}" if len(shape) == 2 else ""
-            raise ValueError(f"offset has shape {values.shape}, expected {shape}: one number per label in y{more}.")
-        flat = labels.flatten(values)
+        shape = (labels.n_rows, labels.n_tasks) if labels.shared else (labels.n_rows,)
+        flat = labels.flatten(in_form_of_labels(_numbers(offset, "offset"), shape, "offset"))
     flat = np.where(labels.weights > 0.0, flat, 0.0)
     if not np.all(np.isfinite(flat)):
         i = int(np.argmin(np.isfinite(flat)))
-        t = int(np.searchsorted(labels.offsets, i, side="right")) - 1
-        row = i - labels.offsets[t] if labels.form in ("list", "shared") else i
-        row = row if labels.order is None else labels.order[row]
-        where = row_name(row)
-        where = {"list": f"offset[{t}], {where}", "shared": f"{where}, task {t}"}.get(labels.form, where)
+        where = labels.where(i, "offset")
         raise value_error("{offset} is {value} in {where}: offsets must be finite numbers.", value=flat[i], where=where)
     return flat
 
@@ -79,7 +69,7 @@ def _added(scores: np.ndarray, offset: Any, name: str) -> np.ndarray:
         else:
             more = f", or one per row, {rows}" if scores.ndim > 1 else ""
             raise ValueError(
-                f"{name} has shape {values.shape}, expected {scores.shape}: one number per prediction{more}."
+                f"{name}.shape == {values.shape}, expected {scores.shape}: one number per prediction{more}."
             )
     if not np.all(np.isfinite(values)):
         row = f" in {row_name(np.argwhere(~np.isfinite(values))[0][0])}" if values.ndim else ""
@@ -93,8 +83,3 @@ def _numbers(values: Any, name: str) -> np.ndarray:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must hold numbers, in the form of y: {error}") from error
-
-
-def _shape(labels: TaskLabels) -> tuple[int, ...]:
-    """Of y, where it is one array."""
-    return (labels.n_rows, labels.n_tasks) if labels.shared else (labels.n_rows,)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..row_names import row_name
 from .tensors import to_numpy
 
 Form = Literal["stacked", "list", "shared", "single"]
@@ -85,6 +86,15 @@ class TaskLabels:
         if self.shared:
             return np.tile(values, self.n_tasks)
         return values if self.order is None else values[self.order]
+
+    def where(self, i: int, name: str = "y") -> str:
+        """The position of an entry of the flat sample space, in terms of y, or of `name`, as it was passed."""
+        t = int(np.searchsorted(self.offsets, i, side="right")) - 1
+        if self.form == "list":
+            return f"{name}[{t}], {row_name(i - self.offsets[t])}"
+        if self.shared:
+            return f"{row_name(i - self.offsets[t])}, task {t}"
+        return row_name(i if self.order is None else self.order[i])
 
     def classes_of(self, t: int) -> np.ndarray:
         """The classes of a task, where there are any."""

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .. import verify
 from ..design import as_storage
 from ..messages import either, value_error
 from ..row_names import cell_name, row_name
@@ -73,6 +74,10 @@ class Source:
     def like(cls, X: Any, answer: Any) -> Any:
         """An answer about rows of X, an array, in the kind of X."""
         return answer
+
+    def readable(self) -> verify.Matrix:
+        """As a verifier reads it."""
+        return verify.Matrix(self.matrix)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -12,6 +12,7 @@ import scipy.sparse
 from ..design.device.machine import refuse_single_precision, the_torch
 from ..design.device.matrix import DeviceMatrix, OnDevice, StreamedMatrix
 from .dimensions import refuse_dimensions
+from .readable import StoredMatrix
 from .source import Source, kind_of, register
 
 Array = np.ndarray[Any, Any]
@@ -151,6 +152,9 @@ class DeviceSource(Source):
         found = torch.tensor(answer, device=as_tensor(X).device)
         space = getattr(X, "__array_namespace__", None)  # of CuPy, of JAX
         return found if space is None else space().from_dlpack(found)
+
+    def readable(self) -> StoredMatrix:
+        return StoredMatrix(self.matrix)
 
     @property
     def searched_late(self) -> bool:

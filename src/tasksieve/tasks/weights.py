@@ -21,17 +21,7 @@ def read_sample_weights(sample_weight: Any, shape: tuple[int, ...]) -> np.ndarra
         return None
     refuse_masked_or_complex(sample_weight, "sample_weight", ("row", "task"))
     weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.ndim == 0:
-        weights = np.full(shape, float(weights))
-    if weights.shape == (shape[0], 1) and len(shape) == 1:
-        weights = weights[:, 0]
-    elif weights.shape == shape[:1] and len(shape) == 2:
-        weights = np.repeat(weights[:, None], shape[1], axis=1)
-    if weights.shape != shape:
-        raise ValueError(
-            f"sample_weight.shape == {weights.shape}, expected {shape}: one weight per label in y"
-            + (f", or one per row, {shape[:1]}." if len(shape) == 2 else ".")
-        )
+    weights = in_form_of_labels(weights, shape, "sample_weight")
     wrong = ~(weights >= 0) | np.isinf(weights)  # NaN compares false
     if wrong.any():
         row = int(np.argwhere(wrong)[0][0])
@@ -41,6 +31,20 @@ def read_sample_weights(sample_weight: Any, shape: tuple[int, ...]) -> np.ndarra
             row=row_name(row),
         )
     return weights
+
+
+def in_form_of_labels(values: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:
+    """Numbers in the shape of y, given one for all labels, one for each label, or one for each row."""
+    if values.ndim == 0:
+        return np.full(shape, float(values))
+    if values.shape == (shape[0], 1) and len(shape) == 1:
+        return values[:, 0]
+    if values.shape == shape[:1] and len(shape) == 2:
+        return np.repeat(values[:, None], shape[1], axis=1)
+    if values.shape != shape:
+        more = f", or one per row, {shape[:1]}" if len(shape) == 2 else ""
+        raise ValueError(f"{name}.shape == {values.shape}, expected {shape}: one number per label in y{more}.")
+    return values
 
 
 def read_task_weights(rule: Any, labels: TaskLabels) -> np.ndarray:

@@ -78,21 +78,14 @@ class LazyMatrix(verify.Matrix):
             future.release()
 
 
-def readable(matrix: Any) -> verify.Matrix:
-    """One matrix: an array, a memory map, a sparse matrix, a storage, or one in a cluster."""
-    if hasattr(matrix, "lazy"):
-        return LazyMatrix(matrix.lazy)
-    return StoredMatrix(matrix) if isinstance(matrix, Storage) else verify.Matrix(matrix)
-
-
-def by_task(matrices: list[Any], labels: Any, kept: Array) -> list[verify.Matrix]:
+def by_task(sources: list[Any], labels: Any, kept: Array) -> list[verify.Matrix]:
     """A matrix for each task (the same for all where it is shared), rows as the format lists them.
 
-    - `matrices`: As they were given: one a task, or a single one.
+    - `sources` (list of `tasks.source.Source`): One a task, or a single one.
     - `labels`: Their `order` brings the rows of a single one into task order.
     - `kept`: Entries of the flat sample space that count. Rows of a shared matrix all stay.
     """
-    read = [readable(matrix) for matrix in matrices]
+    read, matrices = [source.readable() for source in sources], [source.matrix for source in sources]
     if labels.shared:
         return read * labels.n_tasks
     found = []
@@ -102,7 +95,7 @@ def by_task(matrices: list[Any], labels: Any, kept: Array) -> list[verify.Matrix
             found.append(_some_rows(matrices[t], read[t], rows))
         elif hasattr(matrices[0], "with_people"):  # genotypes: a missing call is the mean of its task
             members = np.arange(part.start, part.stop) if labels.order is None else labels.order[part]
-            found.append(readable(matrices[0].with_people(members)).take_rows(rows))
+            found.append(StoredMatrix(matrices[0].with_people(members)).take_rows(rows))
         else:
             rows = rows + part.start
             found.append(_some_rows(matrices[0], read[0], rows if labels.order is None else labels.order[rows]))
