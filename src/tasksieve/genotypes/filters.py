@@ -57,7 +57,8 @@ def filter_variants(
         raise value_error("{task_geno} and {task_maf} need {task}, the task of each person (or several cohorts).")
     _, offsets = task_order(X.n_rows, task)
     sizes = np.diff(offsets)
-    left, counted = [], {}
+    left: list[Array] = []
+    counted: dict[str, int] = {}
     for own, counts in X.count_blocks(task):
         stay = np.ones(len(own), dtype=bool)
         for words, bad in _too_little(with_called(counts, sizes), sizes, given).items():
