@@ -7,46 +7,34 @@ An error or a warning of the library says ``max_iter=5``; the command line says 
 from __future__ import annotations
 
 from string import Formatter
-from typing import Any, Protocol
+from typing import Any
 
 
 class _NoValue:
     """In the place of a value that an error is not about."""
 
 
-class Face(Protocol):
-    """How an interface (Python, the command line) names parameters, their values and estimators."""
+class Face:
+    """How an interface names parameters, their values and estimators: here as they are written in Python."""
 
     def parameter(self, name: str) -> str:
         """The name of a parameter: ``tol``, ``--tol``."""
+        return name
 
     def setting(self, name: str, value: Any) -> str:
         """A parameter and its value: ``tol=0.1``, ``--tol 0.1``."""
-
-    def estimator(self, name: str) -> str:
-        """The name of an estimator: ``MultiTaskLasso``, ``--model lasso``."""
-
-    def either(self, python: str, otherwise: str) -> str:
-        """Which of two wordings is meant: the first is for Python callers."""
-
-
-class _Python:
-    """Parameters as they are written in Python."""
-
-    def parameter(self, name: str) -> str:
-        return name
-
-    def setting(self, name: str, value: Any) -> str:
         return f"{name}={value}"
 
     def estimator(self, name: str) -> str:
+        """The name of an estimator: ``MultiTaskLasso``, ``--model lasso``."""
         return name
 
     def either(self, python: str, otherwise: str) -> str:
+        """Which of two wordings is meant: the first is for Python callers."""
         return python
 
 
-_PYTHON = _Python()
+_PYTHON = Face()
 
 
 class _Part:

@@ -12,7 +12,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import tasksieve as ts
-from tasksieve.linear import base, path_solver
+from tasksieve.fitted.arguments import kernel_threads
+from tasksieve.linear import path_solver
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -513,7 +514,7 @@ def test_threads_do_not_change_the_answer(regression, monkeypatch):
         many = ts.MultiTaskLasso(0.1, n_jobs=n_jobs, tol=1e-10).fit(X, y, task=task)
         np.testing.assert_allclose(many.coef_, one.coef_, atol=1e-6)
     monkeypatch.setenv("TASKSIEVE_NUM_THREADS", "3")
-    assert [base.kernel_threads(n) for n in (None, 1, 2, -1, -2)] == [3, 1, 2, 3, 2]
+    assert [kernel_threads(n) for n in (None, 1, 2, -1, -2)] == [3, 1, 2, 3, 2]
 
 
 def test_pickle_and_clone(regression):

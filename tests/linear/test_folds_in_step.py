@@ -46,7 +46,7 @@ class Columns(ts.Storage):
 def alone(monkeypatch, model, *args, **rows):
     """What the model is if every fold is solved on its own."""
     with monkeypatch.context() as patched:
-        patched.setattr(row_folds, "share_readings", lambda data, n_paths: False)
+        patched.setattr(row_folds, "walks_share_readings", lambda *sizes: False)
         model.fit(*args, **rows)
     return {name: np.copy(getattr(model, name)) for name in ATTRIBUTES}, model.passes_
 

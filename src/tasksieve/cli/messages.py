@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ..messages import said
+from ..messages import Face, said
 from ..parameters import PARAMETERS
 from ..runs.registry import MODELS
 from .options import OPTIONS
@@ -40,7 +40,7 @@ def _models() -> dict[str, str]:
     return {**found, **{f"{name}CV": words for name, words in found.items()}}
 
 
-class _CommandLine:
+class _CommandLine(Face):
     """Parameters as they are typed; those without an option, as words."""
 
     def parameter(self, name: str) -> str:

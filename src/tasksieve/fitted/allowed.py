@@ -1,11 +1,12 @@
 """What the parameters that estimators have in common may be: a check for each, which `tasksieve.parameters` names.
 
-Parameters of single models (``delta``, ``l1_ratio``, ...) are checked by `arguments`, in the same words.
+Parameters whose meaning depends on the model are checked by it, with `arguments`, in the same words.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -13,8 +14,10 @@ import numpy as np
 
 from ..complex_numbers import refuse_complex
 from ..messages import ParameterError
-from .arguments import check_choice, check_device, check_number
-from .arguments import check_jobs as check_jobs  # named in the table, too
+from .arguments import check_choice, check_number
+from .arguments import check_device as check_device  # these are named in the table, too
+from .arguments import check_jobs as check_jobs
+from .arguments import check_l1 as check_l1
 from .fold_assignment import read_seed
 from .held_out import read_scorer
 
@@ -43,7 +46,7 @@ def check_alphas(value: Any, name: str) -> None:
     if value is None:
         return
     if isinstance(value, Integral):
-        check_number(value, name, low=1, closed=True, integer=True)
+        check_count(value, name)
         return
     check_numbers(value, name, "None, a number of values, or the values themselves, numbers > 0")
 
@@ -74,10 +77,6 @@ def check_seed(value: Any, name: str) -> None:
         read_seed(value)
 
 
-def check_device_name(value: Any, name: str) -> None:
-    check_device(value)
-
-
 def check_scorer(value: Any, name: str) -> None:
     read_scorer(value)
 
@@ -94,22 +93,14 @@ def check_hasher(value: Any, name: str) -> None:
         raise ParameterError(name, "must be None or a WeightedDegreeHasher", value)
 
 
-def check_share(value: Any, name: str) -> None:
-    check_number(value, name, low=0, closed=False, high=1.0)
+def check_fold_tol(value: Any, name: str) -> None:
+    if value is not None:
+        check_not_negative(value, name)
 
 
-def check_tolerance(value: Any, name: str) -> None:
-    if value is not None or name == "tol":
-        check_number(value, name, low=0, closed=True)
-
-
-def check_count(value: Any, name: str) -> None:
-    check_number(value, name, low=1, closed=True, integer=True)
-
-
-def check_selection(value: Any, name: str) -> None:
-    check_choice(value, name, ("cyclic", "random"))
-
-
-def check_selection_rule(value: Any, name: str) -> None:
-    check_choice(value, name, ("min", "1se"))
+check_positive = partial(check_number, low=0, closed=False)
+check_not_negative = partial(check_number, low=0, closed=True)
+check_share = partial(check_number, low=0, closed=False, high=1.0)
+check_count = partial(check_number, low=1, closed=True, integer=True)
+check_selection = partial(check_choice, allowed=("cyclic", "random"))
+check_selection_rule = partial(check_choice, allowed=("min", "1se"))

@@ -74,13 +74,13 @@ def check_jobs(value: Any, name: str) -> None:
         raise ParameterError(name, "must be None or a whole number other than 0 (-1: all processors)", value)
 
 
-def check_device(device: Any) -> None:
+def check_device(value: Any, name: str) -> None:
     """Refuse a device that is not there; None is where X lies."""
-    if device is None:
+    if value is None:
         return
-    if not isinstance(device, str) and not hasattr(device, "type"):  # tested without torch, which may not be installed
-        raise ParameterError("device", "must be None or name a device, such as 'cuda'", device)
-    read_device(device)
+    if not isinstance(value, str) and not hasattr(value, "type"):  # tested without torch, which may not be installed
+        raise ParameterError(name, "must be None or name a device, such as 'cuda'", value)
+    read_device(value)
 
 
 def check_choice(value: Any, name: str, allowed: Iterable[Any]) -> None:
@@ -103,18 +103,18 @@ def read_several(value: Any, name: str) -> list[Any]:
     return values
 
 
-def check_l1(l1: Any) -> None:
+def check_l1(value: Any, name: str) -> None:
     """Refuse factors of an l1 penalty that are not a number >= 0, nor one for each feature."""
-    refuse_masked_or_complex(l1, "l1", ("feature",))
-    if np.ndim(l1) == 0:
-        check_number(l1, "l1", low=0, closed=True)
+    refuse_masked_or_complex(value, name, ("feature",))
+    if np.ndim(value) == 0:
+        check_number(value, name, low=0, closed=True)
         return
     try:
-        factors = np.asarray(l1, dtype=np.float64)
+        factors = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         factors = np.full((1, 1), np.nan)
     if factors.ndim != 1 or not np.all(np.isfinite(factors)) or np.any(factors < 0):
-        raise ParameterError("l1", "must be a number >= 0, or one such number per feature")
+        raise ParameterError(name, "must be a number >= 0, or one such number per feature")
 
 
 def default_grid(alpha_max: float, n_alphas: int, eps: float) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -98,17 +99,9 @@ def spread_of_folds(n_rows: float, held: np.ndarray, learned: np.ndarray) -> flo
 
 
 def assess(
-    labels: TaskLabels,
-    found: HeldOutRows,
-    *,
-    weights: np.ndarray,
-    loss: str,
-    rooted: bool = False,
-    units: np.ndarray,
-    factor: float = 1.0,
-    null: HeldOutRows | None = None,
-    **words: Any,
-) -> HeldOutQuality:
+    labels: TaskLabels, found: HeldOutRows, *, weights: np.ndarray, loss: str, rooted: bool = False,
+    units: np.ndarray, factor: float = 1.0, null: HeldOutRows | None = None, **words: Any,
+) -> HeldOutQuality:  # fmt: skip
     """The quality of predictions of held-out rows.
 
     - `weights` (array of shape (N,)): Of the samples, in judging them.
@@ -128,26 +121,30 @@ def assess(
 
 def _columns(
     labels: TaskLabels, found: HeldOutRows, rows: np.ndarray, cells: Cells, loss: str, rooted: bool
-) -> list[tuple[str, Part]]:
+) -> list[Column]:
     """All measures of one model."""
     losses, judged = found.means(rows)
-    task, s, measure = cells.task, cells.weights, found.measure
-    columns: list[tuple[str, Part]] = []
+    measure = found.measure
+    columns: list[Column] = []
     if measure.constant_losses is None:
         columns.append((measure.name.lower(), cells.mean(judged)))
         ranked = found.ranked(rows)
         if ranked is not None and found.codes is not None:
             columns.append(("AUC", auc(cells, found.codes[rows], ranked)))
     else:
-        y = labels.y[rows]
-        base = np.zeros(len(rows))
-        cuts = np.searchsorted(task, np.arange(labels.n_tasks + 1))
-        for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
-            if stop > start:
-                base[start:stop] = measure.constant_losses(y[start:stop], s[start:stop])
-        columns.append((measure.name, cells.explained(judged, base, measure.sizes(y))))
+        columns.append((measure.name, explained(cells, measure, labels.y[rows], judged)))
     columns.append((loss, cells.root(cells.mean(losses)) if rooted else cells.mean(losses)))
     return columns
+
+
+def explained(cells: Cells, measure: Measure, y: np.ndarray, losses: np.ndarray) -> Part:
+    """The part of the loss of each task's best constant that is explained."""
+    assert measure.constant_losses is not None
+    base = np.zeros(len(y))
+    for start, stop in pairwise(np.searchsorted(cells.task, np.arange(cells.n_tasks + 1)).tolist()):
+        if stop > start:
+            base[start:stop] = measure.constant_losses(y[start:stop], cells.weights[start:stop])
+    return cells.explained(losses, base, measure.sizes(y))
 
 
 @dataclass(frozen=True)
@@ -164,6 +161,9 @@ class Part:
         return Part(self.values - other.values, self.changes - other.changes)
 
 
+Column = tuple[str, Part]  # the name of a measure, and the measure
+
+
 class Cells:
     """Held-out rows, or sums of such: of which task and unit each is, and its weight.
 
@@ -175,14 +175,9 @@ class Cells:
     """
 
     def __init__(
-        self,
-        task: np.ndarray,
-        weights: np.ndarray,
-        units: np.ndarray,
-        n_tasks: int,
-        factor: float = 1.0,
-        rows: np.ndarray | None = None,
-    ) -> None:
+        self, task: np.ndarray, weights: np.ndarray, units: np.ndarray, n_tasks: int,
+        factor: float = 1.0, rows: np.ndarray | None = None,
+    ) -> None:  # fmt: skip
         self.task, self.weights, self.n_tasks, self.factor = task, weights, n_tasks, factor
         self.units = np.unique(units, return_inverse=True)[1]
         self.n_rows = np.bincount(task, weights=rows, minlength=n_tasks).astype(np.int64)
@@ -235,11 +230,7 @@ class Cells:
         return errors, float(np.sqrt(np.sum(np.square(together))) / np.count_nonzero(known))
 
     def quality(
-        self,
-        tasks: np.ndarray,
-        columns: list[tuple[str, Part]],
-        null: list[tuple[str, Part]] | None = None,
-        **words: Any,
+        self, tasks: np.ndarray, columns: list[Column], null: list[Column] | None = None, **words: Any
     ) -> HeldOutQuality:
         """All measures of the tasks, and their means; those of the null model beside them."""
         parts = [part for _, part in columns]
@@ -293,7 +284,7 @@ def auc(cells: Cells, codes: np.ndarray, ranked: Ranked) -> Part:
     one_class = np.zeros(cells.n_tasks, dtype=np.int64)
     order = np.argsort(cells.task[ranked.row], kind="stable")
     cuts = np.searchsorted(cells.task[ranked.row[order]], np.arange(cells.n_tasks + 1))
-    for t, (start, stop) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
+    for t, (start, stop) in enumerate(pairwise(cuts.tolist())):
         part = order[start:stop]
         row, fold = ranked.row[part], np.unique(ranked.fold[part], return_inverse=True)[1]
         own = codes[row]

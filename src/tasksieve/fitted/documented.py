@@ -9,7 +9,9 @@ model that it repeats.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -109,14 +111,40 @@ passes_ : float
     advance in step and share them.
 """
 
+#: letters of an objective, for docstrings that write ``{terms}``; u where the formula weighs features
+_TERMS = (
+    "row j of W the coefficients of feature j in all tasks, :math:`\\bar n` the total sample weight of the observed "
+    "labels / the number of tasks, and {weights} and samples. Each task has its own data matrix, or all share one."
+)
+
 _CHOICE = r"""
-.. math:: \alpha^\star = \arg\min_\alpha \frac1F \sum_f \frac1T \sum_t
-    \ell\bigl(y_t^{(f)}, X_t^{(f)} w_t^{(-f)}(\alpha) + b_t^{(-f)}(\alpha)\bigr)
+.. math:: \arg\min_{CHOSEN} \frac1F \sum_f \frac1T \sum_t
+    \ell\bigl(y_t^{(f)}, X_t^{(f)} w_t^{(-f)}(CHOSEN) + b_t^{(-f)}(CHOSEN)\bigr)
 """
 _FOLDS = (
     "over folds f, each predicted by a model of the other folds; :math:`\\ell` is the %s. Folds are row weights: X is "
     "neither copied nor cut. The model with ``alpha_`` is then fitted to all rows, and has its attributes."
 )
+
+# of a model with cross-validation that compares several values of a parameter, too
+_COMPARED = """
+Parameters
+----------
+n_alphas : int, default=100
+    Number of values, geometrically from ``alpha_max`` (of each ``{name}``) to ``eps`` times that.
+selection_rule : {{"min", "1se"}}, default="min"
+    The smallest mean loss, or, with the same ``{name}``, the largest alpha within one standard error of it.
+
+Attributes
+----------
+{name}_ : float
+    The value chosen.
+alphas_ : ndarray of shape (K,), or (n_{name}, K) where ``{name}`` is a list
+cv_scores_ : ndarray of shape (K, n_folds), or (n_{name}, K, n_folds) where ``{name}`` is a list
+    Mean over tasks of the held-out {held_out}.
+path_ : RegularizationPath
+    The path with ``{name}_`` on all rows.
+"""
 
 # of a model with cross-validation that has none of its own; the doctests run it for each
 _EXAMPLE = """
@@ -169,35 +197,62 @@ def _complete_signature(constructor: Any, options: Mapping[str, Any], defaults: 
 
 
 def _text(kind: Any, source: str) -> str:
-    text = inspect.cleandoc(source)
+    text = _with_terms(inspect.cleandoc(source))
     parts = sections(text)
     repeated: Any = getattr(kind, "_estimator", None)
     held_out = getattr(kind, "_held_out_words", "score")
     shared = entries(kind._attributes.replace("{held_out}", held_out))
-    new = {}
-    if repeated is not None:
+    chosen, comparison, new = r"\alpha", dict[str, str](), dict[str, str]()
+    if repeated is None:
+        chooser, others = f"{kind.__name__}CV", parts.get("See Also", "")
+        if hasattr(sys.modules[kind.__module__], chooser) and chooser not in others:
+            new["See Also"] = f"{chooser} : alpha by cross-validation.\n{others}".strip("\n")
+    else:
+        compared: str | None = getattr(kind, "_compared", None)
+        if compared is not None:
+            chosen += rf", \texttt{{{compared}}}".replace("_", r"\_")
+            comparison = sections(_COMPARED.format(name=compared, held_out=held_out))
         of_model = sections(repeated.__doc__ or "")
         shared = {**entries(of_model.get("Attributes", "")), **shared}
         shared = {name: shared[name] for name in [*entries(kind._attributes), *shared]}
         if ".. math::" not in parts[""]:
             summary, _, rest = parts[""].partition("\n\n")
             folds = "\n".join(lines(_FOLDS % held_out))
-            new[""] = "\n\n".join(filter(None, [summary, _CHOICE.strip("\n"), folds, rest]))
+            formula = _CHOICE.replace("CHOSEN", chosen).strip("\n")
+            new[""] = "\n\n".join(filter(None, [summary, formula, folds, rest]))
         if "Examples" not in parts:
             labels, least = kind._example
             new["Examples"] = _EXAMPLE.format(name=kind.__name__, labels=labels, least=least).strip("\n")
         if "See Also" not in parts:
             new["See Also"] = f"{repeated.__name__} : for one value of alpha."
-    new["Parameters"] = listed(_parameters(kind, entries(parts.get("Parameters", "")), repeated))
-    new["Attributes"] = listed(merged(entries(parts.get("Attributes", "")), shared).values())
+    own = {
+        title: {**entries(comparison.get(title, "")), **entries(parts.get(title, ""))}
+        for title in ("Parameters", "Attributes")
+    }
+    new["Parameters"] = listed(_parameters(kind, own["Parameters"], repeated))
+    new["Attributes"] = listed(merged(own["Attributes"], shared).values())
     if repeated is not None and "[1]_" in new["Parameters"] + new["Attributes"]:
         new["References"] = of_model["References"]
     return with_sections(text, new)
 
 
+def _with_terms(text: str) -> str:
+    """A text whose paragraphs say what the letters of a formula are."""
+    weights = "u, v, s the weights of features, tasks" if "u_j" in text else "v, s the weights of tasks"
+    paragraphs = text.split("\n\n")
+    for k, paragraph in enumerate(paragraphs):
+        if "{terms}" in paragraph:
+            paragraphs[k] = "\n".join(lines(paragraph.replace("{terms}", _TERMS.format(weights=weights))))
+    return "\n\n".join(paragraphs)
+
+
 def _parameters(kind: Any, own: Mapping[str, Entry], repeated: Any) -> list[Entry]:
     """An entry for each parameter of the constructor: its own, that of the model repeated, or the table's."""
     table: Mapping[str, Parameter] = kind._parameters
+    compared: str | None = getattr(kind, "_compared", None)
+    if compared is not None:
+        several = replace(table[compared], kind="float or list of float").with_sentence("Or several to compare.")
+        table = {**table, compared: several}
     of_model: Mapping[str, Entry] = {}
     if repeated is not None:
         of_model = {

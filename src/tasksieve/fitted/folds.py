@@ -73,15 +73,9 @@ class Sample:
 
 
 def make_folds(
-    cv: Any,
-    y: Any,
-    labels: TaskLabels,
-    *,
-    groups: Any = None,
-    random_state: Any = None,
-    like_scikit_learn: bool = False,
-    whole_tasks: bool = False,
-) -> Folds:
+    cv: Any, y: Any, labels: TaskLabels, *, groups: Any = None, random_state: Any = None,
+    like_scikit_learn: bool = False, whole_tasks: bool = False,
+) -> Folds:  # fmt: skip
     """Folds of a cross-validation.
 
     - `cv`: int, None, splitter, or iterable of (train, test) row indices
@@ -142,11 +136,7 @@ def _read_cv(cv: Any) -> Any:
 
 
 def _assigned(
-    n_folds: int,
-    labels: TaskLabels,
-    sample: Sample,
-    named: tuple[np.ndarray, np.ndarray] | None,
-    seed: int,
+    n_folds: int, labels: TaskLabels, sample: Sample, named: tuple[np.ndarray, np.ndarray] | None, seed: int
 ) -> tuple[np.ndarray, str]:
     """The fold of each row of the sample, and how it was found, in words."""
     stratified = "" if sample.classes is None else ", stratified by class"
@@ -254,9 +244,7 @@ def _refuse_without_groups(cv: Any) -> None:
         )
 
 
-def _splits(
-    cv: Any, y: Any, labels: TaskLabels, named: tuple[np.ndarray, np.ndarray] | None
-) -> Iterable[Any]:
+def _splits(cv: Any, y: Any, labels: TaskLabels, named: tuple[np.ndarray, np.ndarray] | None) -> Iterable[Any]:
     """Pairs of row indices, rows counted in the order they were given (lists: stacked)."""
     if not hasattr(cv, "split"):
         return cv
@@ -296,20 +284,19 @@ def _read_rows(f: int, name: str, rows: Any, n_rows: int) -> np.ndarray:
         index = np.asarray(rows)
     except ValueError:
         index = np.empty((0, 0))
+    wrong = ""
     if index.ndim != 1:
-        raise ValueError(f"cv: fold {f}: {name} must be a 1-D array of row indices.")
-    if not len(index):
-        raise ValueError(f"cv: fold {f}: {name} is empty; a fold needs rows to learn from and rows to hold out.")
-    if index.dtype.kind == "b":
-        raise ValueError(f"cv: fold {f}: {name} is a mask; pass row indices, np.flatnonzero({name}).")
-    if index.dtype.kind not in "iu":
-        raise ValueError(f"cv: fold {f}: {name} must hold row indices, whole numbers; it has dtype {index.dtype}.")
-    wrong = (index < 0) | (index >= n_rows)
-    if wrong.any():
-        raise ValueError(
-            f"cv: fold {f}: {name} has the index {index[np.argmax(wrong)]}, but the indices of the {n_rows} rows of X "
-            f"are 0 to {n_rows - 1}."
-        )
+        wrong = "must be a 1-D array of row indices"
+    elif not len(index):
+        wrong = "is empty; a fold needs rows to learn from and rows to hold out"
+    elif index.dtype.kind == "b":
+        wrong = f"is a mask; pass row indices, np.flatnonzero({name})"
+    elif index.dtype.kind not in "iu":
+        wrong = f"must hold row indices, whole numbers; it has dtype {index.dtype}"
+    elif (outside := index[(index < 0) | (index >= n_rows)]).size:
+        wrong = f"has the index {outside[0]}, but the indices of the {n_rows} rows of X are 0 to {n_rows - 1}"
+    if wrong:
+        raise ValueError(f"cv: fold {f}: {name} {wrong}.")
     return index
 
 

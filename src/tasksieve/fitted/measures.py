@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..losses import Loss
-from .scoring import accuracy, d2, r2
+from ..tasks import TaskLabels, count_rows, read_labels
+from .scoring import Metric, accuracy, by_task, d2, r2
 
 Array = np.ndarray
 
@@ -30,7 +31,7 @@ class Measure:
 
     name: str
     least: int
-    metric: Callable[[Array, Array, Array], float]
+    metric: Metric
     of_scores: bool = False
     row_losses: Callable[[Array, Array], Array] | None = None
     constant_losses: Callable[[Array, Array], Array] | None = None
@@ -67,3 +68,29 @@ def measure_of(model: Any) -> Measure:
     return Measure(
         "D²", 2, partial(d2, loss=loss), True, loss.deviance, partial(_losses_of_constant, loss=loss)
     )
+
+
+def places_of_tasks(labels: TaskLabels, tasks: np.ndarray) -> np.ndarray:
+    """The place of each task of some labels among those of a model."""
+    if labels.form != "stacked":  # lists and shared matrices have all, in order
+        return np.arange(labels.n_tasks)
+    place = {label: t for t, label in enumerate(tasks.tolist())}
+    return np.array([place[label] for label in labels.tasks.tolist()])
+
+
+def scores_by_task(
+    model: Any, X: Any, y: Any, task: Any = None, sample_weight: Any = None, offset: Any = None
+) -> tuple[str, Array, Array]:
+    """Name of the measure (R², D², accuracy), its values and the number of labels, in the order of ``tasks_``.
+
+    NaN for a task with too few labels to say.
+    """
+    measure = measure_of(model)
+    labels = read_labels(count_rows(X), y, task, sample_weight, targets=model._raw_targets, allow_empty=True)
+    options = {name: given for name, given in (("task", task), ("offset", offset)) if given is not None}
+    answer = model._scores(X, task, offset=offset) if measure.of_scores else model.predict(X, **options)
+    tasks = getattr(model, "tasks_", labels.tasks)
+    values, counts = np.full(len(tasks), np.nan), np.zeros(len(tasks), dtype=np.int64)
+    places = places_of_tasks(labels, tasks)
+    values[places], counts[places] = by_task(labels, labels.flatten(answer), measure.metric, measure.least)
+    return measure.name, values, counts

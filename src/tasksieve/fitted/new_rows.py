@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..tasks import TaskLabels, count_rows, read_labels, to_numpy
-from .assess import Cells, Part, Ranked, auc, units_of
+from .assess import Cells, Column, Part, Ranked, auc, explained, units_of
 from .covariates import covariates_of
-from .measures import Measure, measure_of
+from .measures import measure_of, places_of_tasks
 from .quality import HeldOutQuality
 
 # Lower bound of probabilities, so that one wrong row does not make the log loss infinite.
@@ -17,16 +17,9 @@ SMALLEST = 1e-15
 
 
 def quality_on(
-    model: Any,
-    X: Any,
-    y: Any,
-    task: Any = None,
-    sample_weight: Any = None,
-    *,
-    offset: Any = None,
-    groups: Any = None,
-    null: Any = None,
-) -> HeldOutQuality:
+    model: Any, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *,
+    offset: Any = None, groups: Any = None, null: Any = None,
+) -> HeldOutQuality:  # fmt: skip
     """R² (or D²) and the mean loss of each task, or accuracy, AUC and log loss, with standard errors.
 
     Nothing is chosen by these rows, provided that they are new to the model, which cannot be checked here.
@@ -42,21 +35,20 @@ def quality_on(
         raise ValueError(f"The model has {np.shape(predicted)[1]} tasks: pass task, the task of each row.")
     # one task needs no name, and the classes of a multinomial model are none
     tasks = labels.tasks if labels.form == "single" else np.asarray(model.tasks_)
-    position = np.arange(labels.n_tasks)
-    if labels.form == "stacked":  # they may hold fewer tasks than the model
-        known = {label: t for t, label in enumerate(tasks.tolist())}
-        position = np.array([known[label] for label in labels.tasks.tolist()])
-    code = position[labels.task_of_sample]
+    code = places_of_tasks(labels, tasks)[labels.task_of_sample]
     rows = np.flatnonzero(labels.weights > 0.0)
     rows = rows[np.argsort(code[rows], kind="stable")]
     cells = Cells(code[rows], labels.weights[rows], units_of(labels, groups)[rows], len(tasks))
     measure = measure_of(model)
 
-    def columns(model: Any) -> list[tuple[str, Part]]:
+    def columns(model: Any) -> list[Column]:
         if measure.constant_losses is None:
             return _of_classes(model, X, options, labels, rows, cells)
         answer = model._scores(X, task, offset=offset) if measure.of_scores else model.predict(X, **options)
-        return _of_numbers(measure, model, labels.y[rows], labels.flatten(answer)[rows], cells)
+        assert measure.row_losses is not None
+        losses = measure.row_losses(labels.y[rows], labels.flatten(answer)[rows])
+        name = model._loss.label if measure.of_scores else "squared error"
+        return [(measure.name, explained(cells, measure, labels.y[rows], losses)), (name, cells.mean(losses))]
 
     beside, n_covariates = None, 0
     if null is not None:
@@ -65,24 +57,9 @@ def quality_on(
     return cells.quality(tasks, columns(model), beside, unit=unit, null_covariates=n_covariates)
 
 
-def _of_numbers(
-    measure: Measure, model: Any, y: np.ndarray, answer: np.ndarray, cells: Cells
-) -> list[tuple[str, Part]]:
-    """The part of the loss of the best constant that is explained, and the mean loss."""
-    assert measure.row_losses is not None
-    assert measure.constant_losses is not None
-    losses, base = measure.row_losses(y, answer), np.zeros(len(y))
-    for t in np.unique(cells.task).tolist():
-        own = cells.task == t
-        base[own] = measure.constant_losses(y[own], cells.weights[own])
-    sizes = np.square(y) if measure.name == "R²" else np.abs(y)
-    name = model._loss.label if measure.of_scores else "squared error"
-    return [(measure.name, cells.explained(losses, base, sizes)), (name, cells.mean(losses))]
-
-
 def _of_classes(
     model: Any, X: Any, options: dict[str, Any], labels: TaskLabels, rows: np.ndarray, cells: Cells
-) -> list[tuple[str, Part]]:
+) -> list[Column]:
     """Accuracy; AUC where there are scores; log loss where these are probabilities."""
     y = labels.y[rows]
     met = y == labels.flatten(np.asarray(to_numpy(model.predict(X, **options))))[rows]

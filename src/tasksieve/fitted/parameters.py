@@ -133,6 +133,7 @@ def _names(kind: type[Any]) -> tuple[str, ...]:
 @cache
 def _checks(kind: type[Any]) -> tuple[tuple[str, Callable[[Any, str], None]], ...]:
     common = {name: found.check for name, found in PARAMETERS.items()} | _CHECKS
+    common.pop(getattr(kind, "_compared", None) or "", None)  # several values: each model checks its own
     named = [(name, common.get(name)) for name in _names(kind)]  # type: ignore[arg-type]
     return tuple((name, getattr(allowed, f"check_{check}")) for name, check in named if check is not None)
 

@@ -53,13 +53,8 @@ def warn_scales(design: Design, storage: Any, feature_weights: np.ndarray | None
     - `feature_weights`: array of shape (d,)
     - `names`: array of shape (d,)
     """
-    if storage.sparse or storage.dtype.type in SMALL_TYPES or _comparable(*design.norm_range()):
-        return
-    counted = np.ones(design.n_features, dtype=bool)
-    counted[design.unpenalised] = False
-    if feature_weights is not None:
-        counted &= feature_weights == 1.0
-    warn_norms(design.longest(), counted, names)
+    if not (storage.sparse or storage.dtype.type in SMALL_TYPES or _comparable(*design.norm_range())):
+        warn_norms(design.longest(), feature_weights, names)
 
 
 def _comparable(least: float, largest: float) -> bool:
@@ -67,11 +62,14 @@ def _comparable(least: float, largest: float) -> bool:
     return bool(largest <= COMPARABLE * least)
 
 
-def warn_norms(norms: np.ndarray, counted: np.ndarray, names: np.ndarray | None) -> None:
-    """The same for norms of columns about their means, of which some count."""
+def warn_norms(norms: np.ndarray, feature_weights: np.ndarray | None, names: np.ndarray | None) -> None:
+    """The same for norms of columns about their means."""
     if _comparable(norms.min(initial=np.inf), norms.max(initial=0.0)):
         return
-    features = np.flatnonzero(counted & (norms > 0.0))
+    counted = norms > 0.0
+    if feature_weights is not None:
+        counted &= feature_weights == 1.0
+    features = np.flatnonzero(counted)
     if len(features) < 2:
         return
     scales = norms[features]

@@ -34,16 +34,24 @@ def accuracy(y: np.ndarray, predicted: np.ndarray, weights: np.ndarray) -> float
     return float(np.average(y == predicted, weights=weights))
 
 
-def mean_over_tasks(
-    labels: TaskLabels,
-    predicted: np.ndarray,
-    metric: Callable[[np.ndarray, np.ndarray, np.ndarray], float],
-    least: int,
-) -> float:
-    """Mean of a metric over the tasks that have at least ``least`` observed labels; NaN if there are none."""
-    values = []
-    for part in labels.per_task():
+Metric = Callable[[np.ndarray, np.ndarray, np.ndarray], float]
+
+
+def by_task(
+    labels: TaskLabels, predicted: np.ndarray, metric: Metric, least: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """A metric of each task, NaN for those with fewer than ``least`` observed labels, and how many labels these are."""
+    values, counts = np.full(labels.n_tasks, np.nan), np.zeros(labels.n_tasks, dtype=np.int64)
+    for t, part in enumerate(labels.per_task()):
         seen = labels.weights[part] > 0
-        if np.count_nonzero(seen) >= least:
-            values.append(metric(labels.y[part][seen], predicted[part][seen], labels.weights[part][seen]))
-    return float(np.mean(values)) if values else float("nan")
+        counts[t] = np.count_nonzero(seen)
+        if counts[t] >= least:
+            values[t] = metric(labels.y[part][seen], predicted[part][seen], labels.weights[part][seen])
+    return values, counts
+
+
+def mean_over_tasks(labels: TaskLabels, predicted: np.ndarray, metric: Metric, least: int) -> float:
+    """Mean of a metric over the tasks that have at least ``least`` observed labels; NaN if there are none."""
+    values, counts = by_task(labels, predicted, metric, least)
+    known = values[counts >= least]
+    return float(np.mean(known)) if len(known) else float("nan")

@@ -23,17 +23,13 @@ from ..fitted.arguments import (
     feature_names,
     given_grid,
     kernel_threads,
-    warn_column,
-    warn_one_class,
 )
 from ..fitted.documented import DATA, FITTED
 from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import check_common
 from ..fitted.path import RegularizationPath
-from ..fitted.predicting import TaskClassification, TaskRegression
 from ..fitted.progress import reporter
 from ..fitted.restore import DataFacts
-from ..fitted.scoring import accuracy, mean_over_tasks, r2
 from ..messages import Message, estimator_name, value_error
 from ..parameters import PARAMETERS, Parameter
 from ..path.follow import PathSolution
@@ -43,28 +39,10 @@ from ..proof.prove import Proof, prove
 from ..tasks import TaskData, lay_out, read_feature_weights, read_task_graph
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
-from .certified import CertifiedModel, certificate_of
+from .certified import CertifiedModel, Statement
 from .path_solver import PathSolver, RowSolver, SumsThenRows, solve_along
 from .sums import sums_of_rows
 from .units import Units, exponent_of, measured_exponent, refuse_vanished
-
-__all__ = [
-    "SCREENING",
-    "PathEstimator",
-    "TaskClassification",
-    "TaskLinearModel",
-    "TaskRegression",
-    "accuracy",
-    "check_number",
-    "default_grid",
-    "feature_names",
-    "given_grid",
-    "kernel_threads",
-    "mean_over_tasks",
-    "r2",
-    "warn_column",
-    "warn_one_class",
-]
 
 SCREENING: tuple[str | None, ...] = ("auto", "dpc", "dpc-published", "midpoint", "gap", None)
 
@@ -122,52 +100,42 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         return self.alpha
 
     @takes_named_tasks
-    @described_by(DATA)
+    @described_by(DATA, returns="self")
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Self:
-        """Fit the model.
-
-        Returns
-        -------
-        self
-        """
+        """Fit the model."""
         self._check_alpha()
         self._check_parameters()
         data = self._read_with(X, y, task, sample_weight, offset)
         with one_blas_thread():  # for problem and solution together: for a small fit, asking for it takes time
             solver = self._path_solver(data, 1, warm=self.warm_start)
-            alphas = np.array([self._chosen_alpha(data, solver.problem)], dtype=np.float64)
-            solution = solve_along(solver, alphas, self._progress())
+            solution = self._solve_one(solver, self._chosen_alpha(data, solver.problem))
+        self._set_features(X, data)
+        return self._set_fit(solver, solution)
+
+    def _solve_one(self, solver: PathSolver, alpha: float) -> PathSolution:
+        solution = solve_along(solver, np.array([alpha], dtype=np.float64), self._progress())
         if not len(solution.points):
             raise solution.reason or KeyboardInterrupt
-        self._set_features(X, data)
-        return self._set_fit(data, solver, solution)
+        return solution
 
-    def _set_fit(self, data: Any, solver: PathSolver, solution: PathSolution) -> Self:
+    def _set_fit(self, solver: PathSolver, solution: PathSolution) -> Self:
         """Attributes of a model whose features are known, and warnings."""
-        point = solution.points[0]
-        self._set_solution(data, point)
+        facts, point = solver.facts, solution.points[0]
+        self._set_solution(facts, point)
         self.choice_ = solution.choice
-        self.null_objective_ = float(solution.null_objective) / self._unit(data)
+        self.null_objective_ = float(solution.null_objective) / self._unit(facts)
         self._set_scale(*solver.scale)
         solver.warn_scales(getattr(self, "feature_names_in_", None))
         if not point.converged:
-            self._warn_not_converged(solution, data)
+            self._warn_not_converged(solution, facts)
         return self
 
     @takes_named_tasks
     @described_by(DATA)
     def path(
-        self,
-        X: Any,
-        y: Any = None,
-        task: Any = None,
-        sample_weight: Any = None,
-        *,
-        alphas: Any = None,
-        n_alphas: int = 100,
-        eps: float = 1e-2,
-        offset: Any = None,
-    ) -> RegularizationPath:
+        self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *,
+        alphas: Any = None, n_alphas: int = 100, eps: float = 1e-2, offset: Any = None,
+    ) -> RegularizationPath:  # fmt: skip
         """Solve for a whole sequence of penalty strengths; the model itself is not changed.
 
         Parameters
@@ -188,21 +156,21 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         chosen = None if alphas is None else given_grid(alphas)
         with one_blas_thread():
             solver = self._path_solver(data, n_alphas if chosen is None else len(chosen))
-            grid = default_grid(solver.alpha_max(), n_alphas, eps) if chosen is None else chosen
-            solution = solve_along(solver, grid, self._progress())
-        return self._as_path(data, solver, solution, grid, feature_names(X))
+            return self._follow(solver, chosen, n_alphas, eps, feature_names(X))
+
+    def _follow(
+        self, solver: PathSolver, alphas: np.ndarray | None, n_alphas: int, eps: float, names: np.ndarray | None
+    ) -> RegularizationPath:
+        grid = default_grid(solver.alpha_max(), n_alphas, eps) if alphas is None else alphas
+        solution = solve_along(solver, grid, self._progress())
+        return self._as_path(solver.facts, solver, solution, grid, names)
 
     @takes_named_tasks
-    @described_by(DATA)
+    @described_by(DATA, returns="float")
     def alpha_max(
         self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None
     ) -> float:
-        """The smallest alpha whose solution is zero (but for features that are never penalised).
-
-        Returns
-        -------
-        float
-        """
+        """The smallest alpha whose solution is zero (but for features that are never penalised)."""
         self._check_parameters()
         data = self._read_with(X, y, task, sample_weight, offset)
         return self._path_solver(data, 1).alpha_max()
@@ -301,16 +269,14 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     ) -> Problem:
         """The problem on a design, X and y in some units."""
         penalty = self._penalty()
-        if "ridge_ratio" in penalty:
-            penalty["ridge_ratio"] = units.ratio(penalty["ridge_ratio"])
-        if "fixed_ridge" in penalty:
-            penalty["fixed_ridge"] = units.ridge(penalty["fixed_ridge"])
+        inward = {"ridge_ratio": units.ratio, "fixed_ridge": units.ridge}
+        penalty |= {name: convert(penalty[name]) for name, convert in inward.items() if name in penalty}
         if self.task_graph is not None and self.graph_strength > 0.0:
             penalty["task_graph"] = units.ridge(float(self.graph_strength)) * self._edges(data)
         problem = Problem(
             design,
-            np.ldexp(y, -units.y) if units.y else y,
-            offset=np.ldexp(data.known, -units.y) if units.y and data.known is not None else data.known,
+            units.labels(y),
+            offset=None if data.known is None else units.labels(data.known),
             loss=self._loss_of(data),
             feature_weights=feature_weights,
             positive=self.positive,
@@ -358,7 +324,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             raise ValueError("y must have the classes that the model was fitted to.")
         units = problem.units
         lam = units.inward(np.array([self.alpha * self._strength() * self._unit(data)]))[0]
-        found = prove(problem, float(lam), units.rows(coef), np.ldexp(intercept, -units.y))
+        found = prove(problem, float(lam), units.rows(coef), units.labels(intercept))
         if units == Units():
             return found
         objective, best, gap = np.ldexp([found.objective, found.best_objective, found.dual_gap], units.f).tolist()
@@ -374,7 +340,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             (float(alpha), point.features, point.rows, point.intercept, float(gap))
             for alpha, gap, point in zip(path.alphas, path.dual_gaps, points, strict=True)
         ]
-        return certificate_of(self, found, *given)
+        return Statement(self, *given).certificate(found)
 
     def _last_solution(self, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
         """Selected features and their rows in the units of the solver, where the last fit has the same shape."""
@@ -399,12 +365,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         return {"tasks": data.tasks, "classes": None if data.class_counts is None else data.classes}
 
     def _as_path(
-        self,
-        data: Any,
-        solver: PathSolver,
-        solution: PathSolution,
-        alphas: np.ndarray,
-        names: np.ndarray | None,
+        self, data: Any, solver: PathSolver, solution: PathSolution, alphas: np.ndarray, names: np.ndarray | None
     ) -> RegularizationPath:
         """A solution as a path."""
         n_solved = len(solution.points)
@@ -435,9 +396,8 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     def _warn_not_converged(self, solution: PathSolution, data: Any) -> None:
         open_points = [point for point in solution.points if not point.converged]
         worst = max(point.dual_gap for point in open_points)
-        several = (
-            f" at {len(open_points)} of {len(solution.points)} values" if len(solution.points) > 1 else ""
-        )
+        n_values = len(solution.points)
+        several = f" at {len(open_points)} of {n_values} values" if n_values > 1 else ""
         spent = max(point.n_iter for point in open_points)
         relative = worst / solution.null_objective if solution.null_objective > 0 else np.inf
         limits = [point.limit for point in open_points]

@@ -8,16 +8,17 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import gamma
 
-from ..fitted.arguments import check_choice
+from ..fitted.arguments import check_choice, check_number
 from ..fitted.documented import documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
+from ..fitted.predicting import TaskRegression
 from ..losses import Loss, SquareRoot
 from ..messages import ParameterError
 from ..path.calibrated import PUBLISHED
 from ..path.follow import PathSolution
 from ..path.problem import Problem
 from ..tasks import TaskData
-from .base import PathEstimator, TaskRegression, check_number
+from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
 from .path_solver import PathSolver
 
@@ -47,10 +48,8 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
         \min_{W, b}\ \frac{1}{\sqrt{\bar n}} \sum_t v_t \bigl\lVert \sqrt{s} \circ (X_t w_t + b_t - y_t) \bigr\rVert_2
         + \alpha \sum_j u_j \lVert W_j \rVert_2 + \frac{l_2}{2} \lVert W \rVert_F^2
 
-    with row j of W the coefficients of feature j in all tasks, :math:`\bar n` the total sample weight of the observed
-    labels / the number of tasks, and u, v, s the weights of features, tasks and samples. The loss of a task is the norm
-    of its residual, not its square: a noisy task does not dominate a quiet one, and the right ``alpha`` does not
-    depend on the noise of any task.
+    with {terms} The loss of a task is the norm of its residual, not its square: a noisy task does not dominate a quiet
+    one, and the right ``alpha`` does not depend on the noise of any task.
 
     Parameters
     ----------
@@ -81,7 +80,6 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
 
     See Also
     --------
-    CalibratedMultiTaskLassoCV : alpha by cross-validation.
     MultiTaskLasso : the squared loss.
 
     Notes
@@ -181,17 +179,13 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
         self.alpha_ = self._universal(data, problem) if isinstance(self.alpha, str) else float(self.alpha)
         return self.alpha_
 
-    def _set_fit(self, data: Any, solver: PathSolver, solution: PathSolution) -> Self:
+    def _set_fit(self, solver: PathSolver, solution: PathSolution) -> Self:
         history = solution.history
         if history is not None:
-            unit = self._unit(data)
-            self.history_ = {
-                "objective": np.array(history.objective) / unit,
-                "dual": np.array(history.dual) / unit,
-                "gap": np.array(history.gap) / unit,
-                "seconds": np.array(history.seconds),
-            }
-        return super()._set_fit(data, solver, solution)
+            unit = self._unit(solver.facts)
+            self.history_ = {name: np.array(getattr(history, name)) / unit for name in ("objective", "dual", "gap")}
+            self.history_["seconds"] = np.array(history.seconds)
+        return super()._set_fit(solver, solution)
 
     def _penalty(self) -> dict[str, Any]:
         return {"fixed_ridge": self.l2}
@@ -205,7 +199,6 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_number(self.l2, "l2", low=0, closed=True)
         check_choice(self.solver, "solver", _SOLVERS)
         if self.screening not in _SCREENING:
             raise ParameterError(
@@ -223,31 +216,10 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
 
 @documented
 class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
-    r"""`CalibratedMultiTaskLasso` with ``alpha``, and ``l2`` where several are given, chosen by cross-validation.
+    """`CalibratedMultiTaskLasso` with ``alpha``, and ``l2`` where several are given, chosen by cross-validation.
 
-    .. math:: (\alpha, l_2)^\star = \arg\min_{\alpha, l_2} \frac1F \sum_f \frac1T \sum_t
-        \text{RMSE}\bigl(y_t^{(f)}, X_t^{(f)} w_t^{(-f)}(\alpha, l_2) + b_t^{(-f)}(\alpha, l_2)\bigr)
-
-    over folds f, each predicted by a model of the other folds. The score is the model's own loss, the root mean squared
-    error of each task: with its square the noisiest task alone would choose ``alpha``. Folds are row weights: X is
-    neither copied nor cut.
-
-    Parameters
-    ----------
-    l2 : float or list of float, default=0.0
-        Strength of the ridge, or several to compare.
-    selection_rule : {"min", "1se"}, default="min"
-        The smallest mean loss, or, with the same ``l2``, the largest alpha within one standard error of it.
-
-    Attributes
-    ----------
-    l2_ : float
-        The ridge chosen.
-    alphas_ : ndarray of shape (K,), or (n_l2, K) where ``l2`` is a list
-    cv_scores_ : ndarray of shape (K, n_folds), or (n_l2, K, n_folds) where ``l2`` is a list
-        Mean over tasks of the held-out root mean squared error.
-    path_ : RegularizationPath
-        The path with ``l2_`` on all rows.
+    The score is the model's own loss, the root mean squared error of each task: with its square the noisiest task alone
+    would choose ``alpha``.
 
     Examples
     --------

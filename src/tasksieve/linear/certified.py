@@ -52,7 +52,7 @@ class CertifiedModel:
         features = np.flatnonzero(rows.any(axis=1))
         gap = float(getattr(model, "dual_gap_", np.inf))
         point = (alpha, features, rows[features], np.asarray(state.constants, dtype=np.float64), gap)
-        found = certificate_of(stated, [point], X, y, task, sample_weight, offset)
+        found = Statement(stated, X, y, task, sample_weight, offset).certificate([point])
         if found.header["n_features"] == model.n_features_in_:
             model._proven = found.proven_zero(), found.proven_nonzero()
         return found
@@ -84,14 +84,6 @@ class CertifiedModel:
                 "the data, and a model does not keep them."
             )
         return found
-
-
-def certificate_of(
-    model: Any, points: Sequence[tuple[float, Array, Array, Array, float]], X: Any, y: Any, task: Any,
-    sample_weight: Any, offset: Any,
-) -> Certificate:  # fmt: skip
-    """The certificate of solutions of a model: (alpha, features, rows of coefficients, intercepts, gap claimed)."""
-    return Statement(model, X, y, task, sample_weight, offset).certificate(points)
 
 
 class Statement:
@@ -205,7 +197,7 @@ class Statement:
         units = self.problem.units
         lam = self.model._inward(self.data, units, np.array([alpha]))[0]
         order = np.argsort(features, kind="stable")
-        found = self.duals.of(float(lam), features[order], units.rows(rows[order]), np.ldexp(intercept, -units.y))
+        found = self.duals.of(float(lam), features[order], units.rows(rows[order]), units.labels(intercept))
         return found * self._dual_scale()
 
     def _better(self, alpha: float, features: Array, rows: Array, intercept: Array, gap: float) -> Iterator[Array]:

@@ -6,10 +6,11 @@ from typing import Any, Unpack
 
 from ..fitted.documented import documented
 from ..fitted.parameters import keep_parameters
+from ..fitted.predicting import TaskClassification
 from ..losses import Loss
 from ..messages import ParameterError
 from ..penalties import RowPenalty
-from .base import PathEstimator, TaskClassification
+from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
 from .generic import AnyMembers, RegressorCVOptions, RegressorOptions
 
@@ -62,9 +63,8 @@ class MultiTaskClassifier(AnyClassification, PathEstimator):
         \min_{W, b}\ \frac{1}{\bar n} \sum_t v_t \sum_i s_i f(y_i, x_i \cdot w_t + b_t)
         + \alpha\, \Omega(W) + \frac{\text{ridge}}{2} \lVert W \rVert_F^2, \qquad y_i = \pm 1
 
-    with row j of W the coefficients of feature j in all tasks, :math:`\bar n` the total sample weight of the observed
-    labels / the number of tasks, and v, s the weights of tasks and samples. With more than two classes the logistic
-    loss is the multinomial one, task by task: a row of W then holds the coefficients of all classes of all tasks, and
+    with {terms} With more than two classes the logistic loss is the multinomial one, task by task: a row of W then
+    holds the coefficients of all classes of all tasks, and
 
     .. math:: f(y_i, z_i) = \log \sum_k e^{z_{ik}} - z_{i, y_i}, \qquad z_{ik} = x_i \cdot w_{tk} + b_{tk}.
 
@@ -96,7 +96,6 @@ class MultiTaskClassifier(AnyClassification, PathEstimator):
 
     See Also
     --------
-    MultiTaskClassifierCV : alpha by cross-validation.
     MultiTaskLogisticRegression : the logistic loss with the L2,1 norm.
 
     Notes

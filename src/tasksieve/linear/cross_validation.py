@@ -5,7 +5,6 @@ Folds are rows (`row_folds`) or sums over rows (`from_moments`); `fold_paths` fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import copy
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -15,11 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..docstrings import described_by
-from ..fitted.arguments import read_several
+from ..fitted.arguments import default_grid, feature_names, given_grid, read_several
 from ..fitted.choosing import fold_tolerance, select
 from ..fitted.documented import CHOSEN, DATA
 from ..fitted.folds import Folds, make_folds
 from ..fitted.measures import measure_of
+from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import check_common, repeated_model
 from ..fitted.path import RegularizationPath
 from ..fitted.quality import HeldOutQuality
@@ -29,13 +29,7 @@ from ..plotting import AXES, DRAWN_ON, score_curve
 from ..tasks import TaskData
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
-from .base import (
-    PathEstimator,
-    TaskLinearModel,
-    default_grid,
-    feature_names,
-    given_grid,
-)
+from .base import PathEstimator
 from .certified import CertifiedModel
 from .fold_paths import FoldPaths, FoldSource
 from .held_out import Judge, OutOfFold, Solved, path_scores, unpack_point
@@ -91,16 +85,7 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
     device: Any
     verbose: int
 
-    alpha_: float
-    alphas_: np.ndarray
-    cv_scores_: np.ndarray
-    cv_folds_: str
-    cv_predictions_: Any
     cv_quality_: HeldOutQuality
-    cv_task_scores_: np.ndarray
-    path_scores_: np.ndarray
-    n_scored_: int
-    passes_: float
     path_: RegularizationPath
 
     def _stated(self) -> tuple[PathEstimator, float]:
@@ -133,41 +118,22 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         return f"held-out {name} (greater is better)"
 
     @takes_named_tasks
-    @described_by(DATA)
+    @described_by(DATA, returns="self")
     def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        task: Any = None,
-        sample_weight: Any = None,
-        *,
-        groups: Any = None,
-        offset: Any = None,
-    ) -> Self:
-        """Choose alpha by cross-validation and fit on all rows.
-
-        Returns
-        -------
-        self
-        """
+        self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *,
+        groups: Any = None, offset: Any = None,
+    ) -> Self:  # fmt: skip
+        """Choose alpha by cross-validation and fit on all rows."""
         self._check_parameters()
         models = self._candidates()
         data = self._read_with(X, y, task, sample_weight, offset)
-        found = make_folds(
-            self.cv,
-            y,
-            data,
-            groups=groups,
-            random_state=self.random_state,
-            like_scikit_learn=self._folds_of_scikit_learn,
-        )
+        kind = {"random_state": self.random_state, "like_scikit_learn": self._folds_of_scikit_learn}
+        found = make_folds(self.cv, y, data, groups=groups, **kind)
         names = feature_names(X)
         source: FoldSource | None = self._sum_folds(models, data, found, names)
         chosen = None if source is None else self._choose(source)
         if chosen is None:
-            source = RowFolds(
-                models, data, found, early=self._early, scoring=self.scoring, n_jobs=self.n_jobs, names=names
-            )
+            source = RowFolds(models, data, found, names, self._early, self.scoring, self.n_jobs)
             data, chosen = source.data, self._choose(source)
             assert chosen is not None
         self._set_held_out(data, found, *chosen, groups)
@@ -187,7 +153,9 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         """
         models, n_folds = source.models, source.n_folds
         grids = [self._grid(source.whole(m, 1)) for m in range(len(models))]
-        fold_models = [self._fold_model(model) for model in models]
+        fold_models = [copy(model) for model in models]
+        for model in fold_models:
+            model.tol = fold_tolerance(self.tol, self.fold_tol)
         found = FoldPaths(type(self).__name__, source, fold_models, grids).solve(self._early)
         n_open = sum(int(np.count_nonzero(result.open)) for result in found.folds)
         if source.exact and (n_open or source.unsure > _UNSURE):
@@ -237,9 +205,7 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         chosen = found.folds[best * n_folds : (best + 1) * n_folds]
         return [unpack_point(result.points, k) for result in chosen], sum(found.n_scored)
 
-    def _set_held_out(
-        self, data: TaskData, folds: Folds, points: Sequence[Any], n_tried: int, groups: Any
-    ) -> None:
+    def _set_held_out(self, data: TaskData, folds: Folds, points: list[Solved], n_tried: int, groups: Any) -> None:
         """Predictions out of fold, their quality, and the score of each task, at the point of each fold that was
         chosen among so many."""
         loss = self._loss_of(data)
@@ -252,12 +218,6 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
             answers.add(found)
         self.cv_predictions_, self.cv_task_scores_ = answers.result(), task_scores
         self.cv_quality_ = answers.quality(groups, folds, n_tried, len(null.covariates))
-
-    def _fold_model(self, model: PathEstimator) -> PathEstimator:
-        """The model as folds solve it."""
-        other = copy(model)
-        other.tol = fold_tolerance(self.tol, self.fold_tol)
-        return other
 
     @property
     def _automatic(self) -> bool:
@@ -290,6 +250,5 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         """Draw the held-out loss by alpha: mean over the folds, one standard error, and the chosen value.
         """
         check_is_fitted(self, "path_scores_")
-        return score_curve(
-            self.path_.alphas, self.path_scores_, self.alpha_, self.cv_measure, ax=ax, owner=type(self)
-        )
+        curve = self.path_.alphas, self.path_scores_, self.alpha_, self.cv_measure
+        return score_curve(*curve, ax=ax, owner=type(self))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -10,18 +11,16 @@ from sklearn.base import clone
 
 from ..design import one_blas_thread
 from ..design.sums import Gathered
-from ..fitted.arguments import default_grid, given_grid, kernel_threads
-from ..fitted.assess import Cells, Part, spread_of_folds
+from ..fitted.arguments import given_grid, kernel_threads
+from ..fitted.assess import Cells, Column, spread_of_folds
 from ..fitted.checkpoint import keeping
 from ..fitted.folds import Folds, ShuffledFolds, Weights
 from ..fitted.path import RegularizationPath
 from ..fitted.quality import HeldOutQuality
 from ..fitted.restore import DataFacts
-from ..fitted.scales import SMALL_TYPES
 from ..losses import Squared
 from ..messages import ParameterError
 from ..path.policy import Kind, choose_for_data
-from ..path.sums import Unusable
 from ..tasks import (
     GatheredFolds,
     TaskData,
@@ -34,8 +33,8 @@ from .cross_validation import PathEstimatorCV
 from .fold_paths import Fold, FoldResult, FoldSource
 from .held_out import Solved
 from .null_model import as_null, null_of_sums
-from .path_solver import SumSolver, solve_along
-from .sums import facts_of_data, report_location, sum_solver
+from .path_solver import SumSolver
+from .sums import facts_of_data, report_location, solver_of_rows, sum_solver
 
 _ENTRIES = 1 << 22  # coefficients of so many values at a time when held-out rows are scored
 
@@ -66,11 +65,9 @@ class FitsMoments(PathEstimator):
         self._check_parameters()
         _refuse_device(self)
         solver = moments_solver(self, moments)
-        solution = solve_along(solver, np.array([self.alpha], dtype=np.float64), self._progress())
-        if not len(solution.points):
-            raise solution.reason or KeyboardInterrupt
+        solution = self._solve_one(solver, self.alpha)
         remember_features(self, moments)
-        return self._set_fit(solver.facts, solver, solution)
+        return self._set_fit(solver, solution)
 
     def path_moments(
         self, moments: TaskMoments, *, alphas: Any = None, n_alphas: int = 100, eps: float = 1e-2
@@ -89,10 +86,9 @@ class FitsMoments(PathEstimator):
         """
         self._check_parameters()
         _refuse_device(self)
+        chosen = None if alphas is None else given_grid(alphas)
         solver = moments_solver(self, moments)
-        grid = default_grid(solver.alpha_max(), n_alphas, eps) if alphas is None else given_grid(alphas)
-        solution = solve_along(solver, grid, self._progress())
-        return self._as_path(solver.facts, solver, solution, grid, getattr(moments, "feature_names_in_", None))
+        return self._follow(solver, chosen, n_alphas, eps, getattr(moments, "feature_names_in_", None))
 
 
 class ComparesMoments(PathEstimatorCV):
@@ -116,20 +112,12 @@ class ComparesMoments(PathEstimatorCV):
         n_folds, threads = len(folds.weights), kernel_threads(self.n_jobs)
         with one_blas_thread():
             gathered = gather_rows(data, models[0].fit_intercept, threads, fold, n_folds)
-        small = source.dtype.type in SMALL_TYPES
-        try:
-            solvers = [
-                sum_solver(
-                    model, gathered.whole, data, small=small, readings=gathered.readings, choice=choice, settle=False
-                )
-                for model, choice in zip(models, choices, strict=True)
-            ]
-        except Unusable:
-            return None
-        if not all(solver.problem.finite for solver in solvers):
-            data.refuse_not_finite()
-        if not all(solver.problem.serves for solver in solvers):
-            return None
+        solvers = []
+        for model, choice in zip(models, choices, strict=True):
+            found = solver_of_rows(model, gathered.whole, data, gathered.readings, choice)
+            if found is None:
+                return None
+            solvers.append(found)
         return SumFolds(solvers, gathered, data.form, folds.words, names, exact=True)
 
     def fit_moments(self, moments: TaskMoments) -> Self:
@@ -194,14 +182,9 @@ class SumFolds(FoldSource):
     """
 
     def __init__(
-        self,
-        solvers: list[SumSolver],
-        gathered: GatheredFolds,
-        form: str,
-        words: str,
-        names: np.ndarray | None,
+        self, solvers: list[SumSolver], gathered: GatheredFolds, form: str, words: str, names: np.ndarray | None,
         exact: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._solvers, self._gathered, self._form = solvers, gathered, form
         self.models, self.facts = [solver.model for solver in solvers], solvers[0].facts
         self.words, self.names, self.exact = words, names, exact
@@ -232,8 +215,7 @@ def facts_of(model: Any, gathered: Gathered, form: str, tasks: np.ndarray) -> Da
     per_task, n_features = np.array(gathered.totals), gathered.n_features
     n_bar = float(per_task.sum()) / len(per_task)
     facts = DataFacts(len(per_task), n_features, tasks, n_bar, form, None, per_task, np.ones(len(per_task)))
-    weights = read_task_weights(model.task_weights, facts)  # type: ignore[arg-type]
-    return DataFacts(len(per_task), n_features, tasks, n_bar, form, None, per_task, weights)
+    return replace(facts, task_weights=read_task_weights(model.task_weights, facts))  # type: ignore[arg-type]
 
 
 def moments_solver(model: Any, moments: TaskMoments) -> SumSolver:
@@ -311,12 +293,7 @@ def held_out_errors(held: Gathered, points: Sequence[Any]) -> tuple[np.ndarray, 
 
 
 def quality_of_sums(
-    parts: list[Gathered],
-    points: list[Solved],
-    nulls: list[Solved],
-    moments: TaskMoments,
-    folds: str,
-    n_tried: int,
+    parts: list[Gathered], points: list[Solved], nulls: list[Solved], moments: TaskMoments, folds: str, n_tried: int
 ) -> HeldOutQuality:
     """R² and squared error on held-out rows of which only the sums are left: their spread is that between folds."""
     n_tasks = len(moments.tasks_)
@@ -337,18 +314,10 @@ def quality_of_sums(
     cells = Cells(task, weights, fold, n_tasks, factor, rows[task, fold])
     base = spread[task, fold] / weights
 
-    def columns(of_fold: np.ndarray) -> list[tuple[str, Part]]:
+    def columns(of_fold: np.ndarray) -> list[Column]:
         own = of_fold[task, fold] / weights
         explained = cells.explained(own, base, base + np.square(means)[task])
         return [("R²", explained), (Squared.label, cells.mean(own))]
 
-    n_covariates = len(nulls[0].features)
-    return cells.quality(
-        moments.tasks_,
-        columns(errors),
-        columns(without),
-        unit="folds",
-        folds=folds,
-        n_tried=n_tried,
-        null_covariates=n_covariates,
-    )
+    words = {"unit": "folds", "folds": folds, "n_tried": n_tried, "null_covariates": len(nulls[0].features)}
+    return cells.quality(moments.tasks_, columns(errors), columns(without), **words)

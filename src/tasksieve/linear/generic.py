@@ -8,12 +8,13 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from ..fitted.documented import documented
+from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
 from ..losses import Loss, as_loss
 from ..members import LOSSES, PENALTIES, Registry
 from ..messages import Message, ParameterError, either
 from ..penalties import RowPenalty, as_penalty
-from .base import PathEstimator, TaskLinearModel, check_number
+from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
 from .linked import LinkedRegression
 
@@ -99,8 +100,6 @@ class AnyMembers(TaskLinearModel):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_number(self.ridge, "ridge", low=0, closed=True)
-        check_number(self.graph_strength, "graph_strength", low=0, closed=True)
         if not self._knows_loss():
             names = (name for name in LOSSES.offered() if self._takes(LOSSES[name]))
             raise _unknown(LOSSES, "a tasksieve.losses.Loss", self.loss, names)
@@ -130,11 +129,10 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
         + \alpha\, \Omega(W) + \frac{\text{ridge}}{2} \lVert W \rVert_F^2
         + \frac{\gamma}{2} \sum_j \sum_{s<t} A_{st} (W_{js} - W_{jt})^2
 
-    with row j of W the coefficients of feature j in all tasks, :math:`\bar n` the total sample weight of the observed
-    labels / the number of tasks, v, s the weights of tasks and samples, o the ``offset`` of `fit` (0 by default), and A
-    the weights of a graph of tasks, :math:`\gamma` its strength (the square-root loss: :math:`1/\sqrt{\bar n}` and the
-    norm of each task's residual, as in `CalibratedMultiTaskLasso`). Screening, paths, every storage, cross-validation
-    and the certificate come with every pair.
+    with {terms} o is the ``offset`` of `fit` (0 by default), A holds the weights of a graph of tasks, and
+    :math:`\gamma` is its strength (the square-root loss: :math:`1/\sqrt{\bar n}` and the norm of each task's residual,
+    as in `CalibratedMultiTaskLasso`). Screening, paths, every storage, cross-validation and the certificate come with
+    every pair.
 
     Parameters
     ----------
@@ -151,7 +149,6 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
 
     See Also
     --------
-    MultiTaskRegressorCV : alpha by cross-validation.
     tasksieve.checks.check_penalty, tasksieve.checks.check_loss : whether a member of your own is right.
 
     Examples

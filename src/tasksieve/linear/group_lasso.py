@@ -7,12 +7,14 @@ from typing import Any, Literal, TypedDict, Unpack
 import numpy as np
 
 from ..fitted.documented import documented
+from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
+from ..fitted.predicting import TaskRegression
 from ..losses import Squared
 from ..messages import value_error
 from ..parameters import CROSS_VALIDATED, PARAMETERS, Parameter, table
 from ..penalties import L21, Groups, RowPenalty, SparseGroup
-from .base import PathEstimator, TaskLinearModel, TaskRegression
+from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
 
 #: of the penalty
@@ -89,8 +91,7 @@ class MultiTaskGroupLasso(_OnGroups, PathEstimator):
         + \alpha \sum_G u_G \lVert W_G \rVert_F
 
     with :math:`W_G` the rows of W that belong to the features of group G (genes, sets of SNPs, the columns of one
-    category), :math:`\bar n` the total sample weight of the observed labels / the number of tasks, and v, s the weights
-    of tasks and samples. With ``inside="rows"`` the norm of a group is :math:`(1 - m) \lVert W_G \rVert_F
+    category), {terms} With ``inside="rows"`` the norm of a group is :math:`(1 - m) \lVert W_G \rVert_F
     + m \sum_{j \in G} \lVert W_j \rVert_2`, with ``inside="entries"``
     :math:`(1 - m) \lVert W_G \rVert_F + m \lVert W_G \rVert_1`, m = ``mix``.
 
@@ -108,7 +109,6 @@ class MultiTaskGroupLasso(_OnGroups, PathEstimator):
 
     See Also
     --------
-    MultiTaskGroupLassoCV : alpha by cross-validation.
     MultiTaskRegressor : the same penalty (`tasksieve.penalties.Groups`) with other losses and a ridge.
 
     Examples

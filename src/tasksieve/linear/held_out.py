@@ -45,17 +45,16 @@ class Judge:
         Rows are those with a positive weight. Tasks without any are left out, and so are those for which a score is not
         defined.
         """
-        if self._scorer is None:
-            return path_losses(data, weights, points, self._loss.deviance, root=self._loss.rooted)
         found = self.by_task(data, weights, points)
         known = ~np.isnan(found)
-        if not known.any(axis=0).all():
+        if self._scorer is not None and not known.any(axis=0).all():
             raise value_error(
                 "{scoring=!r} is not defined for the held-out rows of any task in a fold (one class only, or too "
                 "few rows): use fewer folds, or another score.",
                 scoring=self._scoring,
             )
-        return -np.sum(np.where(known, found, 0.0), axis=0) / known.sum(axis=0)
+        means: np.ndarray = sum(np.where(known, found, 0.0)) / known.sum(axis=0)
+        return means if self._scorer is None else -means
 
     def by_task(
         self, data: TaskData, weights: np.ndarray, points: Sequence[Any], found: Scores | None = None
@@ -70,21 +69,14 @@ class Judge:
                 out[t] = np.sqrt(own) if self._loss.rooted else own
                 continue
             s = weights[flat] if data.class_factors is None else weights[flat] / data.class_factors[flat]
-            y, rows = labels_of(data, t, flat), None
+            y, rows = labels_of(data, t, flat), np.arange(len(flat))[:, None]
             if not isinstance(self._scorer, _BaseScorer):  # it may use X in any way
                 rows = data.take(np.arange(data.n_features))[chosen[t] if data.shared else flat]
+            kind = ReadyRegressor if data.classes is None else ReadyClassifier
             for k, point in enumerate(points):
-                out[t, k] = self._score(data, t, y, z[:, k], point, rows, s)
+                model = kind(data, t, self._loss, point, rows, z[:, k])
+                out[t, k] = score_or_nan(self._scorer, model, rows, y, None if np.all(s == s[0]) else s)
         return out
-
-    def _score(
-        self, data: TaskData, t: int, y: np.ndarray, z: np.ndarray, point: Any, rows: Any, weights: np.ndarray
-    ) -> float:
-        assert self._scorer is not None
-        kind = ReadyRegressor if data.classes is None else ReadyClassifier
-        rows = np.arange(len(y))[:, None] if rows is None else rows
-        model = kind(data, t, self._loss, point, rows, z)
-        return score_or_nan(self._scorer, model, rows, y, None if np.all(weights == weights[0]) else weights)
 
 
 def labels_of(data: TaskData, t: int, flat: np.ndarray) -> np.ndarray:
@@ -201,23 +193,6 @@ def path_scores(data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> S
             found = columns[first + chosen[t]] @ part.reshape(len(features), -1)
             scores[t] += found.reshape(len(found), *part.shape[1:])
     return chosen, scores
-
-
-def path_losses(
-    data: TaskData, weights: np.ndarray, points: Sequence[Any], loss: Any, root: bool = False
-) -> np.ndarray:
-    """Mean over tasks of the weighted mean loss on the rows with a positive weight, for each point of a path.
-
-    With `root`, of its square root: a task's norm, as in the calibrated model.
-    """
-    chosen, scores = path_scores(data, weights, points)
-    kept = list(scores)
-    losses = np.zeros(len(points))
-    for t in kept:
-        flat = data.offsets[t] + chosen[t]
-        own = np.average(loss(data.y[flat][:, None], scores[t]), axis=0, weights=weights[flat])
-        losses += np.sqrt(own) if root else own
-    return losses / len(kept)
 
 
 # --- what is kept of a fold's path ------------------------------------------------------------------------------------

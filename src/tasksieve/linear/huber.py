@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from ..fitted.documented import documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
 from ..losses import Huber, Loss
-from .base import PathEstimator, check_number
+from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
 from .linked import LinkedRegression
 
@@ -30,13 +30,10 @@ class MultiTaskHuber(_HuberLoss, PathEstimator):
         + \alpha \sum_j u_j \lVert W_j \rVert_2, \qquad
         h_\delta(r) = \begin{cases} r^2/2 & |r| \le \delta \\ \delta |r| - \delta^2/2 & |r| > \delta \end{cases}
 
-    with row j of W the coefficients of feature j in all tasks, :math:`\bar n` the total sample weight of the observed
-    labels / the number of tasks, and u, v, s the weights of features, tasks and samples. Each task has its own data
-    matrix, or all share one.
+    with {terms}
 
     See Also
     --------
-    MultiTaskHuberCV : alpha by cross-validation.
     MultiTaskQuantile : any quantile in place of a centre.
     MultiTaskRegressor : with any penalty.
 
@@ -54,10 +51,6 @@ class MultiTaskHuber(_HuberLoss, PathEstimator):
 
     def __init__(self, alpha: float = 1.0, *, delta: float = 1.35, **options: Unpack[PathOptions]) -> None:
         keep_parameters(self, locals())
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number(self.delta, "delta", low=0, closed=False)
 
 
 @documented

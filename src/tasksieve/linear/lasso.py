@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Unpack
 
 from ..fitted.documented import documented
 from ..fitted.parameters import LassoCVOptions, LassoOptions, keep_parameters
+from ..fitted.predicting import TaskRegression
 from ..parameters import CROSS_VALIDATED, table
-from .base import TaskRegression
 from .cross_validation import PathEstimatorCV
 from .from_moments import ComparesMoments, FitsMoments
 
@@ -21,9 +21,7 @@ class MultiTaskLasso(TaskRegression, FitsMoments):
         \min_{W, b}\ \frac{1}{2 \bar n} \sum_t v_t \sum_i s_i (y_i - x_i \cdot w_t - b_t)^2
         + \alpha \sum_j u_j \lVert W_j \rVert_2
 
-    with row j of W the coefficients of feature j in all tasks, :math:`\bar n` the total sample weight of the observed
-    labels / the number of tasks, and u, v, s the weights of features, tasks and samples. Each task has its own data
-    matrix, or all share one.
+    with {terms}
 
     Parameters
     ----------
@@ -33,7 +31,6 @@ class MultiTaskLasso(TaskRegression, FitsMoments):
 
     See Also
     --------
-    MultiTaskLassoCV : alpha by cross-validation.
     MultiTaskElasticNet : the same with a ridge penalty.
 
     Notes

@@ -20,9 +20,7 @@ class MultiTaskLogisticRegression(AnyClassification, PathEstimator):
         \min_{W, b}\ \frac{1}{\bar n} \sum_t v_t \sum_i s_i \log\bigl(1 + \exp(-y_i (x_i \cdot w_t + b_t))\bigr)
         + \alpha \sum_j u_j \lVert W_j \rVert_2 + \frac{\text{ridge}}{2} \lVert W \rVert_F^2, \qquad y_i = \pm 1
 
-    with row j of W the coefficients of feature j in all tasks, :math:`\bar n` the total sample weight of the observed
-    labels / the number of tasks, and u, v, s the weights of features, tasks and samples. Each task has its own data
-    matrix, or all share one. With more than two classes the loss is the multinomial one, task by task,
+    with {terms} With more than two classes the loss is the multinomial one, task by task,
 
     .. math:: \log \sum_k e^{z_{ik}} - z_{i, y_i}, \qquad z_{ik} = x_i \cdot w_{tk} + b_{tk},
 
@@ -50,7 +48,6 @@ class MultiTaskLogisticRegression(AnyClassification, PathEstimator):
 
     See Also
     --------
-    MultiTaskLogisticRegressionCV : alpha by cross-validation.
     MultiTaskClassifier : with other penalties, and other losses.
 
     Notes

@@ -11,10 +11,13 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..docstrings import described_by
-from ..fitted.arguments import check_choice
+from ..fitted.arguments import check_choice, warn_column
 from ..fitted.documented import FITTED, documented
+from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import FoldOptions, SolverOptions, TaskOptions, keep_parameters
+from ..fitted.predicting import TaskRegression
 from ..fitted.predictions import Predictions
+from ..fitted.scoring import accuracy
 from ..losses import Loss, Multinomial
 from ..messages import estimator_name, value_error
 from ..parameters import CROSS_VALIDATED, PARAMETERS, Parameter, table
@@ -32,14 +35,7 @@ from ..tasks import (
     to_numpy,
     with_class_weight,
 )
-from .base import (
-    PathEstimator,
-    TaskLinearModel,
-    TaskRegression,
-    accuracy,
-    check_number,
-    warn_column,
-)
+from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
 
 SOLVERS = ("auto", "apgd", "spgd")
@@ -139,8 +135,6 @@ clusters_ : list of ndarray
     def _check_parameters(self) -> None:
         super()._check_parameters()
         refuse_masked_or_complex(self.weights, "weights", ("rank",))
-        check_number(self.oscar_ratio, "oscar_ratio", low=0, closed=True)
-        check_number(self.fdr, "fdr", low=0, closed=False, high=1)
         check_choice(self.solver, "solver", SOLVERS)
 
     def _penalty(self) -> dict[str, Any]:
@@ -169,15 +163,12 @@ class MultiTaskOWL(TaskRegression, SortedEstimator):
         + \alpha \sum_k \omega_k \lVert W_{[k]} \rVert_2, \qquad
         \lVert W_{[1]} \rVert_2 \ge \lVert W_{[2]} \rVert_2 \ge \dots,\quad \omega_1 \ge \omega_2 \ge \dots \ge 0
 
-    with row j of W the coefficients of feature j in all tasks, rows sorted by norm, :math:`\bar n` the total sample
-    weight of the observed labels / the number of tasks, and v, s the weights of tasks and samples. Each task has
-    its own data matrix, or all share one. The larger a row, the larger its weight: correlated features are drawn
-    to equal norms and enter together (`clusters_`), where `MultiTaskLasso` picks one of them by chance. With one
-    task it is OWL, that is OSCAR or SLOPE.
+    with rows sorted by norm, {terms} The larger a row, the larger its weight: correlated features are drawn to equal
+    norms and enter together (`clusters_`), where `MultiTaskLasso` picks one of them by chance. With one task it is OWL,
+    that is OSCAR or SLOPE.
 
     See Also
     --------
-    MultiTaskOWLCV : alpha by cross-validation.
     MultinomialOWL : the same penalty for classification.
 
     References
@@ -393,7 +384,6 @@ class MultinomialOWL(ManyClasses, SortedEstimator):
 
     See Also
     --------
-    MultinomialOWLCV : alpha by cross-validation.
     MultiTaskOWL : the same penalty for regression.
 
     Notes

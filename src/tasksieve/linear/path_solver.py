@@ -1,10 +1,15 @@
-"""What follows the path of a model, in the units of its data: on rows, on sums over them, and from sums to rows."""
+"""What follows the path of a model, in the units of its data: on rows, on sums over them, and from sums to rows.
+
+A path solver has `values`, the values at the next alphas, and beside them what a path keeps: `alpha_max`, the
+`null_objective` in sum units, `passes` (readings of the data so far), `choice` (which solver, and why), `scale` (what
+columns are divided by, as ``_set_scale`` of a model takes it), and the `history` of an algorithm for study.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,6 +27,8 @@ from ..path.walks import PathWalk
 from ..tasks import read_feature_weights
 from .units import Units
 
+PathSolver: TypeAlias = "RowSolver | SumSolver | SumsThenRows"
+
 GIVEN_SUMS = Choice(Kind.SUMS, "only sums over the rows are known")
 
 
@@ -31,43 +38,6 @@ def alpha_of(largest: float, unit: float) -> float:
     while alpha * unit < largest:
         alpha = np.nextafter(alpha, np.inf)
     return float(alpha)
-
-
-class PathSolver(Protocol):
-    """The path of a model on some data, from the largest alpha to the smallest; all numbers in units of the data."""
-
-    @property
-    def choice(self) -> Choice | None:
-        """Which solver, and why; None before the first value, where it is chosen only then."""
-
-    @property
-    def passes(self) -> float:
-        """Readings of the data so far."""
-
-    @property
-    def null_objective(self) -> float:
-        """The objective at W = 0, in sum units."""
-
-    @property
-    def scale(self) -> Scale:
-        """What columns are divided by, as `_set_scale` of a model takes it."""
-
-    @property
-    def history(self) -> Any:
-        """What an algorithm for study has kept, or None."""
-
-    @property
-    def problem(self) -> Any:
-        """What is solved."""
-
-    def alpha_max(self) -> float:
-        """The smallest alpha whose solution is zero."""
-
-    def values(self, alphas: np.ndarray) -> Sequence[Value]:
-        """The first of the values at the next alphas, as many as are best found together; none where it ends."""
-
-    def warn_scales(self, names: np.ndarray | None) -> None:
-        """Of columns in very different units, once a fit."""
 
 
 def solve_along(
@@ -83,10 +53,47 @@ def solve_along(
     return solution
 
 
-class RowSolver:
-    """On the rows, with the solver that `policy` chooses for a problem in memory or on a device.
+class _OneSolver:
+    """Strengths, accuracies and values of a model between the units of its data and those of a problem.
 
     - `model`: With the requested accuracy.
+    - `facts`: Of the data.
+    """
+
+    def __init__(self, model: Any, facts: Any, problem: Any, units: Units) -> None:
+        self.model, self.facts, self.problem, self._units = model, facts, problem, units
+
+    @property
+    def _null_value(self) -> float:
+        return float(self.problem.null_value)
+
+    @property
+    def null_objective(self) -> float:
+        return float(np.ldexp(self._null_value, self._units.f))
+
+    def alpha_max(self) -> float:
+        """The smallest alpha whose solution is zero."""
+        largest = self._units.outward(self.problem.lambda_max())
+        return alpha_of(largest, self.model._strength() * self.model._unit(self.facts))
+
+    def values(self, alphas: np.ndarray) -> Sequence[Value]:
+        """The first of the values at the next alphas, as many as are best found together; none where it ends."""
+        lams = self.model._inward(self.facts, self._units, alphas)
+        goals = np.full(len(lams), self.model.tol * self._null_value)
+        values: Sequence[Value] = self._units.values(self._solve(lams, goals))
+        return values
+
+    def _solve(self, lams: np.ndarray, goals: np.ndarray) -> Sequence[Value]:
+        return self.problem.values(lams, goals, self.model.max_iter)
+
+    @property
+    def _feature_weights(self) -> np.ndarray | None:
+        return read_feature_weights(self.model.feature_weights, self.facts.n_features)
+
+
+class RowSolver(_OneSolver):
+    """On the rows, with the solver that `policy` chooses for a problem in memory or on a device.
+
     - `data`: Its rows are those with a positive weight.
     - `problem`: The model's on these rows.
     - `n_values`: That will be requested.
@@ -108,12 +115,12 @@ class RowSolver:
         start: Any = None,
         note: bool = False,
     ) -> None:
-        self._model, self._data, self.problem, self._n_values = model, data, problem, n_values
-        self._after, self._by_sums, self._start, self._note = after, by_sums, start, note
+        super().__init__(model, data, problem, problem.units)
+        self._n_values, self._after, self._by_sums, self._start, self._note = n_values, after, by_sums, start, note
         self._walk: PathWalk | None = None
 
     def _begin(self) -> PathWalk:
-        model, units, after = self._model, self.problem.units, self._after
+        model, units, after = self.model, self._units, self._after
         note = self.problem.design.note if self._note else ""
         report = reporter(type(model).__name__, "value", model.verbose) if note else None
         if report is not None:
@@ -132,20 +139,21 @@ class RowSolver:
         )
 
     @property
+    def _null_value(self) -> float:
+        return float(self.problem.loss.null.value)
+
+    @property
     def choice(self) -> Choice | None:
+        """None before the first value."""
         return None if self._walk is None else self._walk.choice
 
     @property
     def passes(self) -> float:
-        return self.problem.design.passes
-
-    @property
-    def null_objective(self) -> float:
-        return float(np.ldexp(self.problem.loss.null.value, self.problem.units.f))
+        return float(self.problem.design.passes)
 
     @property
     def scale(self) -> Scale:
-        return self.problem.design.scale, self.problem.units.x
+        return self.problem.design.scale, self._units.x
 
     @property
     def history(self) -> Any:
@@ -153,25 +161,21 @@ class RowSolver:
 
     def alpha_max(self) -> float:
         fastest(self.problem)  # a loss that cannot be solved is refused here as well
-        largest = self.problem.units.outward(self.problem.lambda_max())
-        return alpha_of(largest, self._model._strength() * self._model._unit(self._data))
+        return super().alpha_max()
 
-    def values(self, alphas: np.ndarray) -> Sequence[Value]:
-        units = self.problem.units
-        lams = self._model._inward(self._data, units, alphas)
-        goals = np.full(len(lams), self._model.tol * self.problem.loss.null.value)
+    def _solve(self, lams: np.ndarray, goals: np.ndarray) -> Sequence[Value]:
         with memory_in_words():
             if self._walk is None:
                 self._walk = self._begin()
-            return units.values(self._walk.values(lams, goals))
+            return self._walk.values(lams, goals)
 
     def warn_scales(self, names: np.ndarray | None) -> None:
-        if not self._model.standardize:
-            weights = read_feature_weights(self._model.feature_weights, self._data.n_features)
-            warn_scales(self.problem.design, self._data.make_storage(), weights, names)
+        """Warn of columns in very different units, once a fit."""
+        if not self.model.standardize:
+            warn_scales(self.problem.design, self.facts.make_storage(), self._feature_weights, names)
 
 
-class SumSolver:
+class SumSolver(_OneSolver):
     """On sums over the rows: `values` finds none where these lack digits and the rows can be had instead.
 
     - `model`: With squared loss and a penalty of the sparse group family.
@@ -194,79 +198,39 @@ class SumSolver:
         readings: int = 1,
         small: bool = False,
     ) -> None:
-        self.model, self.facts, self.problem, self.choice = model, facts, problem, choice
-        self._units = Units() if units is None else units
-        self.passes, self._small = float(readings), small
-
-    @property
-    def null_objective(self) -> float:
-        return float(np.ldexp(self.problem.null_value, self._units.f))
+        super().__init__(model, facts, problem, Units() if units is None else units)
+        self.choice, self.passes, self._small = choice, float(readings), small
 
     @property
     def scale(self) -> Scale:
         return self.problem.scale, 0
 
-    def alpha_max(self) -> float:
-        largest = self._units.outward(self.problem.lambda_max())
-        return alpha_of(largest, self.model._strength() * self.model._unit(self.facts))
-
-    def values(self, alphas: np.ndarray) -> Sequence[Value]:
-        model = self.model
-        lams = model._inward(self.facts, self._units, alphas)
-        goals = np.full(len(lams), model.tol * self.problem.null_value)
-        return self._units.values(self.problem.values(lams, goals, model.max_iter))
-
     def warn_scales(self, names: np.ndarray | None) -> None:
-        if self.model.standardize or self._small:
-            return
-        norms = np.sqrt(self.problem.spread.max(axis=0))
-        weights = read_feature_weights(self.model.feature_weights, len(norms))
-        counted = np.ones(len(norms), dtype=bool) if weights is None else weights == 1.0
-        warn_norms(norms, counted, names)
+        if not self.model.standardize and not self._small:
+            warn_norms(np.sqrt(self.problem.spread.max(axis=0)), self._feature_weights, names)
 
 
 class SumsThenRows:
-    """On sums as far as these lead, then on the rows from their last value on.
+    """On sums as far as these lead, then on the rows from their last value on; the one in use answers all else.
 
     - `rows`: ``rows(after)`` makes the other solver, given the last value of the sums, or None.
     """
 
-    def __init__(self, sums: PathSolver, rows: Callable[[Value | None], PathSolver]) -> None:
+    def __init__(self, sums: SumSolver, rows: Callable[[Value | None], RowSolver]) -> None:
         self._sums, self._begin = sums, rows
-        self._rows: PathSolver | None = None
+        self._rows: RowSolver | None = None
         self._last: Value | None = None
 
-    @property
-    def _now(self) -> PathSolver:
-        return self._sums if self._rows is None else self._rows
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._rows or self._sums, name)
 
     @property
-    def choice(self) -> Choice | None:
-        chosen = self._sums.choice
-        return chosen if self._rows is None or chosen is None else handed_over(chosen)
+    def choice(self) -> Choice:
+        return self._sums.choice if self._rows is None else handed_over(self._sums.choice)
 
     @property
     def passes(self) -> float:
         return self._sums.passes + (0.0 if self._rows is None else self._rows.passes)
-
-    @property
-    def null_objective(self) -> float:
-        return self._now.null_objective
-
-    @property
-    def scale(self) -> Scale:
-        return self._now.scale
-
-    @property
-    def history(self) -> Any:
-        return self._now.history
-
-    @property
-    def problem(self) -> Any:
-        return self._now.problem
-
-    def alpha_max(self) -> float:
-        return self._now.alpha_max()
 
     def values(self, alphas: np.ndarray) -> Sequence[Value]:
         if self._rows is None:
@@ -276,6 +240,3 @@ class SumsThenRows:
                 return found
             self._rows = self._begin(self._last)
         return self._rows.values(alphas)
-
-    def warn_scales(self, names: np.ndarray | None) -> None:
-        self._now.warn_scales(names)

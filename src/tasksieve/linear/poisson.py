@@ -27,9 +27,7 @@ class MultiTaskPoisson(_PoissonLoss, PathEstimator):
         \min_{W, b}\ \frac{1}{\bar n} \sum_t v_t \sum_i s_i \bigl(e^{z_i} - y_i z_i\bigr)
         + \alpha \sum_j u_j \lVert W_j \rVert_2, \qquad z_i = x_i \cdot w_t + b_t,\ y_i \ge 0
 
-    with row j of W the coefficients of feature j in all tasks, :math:`\bar n` the total sample weight of the observed
-    labels / the number of tasks, and u, v, s the weights of features, tasks and samples. Each task has its own data
-    matrix, or all share one. `predict` gives rates, :math:`e^z`; an ``offset``, added to z, is the logarithm of
+    with {terms} `predict` gives rates, :math:`e^z`; an ``offset``, added to z, is the logarithm of
     the exposure, and with ``offset=0.0`` rates are per unit of exposure.
 
     Parameters
@@ -49,7 +47,6 @@ class MultiTaskPoisson(_PoissonLoss, PathEstimator):
 
     See Also
     --------
-    MultiTaskPoissonCV : alpha by cross-validation.
     MultiTaskRegressor : with any penalty.
 
     Notes

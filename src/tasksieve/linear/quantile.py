@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
+from ..fitted.arguments import check_number
 from ..fitted.documented import documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
 from ..losses import Loss, Quantile
-from .base import PathEstimator, check_number
+from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
 from .linked import LinkedRegression
 
@@ -31,15 +32,12 @@ class MultiTaskQuantile(_QuantileLoss, PathEstimator):
         + \alpha \sum_j u_j \lVert W_j \rVert_2, \qquad
         \rho(r) = \max_{q - 1 \le p \le q} p\, r - \frac{\mu}{2} p^2
 
-    with row j of W the coefficients of feature j in all tasks, :math:`\bar n` the total sample weight of the observed
-    labels / the number of tasks, and u, v, s the weights of features, tasks and samples. Each task has its own data
-    matrix, or all share one. :math:`\rho` is the pinball loss
+    with {terms} :math:`\rho` is the pinball loss
     :math:`\max(q r, (q - 1) r)` with its kink rounded over :math:`\mu` = ``smoothing``, and at most
     :math:`\mu \max(q, 1 - q)^2/2` below it.
 
     See Also
     --------
-    MultiTaskQuantileCV : alpha by cross-validation.
     MultiTaskHuber : a robust centre.
     MultiTaskRegressor : with any penalty.
 
@@ -60,7 +58,6 @@ class MultiTaskQuantile(_QuantileLoss, PathEstimator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number(self.q, "q", low=0, closed=False, high=1.0)
-        check_number(self.smoothing, "smoothing", low=0, closed=False)
         _ = self._loss  # refuses q = 1
 
 

@@ -16,7 +16,6 @@ from ..fitted.checkpoint import keeping, kept
 from ..fitted.folds import Folds
 from ..path.gram_folds import fold_moments
 from ..path.policy import Choice, Kind, walks_share_readings
-from ..path.problem import Problem
 from ..path.values import Value
 from ..path.walks import sets_options
 from ..penalties.sparse_group import is_sparse_group
@@ -25,7 +24,7 @@ from .base import PathEstimator
 from .early_stopping import PATIENCE
 from .fold_paths import Fold, FoldResult, FoldSource
 from .held_out import Judge
-from .path_solver import PathSolver, RowSolver, SumSolver, SumsThenRows
+from .path_solver import RowSolver, SumSolver, SumsThenRows
 
 # Parameters that change no number of a fold, whose rows are known.
 IDLE = ("n_jobs", "verbose", "warm_start", "random_state")
@@ -39,41 +38,31 @@ def sketch(data: TaskData, threads: int) -> np.ndarray:
     return data.make_storage().products(vector, np.array([0, data.n_rows]), False, None, False, threads)
 
 
-def share_readings(data: TaskData, n_paths: int) -> bool:
-    """Whether one reading of X is to serve all folds."""
-    stored = data.n_rows * data.n_features * data.make_storage().dtype.itemsize
-    return walks_share_readings(bool(data.make_storage().costly_reads), n_paths, data.n_features, data.n_tasks, stored)
-
-
 class RowFolds(FoldSource):
     """Folds of rows.
 
     - `models`: Those that are compared.
+    - `names`: Of the features.
     - `early`: Whether folds stop together.
     - `scoring`: As of `Judge`.
-    - `names`: Of the features.
     """
 
     whole_in_step = True
 
     def __init__(
-        self,
-        models: list[PathEstimator],
-        data: TaskData,
-        folds: Folds,
-        *,
-        early: bool,
-        scoring: Any,
-        n_jobs: int | None,
-        names: np.ndarray | None,
-    ) -> None:
+        self, models: list[PathEstimator], data: TaskData, folds: Folds, names: np.ndarray | None,
+        early: bool, scoring: Any, n_jobs: int | None,
+    ) -> None:  # fmt: skip
         self.models, self.facts, self.names, self.words = models, data, names, folds.words
         self._folds, self._scoring, self.n_jobs = folds.weights, scoring, n_jobs
         self.n_folds, self.slots = len(folds.weights), effective_n_jobs(n_jobs)
         self._threads = max(1, kernel_threads() // self.slots)
         # Folds that walk in step are finished together. A `checkpoint` keeps those that are finished: then one by one.
-        if share_readings(data, self.n_folds + 1) and (early or not keeping()):
-            self.shared = SharedReading(data.make_storage(), kernel_threads())
+        storage = data.make_storage()
+        stored = data.n_rows * data.n_features * storage.dtype.itemsize
+        sizes = self.n_folds + 1, data.n_features, data.n_tasks, stored
+        if walks_share_readings(bool(storage.costly_reads), *sizes) and (early or not keeping()):
+            self.shared = SharedReading(storage, kernel_threads())
         #: the data, as all rows are read
         self.data = data if self.shared is None else replace(data, X=self.shared.reader())
         self._problems = [model._problem(self.data, self._threads) for model in models]
@@ -84,23 +73,39 @@ class RowFolds(FoldSource):
 
     def prepare(self, models: list[PathEstimator], n_values: int) -> None:
         """Sums over the rows of all folds, where these are less work than the rows."""
-        self._fold_models = models
+        self._fold_models, self._n_values, self._moments = models, n_values, None
+        if any(sets_options(model._engine_options()) for model in models):
+            return
         # Without a number of jobs: folds on sums, each on one thread, run side by side.
         slots = min(self.slots * self._threads, self.n_folds) if self.n_jobs is None and not keeping() else 0
-        weights = [train for train, _ in self._folds]
+        weights = [models[0]._row_weights(self.facts.with_weights(train)) for train, _ in self._folds]
         with one_blas_thread():
-            self._sums = FoldSums(models, self.facts, self._problems, weights, n_values, slots or self.slots)
-        if self._sums.serve:
+            self._moments = fold_moments(self._problems[0], weights, n_values, slots or self.slots)
+        if self._moments is not None:
             self.side_by_side = slots
 
     def fold(self, m: int, f: int, alone: bool) -> Fold:
         data, model, (train, test) = self.facts, self._fold_models[m], self._folds[f]
         if self.shared is not None:
             data = replace(data, X=self.shared.reader())
-        judge = Judge(model._loss_of(data), self._scoring)
-        of_sums = 1 if alone and self.side_by_side else self._threads
-        solver = self._sums.solver(m, f, data.with_weights(train), self._threads, of_sums)
+        training, judge = data.with_weights(train), Judge(model._loss_of(data), self._scoring)
+
+        def on_rows(after: Value | None = None, by_sums: bool = True) -> RowSolver:
+            problem = model._problem(training, self._threads)
+            return RowSolver(model, training, problem, self._n_values, after=after, by_sums=by_sums)
+
+        sums = self.on_sums(m, f, training, 1 if alone and self.side_by_side else self._threads)
+        solver = on_rows() if sums is None else SumsThenRows(sums, partial(on_rows, by_sums=False))
         return Fold(solver, lambda points: judge.losses(data, test, points))
+
+    def on_sums(self, m: int, f: int, training: TaskData, n_threads: int) -> SumSolver | None:
+        """The path of model m on sums over the training rows of fold f; None where they do not serve."""
+        model, problem = self._fold_models[m], self._problems[m]
+        if self._moments is None or not is_sparse_group(problem.penalty):
+            return None
+        ratio = model._unit(training) / model._unit(self.facts)
+        walk = self._moments.walk(f, problem.penalty, ratio, n_threads)
+        return None if walk is None else SumSolver(model, training, walk, problem.units, choice=_SUMS, readings=0)
 
     def keep(
         self, m: int, f: int, alphas: np.ndarray, early: bool, compute: Callable[[], dict[str, np.ndarray]]
@@ -112,7 +117,7 @@ class RowFolds(FoldSource):
             of_data.append(data.known)
         # where they stop together, a fold depends on all
         rows: Any = ("early", PATIENCE, self._folds) if early else self._folds[f]
-        if not early and self._sums.serve:  # sums of parts have the roundings of all
+        if not early and self._moments is not None:  # sums of parts have the roundings of all
             rows = ("sums", f, self._folds)
         facts = [type(model).__name__, params, *of_data, alphas, rows, self._threads, self._scoring]
         return kept(f"fold-{m}-{f}", facts, compute)
@@ -122,57 +127,3 @@ class RowFolds(FoldSource):
             return self.shared.spent
         own = sum(problem.design.passes for problem in self._problems) + sum(result.passes for result in results)
         return own + float(keeping())
-
-
-class FoldSums:
-    """Path solvers on the training rows of each fold: on sums where these are less work, else on the rows.
-
-    - `models`: As the folds solve them, all on the same rows.
-    - `problems`: Those of the models on all rows.
-    - `weights`: Of the samples, for the training rows of each fold.
-    - `n_values`: Along a path.
-    - `n_jobs`: Folds that are solved at the same time.
-    - `serve`: Whether sums are less work than the rows.
-    """
-
-    def __init__(
-        self,
-        models: Sequence[PathEstimator],
-        data: TaskData,
-        problems: Sequence[Problem],
-        weights: Sequence[np.ndarray],
-        n_values: int,
-        n_jobs: int,
-    ) -> None:
-        model, self._models, self._problems, self._n_values = models[0], models, problems, n_values
-        trainings = [data.with_weights(own) for own in weights]
-        asked = any(sets_options(other._engine_options()) for other in models)
-        rows = [] if asked else [model._row_weights(training) for training in trainings]
-        self._moments = fold_moments(problems[0], rows, n_values, n_jobs) if rows else None
-        self._ratios = [model._unit(training) / model._unit(data) for training in trainings]
-        self.serve = self._moments is not None
-
-    def solver(self, m: int, f: int, training: TaskData, n_threads: int, threads_of_sums: int) -> PathSolver:
-        """Of model m on the training rows of fold f."""
-        rows = partial(self._on_rows, m, training, n_threads)
-        on_sums = self.on_sums(m, f, training, threads_of_sums)
-        if on_sums is not None:
-            return SumsThenRows(on_sums, partial(rows, by_sums=False))
-        return rows(None)
-
-    def _on_rows(
-        self, m: int, training: TaskData, n_threads: int, after: Value | None, by_sums: bool = True
-    ) -> RowSolver:
-        model = self._models[m]
-        problem = model._problem(training, n_threads)
-        return RowSolver(model, training, problem, self._n_values, after=after, by_sums=by_sums)
-
-    def on_sums(self, m: int, f: int, training: TaskData, n_threads: int) -> SumSolver | None:
-        """The same on sums; None where they do not serve."""
-        problem = self._problems[m]
-        if self._moments is None or not is_sparse_group(problem.penalty):
-            return None
-        walk = self._moments.walk(f, problem.penalty, self._ratios[f], n_threads)
-        if walk is None:
-            return None
-        return SumSolver(self._models[m], training, walk, problem.units, choice=_SUMS, readings=0)

@@ -6,8 +6,9 @@ from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
-from ..fitted.arguments import check_choice, check_l1
+from ..fitted.arguments import check_choice, warn_column, warn_one_class
 from ..fitted.documented import documented
+from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
 from ..fitted.predicting import Predicting, TaskClassification
 from ..fitted.predictions import available_if
@@ -15,9 +16,7 @@ from ..losses import Loss, as_loss
 from ..messages import Message, ParameterError
 from ..parameters import CROSS_VALIDATED, PARAMETERS, Parameter, table
 from ..penalties import SparseGroup
-from ..proof.prove import Proof
 from ..tasks import TaskData
-from .base import TaskLinearModel, check_number, warn_column, warn_one_class
 from .from_moments import ComparesMoments, FitsMoments
 
 #: of loss and penalty
@@ -74,10 +73,9 @@ class _EitherLoss(Predicting, TaskLinearModel):
         l1 = self.l1 if np.ndim(self.l1) == 0 else np.asarray(self.l1, dtype=np.float64)
         return {"penalty": SparseGroup(l1, float(self.group))}
 
-    def _check_shape(self) -> None:
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_choice(self.loss, "loss", ("squared", "logistic"))
-        check_number(self.group, "group", low=0, closed=True)
-        check_l1(self.l1)
         if self.class_weight is not None and self.loss != "logistic":
             raise ParameterError("class_weight", Message("is for {loss=!r}", loss="logistic"))
         if self.group == 0 and not np.all(np.asarray(self.l1) > 0):
@@ -123,9 +121,7 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
         + \alpha \sum_j u_j \bigl( r_j \lVert W_j \rVert_1 + g \lVert W_j \rVert_2 \bigr)
 
     or the same with the logistic loss :math:`\frac{1}{\bar n} \sum_t v_t \sum_i s_i
-    \log(1 + e^{-y_i (x_i \cdot w_t + b_t)})`; :math:`r_j` = ``l1``, g = ``group``, row j of W the coefficients of
-    feature j in all tasks, :math:`\bar n` the total sample weight of the observed labels / the number of tasks, and u,
-    v, s the weights of features, tasks and samples.
+    \log(1 + e^{-y_i (x_i \cdot w_t + b_t)})`; :math:`r_j` = ``l1``, g = ``group``, {terms}
 
     Parameters
     ----------
@@ -142,7 +138,6 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
 
     See Also
     --------
-    MultiTaskSparseGroupLassoCV : alpha by cross-validation.
     OnlineMultiTaskRegressor, OnlineMultiTaskClassifier : the same models, one row at a time.
 
     Notes
@@ -170,10 +165,6 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
     def __init__(self, alpha: float = 1.0, **options: Unpack[SparseGroupOptions]) -> None:
         keep_parameters(self, locals())
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._check_shape()
-
     def zero_coefficients(
         self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None
     ) -> np.ndarray:
@@ -190,9 +181,6 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
             True: certainly zero. A row test discards a feature for all tasks, an entry test for one. More than two
             classes: a row for each class of each task, task after task.
         """
-        return self._prove(X, y, task, sample_weight, offset).zero_entries
-
-    def _prove(self, X: Any, y: Any, task: Any, sample_weight: Any, offset: Any = None) -> Proof:
         if self.standardize:
             raise ValueError("zero_coefficients needs standardize=False; scale the columns yourself.")
         self._check_parameters()
@@ -202,7 +190,7 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
         if data.tasks.tolist() != self.tasks_.tolist() or data.n_features != self.n_features_in_:
             raise ValueError("X and task must have the features and the tasks of the fitted model.")
         state = self._learned()
-        return self._proof_of(data, state.rows, state.constants)
+        return self._proof_of(data, state.rows, state.constants).zero_entries
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -29,7 +29,6 @@ def sum_solver(
     *,
     small: bool = False,
     readings: int = 1,
-    n_threads: int | None = None,
     patience: int | None = None,
     choice: Choice = GIVEN_SUMS,
     settle: bool = True,
@@ -39,7 +38,6 @@ def sum_solver(
     - `model`: With squared loss and a penalty of the sparse group family.
     - `gathered`: Under the sample weights alone.
     - `small`, `readings`, `choice`: As of `SumSolver`.
-    - `n_threads`: By default the model's.
     - `patience`, `settle`: As of `SumProblem`.
     """
     penalty = penalty_of(model, facts)
@@ -50,11 +48,26 @@ def sum_solver(
         penalty,
         fit_intercept=model.fit_intercept,
         standardize=model.standardize,
-        n_threads=kernel_threads(model.n_jobs) if n_threads is None else n_threads,
+        n_threads=kernel_threads(model.n_jobs),
         patience=patience,
         settle=settle,
     )
     return SumSolver(model, facts, problem, choice=choice, readings=readings, small=small)
+
+
+def solver_of_rows(
+    model: Any, gathered: Gathered, data: TaskData, readings: int, choice: Choice, patience: int | None = None
+) -> SumSolver | None:
+    """The same where the rows are at hand; None where the sums are no good."""
+    assert data.source is not None
+    kind: dict[str, Any] = {"small": data.source.dtype.type in SMALL_TYPES, "choice": choice, "settle": False}
+    try:
+        found = sum_solver(model, gathered, data, readings=readings, patience=patience, **kind)
+    except Unusable:
+        return None
+    if not found.problem.finite:
+        data.refuse_not_finite()
+    return found if found.problem.serves else None
 
 
 def penalty_of(model: Any, facts: Any) -> SparseGroup:
@@ -89,34 +102,17 @@ def sums_of_rows(model: Any, data: TaskData, n_values: int) -> SumSolver | None:
     choice = choose_for_data(facts_of_data(model, data, n_values))
     if choice.kind is Kind.ROWS:
         return None
-    few = choice.kind is Kind.SUMS
-    threads = kernel_threads(model.n_jobs)
     report_location(model, data)
+    threads = kernel_threads(model.n_jobs)
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):  # sizes that are not ordinary are no good
-        if few:
-            gathered, readings = gather_at_once(data, model.fit_intercept, threads), 1
+        if choice.kind is Kind.SUMS:  # rows that are at hand are an alternative to patience
+            at_once = gather_at_once(data, model.fit_intercept, threads)
+            found = solver_of_rows(model, at_once, data, 1, choice, PATIENCE)
         else:
-            found_rows = gather_rows(data, model.fit_intercept, threads)
-            gathered, readings = found_rows.whole, found_rows.readings
-        try:
-            found = sum_solver(
-                model,
-                gathered,
-                data,
-                small=data.source.dtype.type in SMALL_TYPES,
-                readings=readings,
-                n_threads=threads,
-                patience=PATIENCE if few else None,  # rows that are at hand are an alternative
-                choice=choice,
-                settle=False,
-            )
-        except Unusable:
-            return None
-    problem = found.problem
-    if not problem.finite:
-        data.refuse_not_finite()
+            read = gather_rows(data, model.fit_intercept, threads)
+            found = solver_of_rows(model, read.whole, data, read.readings, choice)
     # Squares that are all zero may be those of numbers too small to be squared: only the rows show it.
-    known = problem.serves and problem.null_value > 0.0 and problem.spread.any()
+    known = found is not None and found.problem.null_value > 0.0 and found.problem.spread.any()
     return found if known else None
 
 

@@ -75,6 +75,10 @@ class Units:
     def ridge(self, ridge: float) -> float:
         return float(np.ldexp(ridge, 2 * (self.y - self.penalised) - self.f))
 
+    def labels(self, y: np.ndarray) -> np.ndarray:
+        """Labels, offsets or intercepts in these units."""
+        return np.ldexp(y, -self.y) if self.y else y
+
     def rows(self, rows: np.ndarray) -> np.ndarray:
         """Coefficients in these units."""
         return np.ldexp(rows, self.x - self.y)

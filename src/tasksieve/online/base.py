@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._kernels import kernels
 from ..docstrings import described_by
-from ..fitted.arguments import check_choice, check_l1, check_number
+from ..fitted.arguments import check_choice, check_number
 from ..fitted.documented import DATA
 from ..fitted.fold_assignment import random_numbers
 from ..fitted.model import SelectingModel
@@ -136,7 +136,6 @@ class OnlineLinearModel(SelectingModel):
             check_number(self.gamma, "gamma", low=0, closed=True)
         elif self.gamma != "auto":
             raise ParameterError("gamma", "must be 'auto' or a number >= 0", self.gamma)
-        check_number(self.l2, "l2", low=0, closed=True)
         check_number(self.enhanced, "enhanced", low=0, closed=True)
         if not self._automatic and self.gamma == 0 and self.l2 == 0:
             raise ParameterError("gamma", Message("must be > 0 unless there is a ridge ({l2} > 0)"))
@@ -144,7 +143,6 @@ class OnlineLinearModel(SelectingModel):
         check_choice(self.missing, "missing", MISSING)
         check_choice(self.loss, "loss", self._losses)
         check_choice(self.average, "average", (True, False, "auto"))
-        check_l1(self.l1)
         if self.hash_features is not None:
             check_number(self.hash_features, "hash_features", low=1, closed=True, integer=True)
 

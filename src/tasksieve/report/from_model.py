@@ -12,8 +12,8 @@ import scipy.sparse
 from sklearn.base import is_classifier
 
 from ..fitted.covariates import covariates_of
+from ..fitted.measures import scores_by_task
 from ..fitted.path import RegularizationPath
-from ..fitted.task_scores import scores_by_task
 from ..tasks.named import is_named, stack_named
 from ..verify import Mismatch
 from ..versions import versions
