@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import wraps
 from typing import Any, ClassVar, Self, TypeVar, cast
 
@@ -77,6 +78,18 @@ def locked(method: Method) -> Method:
     return cast(Method, alone)
 
 
+def remembered(method: Callable[[Any], Any]) -> Any:
+    """A property read from the memory, under the lock, once a row was learned."""
+
+    @wraps(method)
+    def read(self: Any) -> Any:
+        with self._guard:
+            check_is_fitted(self)
+            return method(self)
+
+    return property(read)
+
+
 class OnlineLinearModel(SelectingModel):
     """Dual averaging: the state is the sum of the gradients, the weights are a closed form of it.
 
@@ -98,7 +111,7 @@ class OnlineLinearModel(SelectingModel):
     alpha: float
     penalty: str
     l1: Any
-    loss: str
+    loss: Any
     gamma: Any
     l2: float
     enhanced: float
@@ -251,9 +264,8 @@ class OnlineLinearModel(SelectingModel):
 
     # -- learning from matrices -------------------------------------------------------------------------------------
 
-    def _read_rows(self, X: Any, y: Any, task: Any, sample_weight: Any, known: bool = True) -> RowBatch:
-        table = self.__dict__.get("_table") if known else None
-        return read_rows(X, y, task, sample_weight, self._raw_targets, table)
+    def _read_rows(self, X: Any, y: Any, task: Any, sample_weight: Any) -> RowBatch:
+        return read_rows(X, y, task, sample_weight, self._raw_targets)
 
     def _take_in(self, X: Any, batch: RowBatch, classes: Any = None) -> None:
         """Features, tasks and classes of a batch become known; its labels become numbers."""
@@ -267,14 +279,8 @@ class OnlineLinearModel(SelectingModel):
         self._configure()
         self._set_l1()
         self._single = self._single and batch.form == "single"
-        if batch.tasks is None:
-            return
-        codes = list(map(self._codes.get, batch.tasks))
-        if None in codes:
-            codes = [self._join(label) for label in batch.tasks]
-        known = np.array(codes, dtype=np.int64)
-        if not np.array_equal(known, np.arange(len(known))):
-            batch.codes = known[batch.codes]
+        codes = [self._join(label) for label in batch.tasks]
+        batch.codes = np.array(codes, dtype=np.int64)[batch.codes]
 
     def _learn(self, batch: RowBatch, order: np.ndarray | None = None) -> None:
         self._cache.clear()
@@ -308,24 +314,22 @@ class OnlineLinearModel(SelectingModel):
 
         The kernel checks it. False: the chunk is something else, and nothing was done.
         """
-        if type(y) is not np.ndarray or type(task) is not np.ndarray or "_learner" not in self.__dict__:
-            return False
-        if y.dtype != np.float64 or task.dtype != np.int64 or task.shape != y.shape or y.ndim != 1:
+        if not hasattr(self, "_learner") or hasattr(self, "feature_names_in_"):
             return False
         rows: tuple[Any, ...]
         if type(X) is np.ndarray:
-            if X.dtype != np.float64 or X.ndim != 2 or X.size > BLOCK_ENTRIES or not X.flags.c_contiguous:
-                return False
             learn, rows = self._learner.learn_plain_dense, (X,)
         elif isinstance(X, scipy.sparse.csr_matrix | scipy.sparse.csr_array):
-            if X.dtype != np.float64 or X.data.size > BLOCK_ENTRIES:
-                return False
             learn, rows = self._learner.learn_plain_sparse, (X.data, X.indices, X.indptr)
         else:
             return False
-        if X.shape != (len(y), self.n_features_in_) or len(y) == 0 or hasattr(self, "feature_names_in_"):
+        entries = rows[0]
+        for array, dtype in ((entries, np.float64), (y, np.float64), (task, np.int64)):
+            if type(array) is not np.ndarray or array.dtype != dtype or not array.flags.c_contiguous:
+                return False
+        if y.ndim != 1 or task.shape != y.shape or X.shape != (len(y), self.n_features_in_):
             return False
-        if not (y.flags.c_contiguous and task.flags.c_contiguous):
+        if len(y) == 0 or entries.size > BLOCK_ENTRIES:
             return False
         self._configure()
         self._set_l1()
@@ -343,51 +347,40 @@ class OnlineLinearModel(SelectingModel):
         if self._targets == "values" and sample_weight is None and self._learn_plain(X, y, task):
             return self
         batch = self._read_rows(X, y, task, sample_weight)
-        before = self._snapshot() if self._brings_news(batch, classes) else None
-        raw = batch.y, batch.codes
-        try:
-            self._take_in(X, batch, classes)
+        if not self._brings_news(batch, classes):
+            self._take_in(X, batch)
             self._learn(batch)
+            return self
+        whole = replace(batch)
+        try:
+            with self._all_or_nothing():
+                self._take_in(X, batch, classes)
+                self._learn(batch)
         except RefusedRow as error:
-            if before is not None:  # tasks and classes that only come with the row or after it have not joined
-                self._go_back(before)
-                if error.row:
-                    batch.y, batch.codes = raw
-                    first = batch.first(error.row)
-                    self._take_in(X, first, classes)
-                    self._learn(first)
-            raise
-        except BaseException:
-            if before is not None:
-                self._go_back(before)
+            if error.row:  # tasks and classes that only come with the row or after it do not join
+                first = whole.first(error.row)
+                self._take_in(X, first, classes)
+                self._learn(first)
             raise
         return self
 
     def _brings_news(self, batch: RowBatch, classes: Any) -> bool:
         """Whether a batch holds more than rows of known tasks (and classes): what an error must take back."""
-        if "_learner" not in self.__dict__ or classes is not None:
+        if not hasattr(self, "_learner") or classes is not None:
             return True
-        return batch.tasks is not None and not all(label in self._codes for label in batch.tasks)
-
-    def _snapshot(self) -> dict[str, Any]:
-        return self.__getstate__()
+        return not all(label in self._codes for label in batch.tasks)
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """An error leaves the model as it was."""
-        before = self._snapshot()
+        before, guard = self.__getstate__(), self._guard
         try:
             yield
         except BaseException:
-            self._go_back(before)
+            self.__dict__.clear()
+            self._guard = guard
+            self.__setstate__(before)
             raise
-
-    def _go_back(self, before: dict[str, Any]) -> None:
-        """Be as at a snapshot again."""
-        guard = self._guard
-        self.__dict__.clear()
-        self._guard = guard
-        self.__setstate__(before)
 
     @locked
     @takes_named_tasks
@@ -402,30 +395,18 @@ class OnlineLinearModel(SelectingModel):
         self
         """
         self._check_parameters()
-        goes_on = self.warm_start and hasattr(self, "_learner")
-        batch = self._read_rows(X, y, task, sample_weight, known=goes_on)
-        before = self._snapshot() if goes_on else dict(self.__dict__)
-        try:
-            self._fit(X, batch, goes_on)
-        except BaseException:
-            if goes_on:
-                self._go_back(before)
-            else:
-                self.__dict__.clear()
-                self.__dict__.update(before)
-            raise
+        batch = self._read_rows(X, y, task, sample_weight)
+        with self._all_or_nothing():
+            self._fit(X, batch)
         return self
 
-    def _fit(self, X: Any, batch: RowBatch, goes_on: bool) -> None:
-        if not goes_on:
+    def _fit(self, X: Any, batch: RowBatch) -> None:
+        if not self.warm_start:
             self.__dict__.pop("_learner", None)
         self._take_in(X, batch)
         self._check_batch(batch)
         rng = random_numbers(self.random_state)
-        if batch.weights is not None:  # rows without a label take no part in rounds
-            kept = np.flatnonzero(batch.weights > 0)
-        else:
-            kept = np.arange(len(batch.y))
+        kept = np.flatnonzero(batch.observed)  # rows without a label take no part in rounds
         report = reporter(type(self).__name__, "pass", self.verbose)
         for epoch in range(self.max_iter):
             order = rng.permutation(kept) if self.shuffle else kept
@@ -438,9 +419,8 @@ class OnlineLinearModel(SelectingModel):
 
     def _check_batch(self, batch: RowBatch) -> None:
         """Refuse data that cannot be fitted as a whole."""
-        seen = batch.codes if batch.weights is None else batch.codes[batch.weights > 0]
-        counts = np.bincount(seen, minlength=len(self._labels))
-        for label in batch.tasks or []:
+        counts = np.bincount(batch.codes[batch.observed], minlength=len(self._labels))
+        for label in batch.tasks:
             if counts[self._codes[label]] == 0:
                 raise value_error(
                     "task {task!r} has no rows: each of its labels is missing in {y} or has zero {sample_weight}. "
@@ -448,124 +428,10 @@ class OnlineLinearModel(SelectingModel):
                     task=label,
                 )
 
-    # -- learning from single rows ------------------------------------------------------------------------------------
-
-    def _begin_one(self, x: Any) -> None:
-        if isinstance(x, dict):
-            self._begin(None)
-            if self.hash_features is not None:
-                self._learner.resize(self.hash_features, 0)
-                self.n_features_in_ = self.hash_features
-        else:
-            self._begin(len(x))
-            self._learner.resize(len(x), 0)
-            self.n_features_in_ = len(x)
-        self._set_l1()
-
-    def _task_and_row(self, x: Any, task: Any) -> tuple[Any, Any]:
-        """The task's label, and the row without it where ``task_feature`` names its place in the row."""
-        if self.task_feature is None:
-            return task, x
-        if not isinstance(x, dict) or self.task_feature not in x:
-            raise ValueError(f"x holds no {self.task_feature!r}, which 'task_feature' names as the task.")
-        return x[self.task_feature], {name: value for name, value in x.items() if name != self.task_feature}
-
-    def _hashed(self, x: dict[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
-        """Places and signed values of hashed names, as scikit-learn's FeatureHasher has them."""
-        from sklearn.utils.murmurhash import murmurhash3_32
-
-        assert self.hash_features is not None
-        index = np.empty(len(x), dtype=np.int64)
-        values = np.empty(len(x))
-        for k, (name, value) in enumerate(x.items()):
-            if isinstance(value, str):
-                name, value = f"{name}={value}", 1.0
-            code = murmurhash3_32(name if isinstance(name, str) else str(name), 0)
-            index[k] = abs(code) % self.hash_features
-            values[k] = value if code >= 0 else -value
-        if not np.all(np.isfinite(values)):
-            raise ValueError("x contains NaN or infinity")
-        return index, values
-
-    def _learn_one(self, x: Any, y: float, code: int, w: float) -> None:
-        """One row with a numeric target."""
-        learner = self._learner
-        if self._cache:
-            self._cache.clear()
-        if not isinstance(x, dict):
-            if type(x) is not np.ndarray or x.dtype != np.float64:
-                x = np.array(x, dtype=np.float64)
-            ok = learner.learn_array(x, y, code, w)
-        elif self.hash_features is not None:
-            index, values = self._hashed(x)
-            ends = np.array([0, len(index)])
-            row = np.array([y]), np.array([code]), np.array([w])
-            ok = learner.learn_sparse(values, index, ends, *row) == 1
-        else:
-            ok = learner.learn_dict(x, self._vocabulary, y, code, w)
-            self.n_features_in_ = learner.features
-        if not ok:
-            raise ValueError(f"The row {self._refusal()}")
-
-    def _score_one(self, x: Any, task: Any) -> float:
-        """x . w + b; 0 for a task, or a model, that has learned nothing. The caller has the lock."""
-        task, x = self._task_and_row(x, task)
-        if not hasattr(self, "_learner"):
-            return 0.0
-        code = self._codes.get(0 if task is None else task)
-        if code is None:
-            return 0.0
-        if not isinstance(x, dict):
-            return float(self._learner.score_array(np.array(x, dtype=np.float64), code))
-        if self.hash_features is not None:
-            index, values = self._hashed(x)
-            return float(self._learner.score_sparse(values, index, code))
-        return float(self._learner.score_dict(x, self._vocabulary, code))
-
-    def _known_code(self, task: Any) -> int | None:
-        """The code of a single row's task; None where the row is the first, or the first of its task or with tasks."""
-        codes = self.__dict__.get("_codes")
-        if codes is None or "_learner" not in self.__dict__ or self._single != (task is None):
-            return None
-        return codes.get(0 if task is None else task)
-
-    def _check_one(self, x: Any) -> None:
-        """Refuse a first row of anything before it has changed anything."""
-        if isinstance(x, dict):
-            words = self.hash_features is not None
-            values = [value for value in x.values() if not (words and isinstance(value, str))]
-        else:
-            values = x
-        row = np.asarray(values, dtype=np.float64)
-        if row.ndim != 1:
-            raise ValueError(f"x must be a dict or a 1-D array; got {row.ndim} dimensions.")
-        if not np.all(np.isfinite(row)):
-            raise ValueError("x contains NaN or infinity")
-
-    def _place_one(self, x: Any, task: Any) -> tuple[Any, int]:
-        """A row to learn without its task, and the code of that task."""
-        if "_learner" not in self.__dict__:
-            self._begin_one(x)
-        if self.task_feature is not None:
-            task, x = self._task_and_row(x, task)
-        if task is None:
-            if self._labels and not self._single:
-                raise ValueError("The model has learned rows with task labels: pass task.")
-            self._single = True
-            task = 0
-        elif self._single:
-            self._single = False
-        code = self._codes.get(task)
-        return x, self._join(task) if code is None else code
-
     # -- what was learned -------------------------------------------------------------------------------------------
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learner")
-
-    def _require_memory(self, name: str) -> None:
-        if "_learner" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__} has no {name} before it has learned a row")
 
     @locked
     def _learned(self) -> LinearState:
@@ -579,21 +445,19 @@ class OnlineLinearModel(SelectingModel):
         return None
 
     @locked
-    def _shown(self, name: str) -> Any:
-        self._require_memory(name)
+    def _shown(self, name: str) -> np.ndarray:
+        check_is_fitted(self)
         if name not in self._cache:
-            learner = self._learner
-            if name == "coef_":
-                self._cache[name] = np.empty((learner.tasks, learner.features))
-                learner.coefficients(self._cache[name])
-            elif name == "intercept_":
-                self._cache[name] = np.empty(learner.tasks)
-                learner.intercepts(self._cache[name])
-            else:
-                self._show_averages()
+            self._cache |= self._averaged() if name.startswith("averaged") else self._last_iterate()
         return self._cache[name]
 
-    def _show_averages(self) -> None:
+    def _last_iterate(self) -> dict[str, np.ndarray]:
+        coef, intercept = np.empty((self._learner.tasks, self._learner.features)), np.empty(self._learner.tasks)
+        self._learner.coefficients(coef)
+        self._learner.intercepts(intercept)
+        return {"coef_": coef, "intercept_": intercept}
+
+    def _averaged(self) -> dict[str, np.ndarray]:
         if not self._averages:
             raise AttributeError(
                 "averages are not kept: construct the model with average=True "
@@ -602,8 +466,8 @@ class OnlineLinearModel(SelectingModel):
         state = self._learner.state()
         features, tasks, steps = (int(n) for n in state["shape"][:3])
         count = max(1, steps + bool(len(state["round_task"])))
-        self._cache["averaged_coef_"] = state["total"].reshape(tasks, features) / count
-        self._cache["averaged_intercept_"] = state["offset_total"] / count
+        total = state["total"].reshape(tasks, features)
+        return {"averaged_coef_": total / count, "averaged_intercept_": state["offset_total"] / count}
 
     @property
     def coef_(self) -> np.ndarray:
@@ -625,42 +489,30 @@ class OnlineLinearModel(SelectingModel):
         """Average of the intercepts of all iterates, (T,)."""
         return self._shown("averaged_intercept_")
 
-    @property
-    @locked
-    def tasks_(self) -> np.ndarray:  # type: ignore[override]
+    @remembered
+    def tasks_(self) -> np.ndarray:
         """Task labels in the order of ``coef_``: first seen first."""
-        self._require_memory("tasks_")
         return label_array(self._labels)
 
-    @property
-    @locked
+    @remembered
     def n_rows_seen_(self) -> int:
         """Rows learned so far (rows of weight 0 are not counted)."""
-        check_is_fitted(self)
         return int(self._learner.rows)
 
-    @property
-    @locked
+    @remembered
     def t_(self) -> int:
         """Steps made so far: rows, or closed rounds."""
-        check_is_fitted(self)
         return int(self._learner.steps)
 
-    @property
-    @locked
+    @remembered
     def gamma_(self) -> float:
         """The damping after the rows so far: ``gamma``, or what "auto" has come to (0 before a row with features)."""
-        check_is_fitted(self)
         return float(self._learner.gamma) if self._automatic else float(self.gamma)
 
-    @property
-    @locked
+    @remembered
     def progressive_loss_(self) -> float:
         """Mean loss of the rows so far, each predicted before it was learned (weighted; NaN before any)."""
-        check_is_fitted(self)
-        state = self._learner.state()
-        weight = float(np.sum(state["seen_weight"]))
-        return float(np.sum(state["seen_loss"])) / weight if weight > 0 else np.nan
+        return self.progress().loss
 
     @locked
     def progress(self) -> Progress:
@@ -673,11 +525,9 @@ class OnlineLinearModel(SelectingModel):
         check_is_fitted(self)
         return Progress.of(self._learner.state(), self.tasks_, self._targets == "classes")
 
-    @property
-    @locked
+    @remembered
     def feature_index_(self) -> dict[Any, int]:
         """Place in ``coef_`` of every feature name met by `learn_one` (or of the columns of a data frame)."""
-        check_is_fitted(self)
         return dict(self._vocabulary)
 
     def __sklearn_tags__(self) -> Any:

@@ -23,6 +23,7 @@ from ..path.solve import solve_path
 from ..penalties import SparseGroup
 from ..proof.prove import prove
 from ..tasks import TaskData, read_tasks
+from .base import OnlineLinearModel
 
 # How wide the hinge is smoothed to find dual points; the best one counts.
 SMOOTHING = (1e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
@@ -76,17 +77,8 @@ class Certificate:
         return ~(self.zero | self.needed)
 
 
-class CertifyMixin:
+class Certifying(OnlineLinearModel):
     """`certify` and `batch_model` of the online models."""
-
-    _targets: Any
-    alpha: float
-    penalty: str
-    l1: Any
-    l2: float
-    loss: Any
-    fit_intercept: bool
-    n_features_in_: int
 
     def certify(
         self,
@@ -113,43 +105,39 @@ class CertifyMixin:
         -------
         Certificate
         """
-        model: Any = self
-        check_is_fitted(model)
+        check_is_fitted(self)
         if weights not in ("last", "averaged"):
             raise ValueError(f"weights must be 'last' or 'averaged'; got {weights!r}.")
         if not self.alpha > 0:
             raise ValueError("certify needs alpha > 0: without a penalty there is nothing to be proved zero.")
-        with model._guard:  # one state, while learning continues
-            state: LinearState = model._learned()
+        with self._guard:  # one state, while learning continues
+            state = self._learned()
             coef, intercept = state.coef, state.intercept
             if weights == "averaged":
-                coef, intercept = model.averaged_coef_, model.averaged_intercept_
+                coef, intercept = self.averaged_coef_, self.averaged_intercept_
         data = self._read_balanced(X, y, task, sample_weight, state)
         known = {label: code for code, label in enumerate(state.tasks.tolist())}
-        for label in data.tasks.tolist():
-            if label not in known:
-                raise ValueError(
-                    f"task {label!r} is unknown: the model has learned {list(known)[:5]} (see tasks_)."
-                )
+        unknown = [label for label in data.tasks.tolist() if label not in known]
+        if unknown:
+            raise ValueError(
+                f"task {unknown[0]!r} is unknown: the model has learned {list(known)[:5]} (see tasks_)."
+            )
         positions = [known[label] for label in data.tasks.tolist()]
         coef, intercept = np.ascontiguousarray(coef[positions]), intercept[positions]
         lam = self.alpha * data.n_bar
+        unit = data.n_bar
         if self.loss == "hinge":
             problem = self._balanced_problem(data, "squared")
             objective, gap, null = hinge_gap(problem, data.y, lam, coef, intercept)
-            unit = data.n_bar
             return Certificate(objective / unit, gap / unit, null / unit, None, None, None, data.tasks)
         problem = self._balanced_problem(data, self.loss)
         proof = prove(problem, lam, coef, intercept)
-        required = None
-        if needed:
-            required = self._needed(problem, lam, coef, proof.best_objective)
         return Certificate(
-            proof.objective / data.n_bar,
-            proof.dual_gap / data.n_bar,
-            problem.loss.null.value / data.n_bar,
+            proof.objective / unit,
+            proof.dual_gap / unit,
+            problem.loss.null.value / unit,
             proof.zero_rows,
-            required,
+            self._needed(problem, lam, coef, proof.best_objective) if needed else None,
             proof.zero_entries,
             data.tasks,
         )
@@ -182,12 +170,7 @@ class CertifyMixin:
             ``task_weights="balanced"`` and ``warm_start=True``: its `fit` begins at ``coef_``.
         """
         check_is_fitted(self)
-        common = {
-            "task_weights": "balanced",
-            "warm_start": True,
-            "fit_intercept": self.fit_intercept,
-            **params,
-        }
+        common = {"task_weights": "balanced", "warm_start": True, "fit_intercept": self.fit_intercept, **params}
         model: Any
         if self.loss == "hinge" or (self.loss == "squared" and self._targets == "classes"):
             raise ValueError(f"There is no batch classifier with loss={self.loss!r}: use loss='logistic'.")
@@ -205,11 +188,10 @@ class CertifyMixin:
             model = MultiTaskLogisticRegression(self.alpha, **common)
         else:
             model = MultiTaskLasso(self.alpha, **common)
-        own: Any = self
-        with own._guard:
-            state: LinearState = own._learned()
+        with self._guard:
+            state = self._learned()
             if self._targets == "classes":
-                model.classes_ = own.classes_
+                model.classes_ = self.classes_
         order = np.argsort(state.tasks, kind="stable")
         model.coef_, model.intercept_ = state.coef[order], state.intercept[order]
         model.tasks_, model._single = state.tasks[order], state.single

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
@@ -15,18 +16,17 @@ from ..fitted.predicting import TaskClassification, TaskRegression, gives_probab
 from ..fitted.predictions import available_if
 from ..messages import either, value_error
 from ..parameters import Parameter
-from .base import OnlineLinearModel, locked
-from .certify import CertifyMixin
+from .base import remembered
+from .certify import Certifying
 from .classes import ClassRegister, read_label
 from .parameters import ONE_ROW, OnlineClassifierOptions, OnlineRegressorOptions, online_parameters
 from .rows import RowBatch
-from .stream import StreamMixin
-
-INFINITY = float("inf")
+from .single_rows import SingleRows
+from .stream import Streaming
 
 
 @documented
-class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, OnlineLinearModel):
+class OnlineMultiTaskRegressor(TaskRegression, Certifying, Streaming, SingleRows):
     r"""Sparse linear regression for several tasks, learned one row at a time by dual averaging.
 
     .. math::
@@ -121,21 +121,9 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
             NaN: not observed, nothing is learned.
         """
         value = float(y)
-        if value == INFINITY or value == -INFINITY:
+        if math.isinf(value):
             raise ValueError("y is infinite.")
-        if not 0 <= w < INFINITY:
-            raise ValueError(f"w must be finite and >= 0, got {w!r}.")
-        with self._guard:
-            row, label = (x, task) if self.task_feature is None else self._task_and_row(x, task)[::-1]
-            code = self._known_code(label)
-            if code is None:
-                self._check_one(row)
-                with self._all_or_nothing():
-                    row, code = self._place_one(x, task)
-                    if w > 0 and value == value:
-                        self._learn_one(row, value, code, w)
-            elif w > 0 and value == value:
-                self._learn_one(row, value, code, w)
+        self._learn_row(x, None if math.isnan(value) else value, task, w)
 
     @described_by(ONE_ROW)
     def predict_one(self, x: Any, task: Any = None) -> float:
@@ -156,7 +144,7 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
 
 
 @documented
-class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, OnlineLinearModel):
+class OnlineMultiTaskClassifier(TaskClassification, Certifying, Streaming, SingleRows):
     r"""Sparse linear classification for several tasks, learned one row at a time by dual averaging.
 
     .. math::
@@ -239,17 +227,16 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
         super()._begin(dense_features)
         self._classes = ClassRegister()
 
-    def _read_rows(self, X: Any, y: Any, task: Any, sample_weight: Any, known: bool = True) -> RowBatch:
+    def _read_rows(self, X: Any, y: Any, task: Any, sample_weight: Any) -> RowBatch:
         if task is None:
             warn_column(y)
-        return super()._read_rows(X, y, task, sample_weight, known)
+        return super()._read_rows(X, y, task, sample_weight)
 
     def _take_in(self, X: Any, batch: RowBatch, classes: Any = None) -> None:
         super()._take_in(X, batch)
         if classes is not None:
             self._declare(classes)
-        present = np.ones(len(batch.y), dtype=bool) if batch.weights is None else batch.weights > 0
-        batch.y, flips = self._classes.encode(batch.codes, batch.y, present)
+        batch.y, flips = self._classes.encode(batch.codes, batch.y, batch.observed)
         for task in flips:
             self._learner.flip(task)
 
@@ -257,8 +244,7 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
         if super()._brings_news(batch, classes):
             return True
         known = {label for pair in self._classes.of_task for label in pair}
-        shown = batch.y if batch.weights is None else batch.y[batch.weights > 0]
-        if not known.issuperset(np.unique(shown).tolist()):
+        if not known.issuperset(np.unique(batch.y[batch.observed]).tolist()):
             return True
         return not self._classes.common or any(len(pair) < 2 for pair in self._classes.of_task)
 
@@ -290,22 +276,15 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
         y : label
             None or NaN: not observed, nothing is learned.
         """
-        if not 0 <= w < INFINITY:
-            raise ValueError(f"w must be finite and >= 0, got {w!r}.")
-        y = read_label(y)
-        with self._guard:
-            row, label = (x, task) if self.task_feature is None else self._task_and_row(x, task)[::-1]
-            code = self._known_code(label)
-            if code is None or (y is not None and not self._classes.met(code, y)):
-                self._check_one(row)
-                with self._all_or_nothing():
-                    row, code = self._place_one(x, task)
-                    if w > 0 and y is not None:
-                        for turned in self._classes.learn(code, y):
-                            self._learner.flip(turned)
-                        self._learn_one(row, self._classes.signs[code][y], code, w)
-            elif w > 0 and y is not None:
-                self._learn_one(row, self._classes.signs[code][y], code, w)
+        self._learn_row(x, read_label(y), task, w)
+
+    def _has_met(self, code: int, y: Any) -> bool:
+        return y is None or self._classes.met(code, y)
+
+    def _target(self, code: int, y: Any) -> float:
+        for turned in self._classes.learn(code, y):
+            self._learner.flip(turned)
+        return self._classes.signs[code][y]
 
     @described_by(ONE_ROW)
     def predict_one(self, x: Any, task: Any = None) -> Any:
@@ -342,15 +321,12 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
             return []
         if self._classes.common:
             return self._classes.all
-        task, _ = self._task_and_row(x, task)
-        code = self._codes.get(0 if task is None else task)
+        code = self._code_of(self._task_and_row(x, task)[0])
         return self._classes.of_task[code] if code is not None and code < len(self._classes.of_task) else []
 
-    @property
-    @locked
+    @remembered
     def classes_(self) -> Any:
         """The labels met so far: sorted, or a pair for each task."""
-        self._require_memory("classes_")
         return self._classes.classes(self._labels)
 
     def _known_classes(self) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse
 
-from ..tasks import Form, read_labels, read_stacked, row_labels
+from ..tasks import Form, read_labels, read_stacked
 
 # Rows converted to float64 (and gathered, where they are shuffled) at a time.
 BLOCK_ENTRIES = 1 << 20
@@ -22,8 +22,7 @@ class RowBatch:
     - `matrix`: ndarray or CSR matrix
     - `rows` (int ndarray or None): Row of ``matrix`` of each instance; None: one instance a row, in order.
     - `y`: Numbers, or class labels as they came.
-    - `tasks` (list of labels, or None): In the order in which they are first met. None: all are known, and the codes
-      are the model's.
+    - `tasks` (list of labels): In the order in which they are first met.
     - `codes`: Place of each instance's task in ``tasks``.
     - `weights` (float64 ndarray or None): 0: not observed, or left out.
     - `form`: {"stacked", "list", "shared", "single"}
@@ -32,7 +31,7 @@ class RowBatch:
     matrix: Any
     rows: np.ndarray | None
     y: np.ndarray
-    tasks: list[Any] | None
+    tasks: list[Any]
     codes: np.ndarray
     weights: np.ndarray | None
     form: Form
@@ -45,18 +44,23 @@ class RowBatch:
     def sparse(self) -> bool:
         return bool(scipy.sparse.issparse(self.matrix))
 
+    @property
+    def observed(self) -> np.ndarray:
+        """Whether each instance has a label that counts."""
+        return np.ones(len(self.y), dtype=bool) if self.weights is None else self.weights > 0
+
     def first(self, count: int) -> RowBatch:
         """The first instances alone, with the tasks that are among them."""
         codes = self.codes[:count]
-        if self.rows is not None:
-            matrix, rows = self.matrix, self.rows[:count]
-        else:
-            matrix, rows = self.matrix[:count], None
-        weights = None if self.weights is None else self.weights[:count]
-        tasks = self.tasks
-        if tasks is not None:  # first seen first: those met so far are the first ones
-            tasks = tasks[: int(codes.max(initial=-1)) + 1]
-        return RowBatch(matrix, rows, self.y[:count], tasks, codes, weights, self.form)
+        return RowBatch(
+            self.matrix[:count] if self.rows is None else self.matrix,
+            None if self.rows is None else self.rows[:count],
+            self.y[:count],
+            self.tasks[: int(codes.max(initial=-1)) + 1],  # first seen first
+            codes,
+            None if self.weights is None else self.weights[:count],
+            self.form,
+        )
 
     def blocks(self, order: np.ndarray | None = None) -> Iterator[tuple[Any, Any]]:
         """(rows of the matrix in float64, which instances they are), a bounded number at a time."""
@@ -77,22 +81,13 @@ class RowBatch:
 
 
 def read_rows(
-    X: Any,
-    y: Any,
-    task: Any,
-    sample_weight: Any,
-    targets: Literal["values", "labels"],
-    table: np.ndarray | None = None,
+    X: Any, y: Any, task: Any, sample_weight: Any, targets: Literal["values", "labels"]
 ) -> RowBatch:
     """Read X, y, task and weights in any form of the contract, keeping the order of the rows.
 
-    One matrix shared by all tasks gives, row by row, one instance for each observed entry of y. ``table`` has the codes
-    of integer labels that are known already, -1 for others: where it covers a chunk, nothing is sorted or looked up.
+    One matrix shared by all tasks gives, row by row, one instance for each observed entry of y.
     """
     matrix, heights = read_stacked(X)
-    quick = _read_plain(matrix, y, task, sample_weight, targets, table) if isinstance(heights, int) else None
-    if quick is not None:
-        return quick
     labels = read_labels(heights, y, task, sample_weight, targets=targets, allow_empty=True)
     values, weights, codes = labels.y, labels.weights, labels.task_of_sample
     rows = None
@@ -109,39 +104,6 @@ def read_rows(
     return RowBatch(
         matrix, rows, values, tasks, codes, None if np.all(weights == 1.0) else weights, labels.form
     )
-
-
-def _read_plain(
-    matrix: Any, y: Any, task: Any, sample_weight: Any, targets: str, table: np.ndarray | None
-) -> RowBatch | None:
-    """The commonest case without a sort: numbers in a 1-D array, all finite, tasks as integers or none."""
-    if targets != "values" or sample_weight is not None or not isinstance(y, np.ndarray):
-        return None
-    if isinstance(y, np.ma.MaskedArray):
-        return None
-    if y.ndim != 1 or y.dtype != np.float64 or len(y) != matrix.shape[0] or not np.isfinite(np.add.reduce(y)):
-        return None
-    if task is None:
-        return RowBatch(matrix, None, y, [0], np.zeros(len(y), dtype=np.int64), None, "single")
-    if not isinstance(task, np.ndarray) or task.dtype.kind not in "iu":
-        return None
-    labels = row_labels(task, len(y), "task")
-    low, high = int(labels.min()), int(labels.max())
-    if table is not None and low >= 0 and high < len(table):
-        codes = table[labels]
-        if codes.min() >= 0:
-            return RowBatch(matrix, None, y, None, codes, None, "stacked")
-    if high - low > 8 * len(labels) + 1024:
-        return None
-    # a table in place of a sort: where each label is first met
-    first = np.full(high - low + 1, len(labels), dtype=np.int64)
-    shifted = labels - low
-    first[shifted[::-1]] = np.arange(len(labels) - 1, -1, -1)
-    present = np.flatnonzero(first < len(labels))
-    in_order = present[np.argsort(first[present])]
-    position = np.empty(len(first), dtype=np.int64)
-    position[in_order] = np.arange(len(in_order))
-    return RowBatch(matrix, None, y, (in_order + low).tolist(), position[shifted], None, "stacked")
 
 
 def first_seen(tasks: list[Any], codes: np.ndarray) -> tuple[list[Any], np.ndarray]:

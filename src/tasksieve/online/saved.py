@@ -36,7 +36,7 @@ def to_arrays(model: Any) -> dict[str, np.ndarray]:
         "averages": model._averages,
         "n_features": int(model.n_features_in_),
         "named": hasattr(model, "feature_names_in_"),
-        "stream_rows": getattr(model, "_stream_rows", 0),
+        "stream_rows": model._stream_rows,
         "n_iter": getattr(model, "n_iter_", None),
     }
     register = getattr(model, "_classes", None)

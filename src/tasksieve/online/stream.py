@@ -13,6 +13,7 @@ import numpy as np
 from ..atomic import write_atomically
 from ..fitted.progress import reporter
 from .base import RefusedRow
+from .single_rows import SingleRows
 
 Chunk = tuple[Any, Any, Any, Any]  # X, y, task, sample_weight
 
@@ -25,9 +26,25 @@ def read_table_rows(
     """Chunks of a CSV file with a header, or of a Parquet file."""
     from ..tables.frames import read_frames
 
+    if target is None:
+        raise ValueError(f"target: name the column of {path} that is to be predicted.")
     only = None if features is None else [*features, target, *(n for n in (task, weight) if n is not None)]
-    for frame in read_frames(path, format, chunk_rows=chunk_rows, only=only):
-        yield _columns(frame, target, task, weight, features)
+    frames = read_frames(path, format, chunk_rows=chunk_rows, only=only)
+    return (_columns(frame, target, task, weight, features) for frame in frames)
+
+
+def read_libsvm(
+    path: Any, chunk_rows: int, task: Any, n_features: int | None, zero_based: bool
+) -> Iterator[Chunk]:
+    """Chunks of a libsvm file."""
+    from ..tables.frames import read_libsvm_rows
+
+    if n_features is None:
+        raise ValueError("n_features: a libsvm file does not say how many features there are.")
+    if task not in (None, "qid"):
+        raise ValueError(f"task: a libsvm file has tasks as query ids only, task='qid'; got {task!r}.")
+    rows = read_libsvm_rows(path, chunk_rows=chunk_rows, n_features=n_features, zero_based=zero_based)
+    return ((X, label, qid if task == "qid" else None, None) for X, label, qid in rows)
 
 
 def _columns(frame: Any, target: Any, task: Any, weight: Any, features: Any) -> Chunk:
@@ -45,7 +62,7 @@ def _columns(frame: Any, target: Any, task: Any, weight: Any, features: Any) -> 
     )
 
 
-def read_iterable(source: Iterable[Any], chunk_rows: int) -> Iterator[Chunk]:
+def read_iterable(source: Iterable[Any]) -> Iterator[Chunk]:
     """Chunks (X, y[, task[, sample_weight]]), or single rows (dict, y[, task[, weight]])."""
     for item in source:
         if not isinstance(item, tuple) or not 2 <= len(item) <= 4:
@@ -57,20 +74,9 @@ def read_iterable(source: Iterable[Any], chunk_rows: int) -> Iterator[Chunk]:
         yield X, y, *rest, *([None] * (2 - len(rest)))
 
 
-def learn_chunk(model: Any, X: Any, y: Any, task: Any, weight: Any, before: int) -> None:
-    """Learn a chunk; of a row that cannot be learned, say where in the stream it is."""
-    try:
-        model.partial_fit(X, y, task, weight)
-    except RefusedRow as error:
-        raise RefusedRow(before + error.row, error.reason) from None
-
-
 def skipped(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
     """The chunks without their first rows."""
     for X, y, task, weight in chunks:
-        if rows and isinstance(X, dict):
-            rows -= 1
-            continue
         size = 1 if isinstance(X, dict) else len(y)
         if rows >= size:
             rows -= size
@@ -83,17 +89,12 @@ def skipped(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
         yield X, y, task, weight
 
 
-class StreamMixin:
+class Streaming(SingleRows):
     """`fit_stream`, `save` and `load` of the online models."""
 
-    _learner: Any
-    _labels: list[Any]
-    _codes: dict[Any, int]
-    _vocabulary: dict[Any, int]
-    _single: bool
-    n_features_in_: int
-    n_rows_seen_: int
-    verbose: int
+    learn_one: Any
+    partial_fit: Any
+    _stream_rows = 0
 
     def fit_stream(
         self,
@@ -154,35 +155,40 @@ class StreamMixin:
         -------
         self
         """
+        from ..tables.frames import table_format
+
         if chunk_rows < 1 or checkpoint_every < 1:
             raise ValueError("chunk_rows and checkpoint_every must be at least 1.")
-        model: Any = self
         rows = 0
         if checkpoint is not None and resume and Path(checkpoint).exists():
             saved = type(self).load(checkpoint)
-            if not _same_params(saved, model):
+            if not _same_params(saved, self):
                 raise ValueError(
                     f"{checkpoint} was saved by a model with other parameters: {saved!r}. Use the same ones, another "
                     "file, or resume=False."
                 )
-            with model._guard:
-                model.__dict__.update({name: value for name, value in vars(saved).items() if name != "_guard"})
-            rows = model._stream_rows
-        chunks = self._open(
-            source, format, target, task, sample_weight, features, n_features, zero_based, chunk_rows
-        )
+            with self._guard:
+                self.__dict__.update({name: value for name, value in vars(saved).items() if name != "_guard"})
+            rows = self._stream_rows
+        if format is None:
+            format = table_format(source) if isinstance(source, str | os.PathLike) else "iterable"
+        if format in ("csv", "parquet"):
+            chunks = read_table_rows(source, format, chunk_rows, target, task, sample_weight, features)
+        elif format == "libsvm":
+            chunks = read_libsvm(source, chunk_rows, task, n_features, zero_based)
+        elif format == "iterable":
+            chunks = read_iterable(source)
+        else:
+            raise ValueError(
+                f"format must be one of 'csv', 'parquet', 'libsvm', 'iterable'; got {format!r} for {source}."
+            )
         began, report = time.monotonic(), reporter(type(self).__name__, "row", self.verbose)
         saved_at = rows
         if max_rows is None or rows < max_rows:
             for X, y, labels, weight in skipped(chunks, rows):
-                with model._guard:  # a model saved meanwhile has both the rows and their number
-                    if isinstance(X, dict):
-                        model.learn_one(X, y, labels, 1.0 if weight is None else weight)
-                        rows += 1
-                    else:
-                        learn_chunk(model, X, y, labels, weight, rows)
-                        rows += len(y)
-                    model._stream_rows = rows
+                with self._guard:  # a model saved meanwhile has both the rows and their number
+                    rows += self._learn_chunk(X, y, labels, weight, rows)
+                    self._stream_rows = rows
                 if checkpoint is not None and rows // checkpoint_every > saved_at // checkpoint_every:
                     self.save(checkpoint)
                     saved_at = rows
@@ -196,45 +202,16 @@ class StreamMixin:
             self.save(checkpoint)
         return self
 
-    def _open(
-        self,
-        source: Any,
-        format: str | None,
-        target: Any,
-        task: Any,
-        weight: Any,
-        features: Any,
-        n_features: int | None,
-        zero_based: bool,
-        chunk_rows: int,
-    ) -> Iterator[Chunk]:
-        from ..tables.frames import read_libsvm_rows, table_format
-
-        if format is None:
-            if not isinstance(source, str | os.PathLike):
-                format = "iterable"
-            else:
-                format = table_format(source)
-        if format in ("csv", "parquet"):
-            if target is None:
-                raise ValueError(f"target: name the column of {source} that is to be predicted.")
-            return read_table_rows(source, format, chunk_rows, target, task, weight, features)
-        if format == "libsvm":
-            if n_features is None:
-                raise ValueError("n_features: a libsvm file does not say how many features there are.")
-            if task not in (None, "qid"):
-                raise ValueError(
-                    f"task: a libsvm file has tasks as query ids only, task='qid'; got {task!r}."
-                )
-            rows = read_libsvm_rows(
-                source, chunk_rows=chunk_rows, n_features=n_features, zero_based=zero_based
-            )
-            return ((X, label, qid if task == "qid" else None, None) for X, label, qid in rows)
-        if format == "iterable":
-            return read_iterable(source, chunk_rows)
-        raise ValueError(
-            f"format must be one of 'csv', 'parquet', 'libsvm', 'iterable'; got {format!r} for {source}."
-        )
+    def _learn_chunk(self, X: Any, y: Any, task: Any, weight: Any, before: int) -> int:
+        """Learn a chunk, or a single row; returns how many rows it has."""
+        if isinstance(X, dict):
+            self.learn_one(X, y, task, 1.0 if weight is None else weight)
+            return 1
+        try:
+            self.partial_fit(X, y, task, weight)
+        except RefusedRow as error:  # say where in the stream the row is
+            raise RefusedRow(before + error.row, error.reason) from None
+        return len(y)
 
     # -- files --------------------------------------------------------------------------------------------------------
 
@@ -249,8 +226,7 @@ class StreamMixin:
         """
         from .saved import to_arrays
 
-        model: Any = self
-        with model._guard:
+        with self._guard:
             arrays = to_arrays(self)
         write_atomically(Path(path), lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
 
