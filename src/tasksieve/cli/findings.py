@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 import tasksieve
 
-from ..findings.compare import check_comparison
+from ..findings.compare import plan_comparison
 from ..report.findings import PermutationFinding, StabilityFinding
 from ..report.from_findings import permutation_finding, sharing_finding, stability_finding
 from ..report.sharing import SharingFinding
@@ -106,7 +106,7 @@ def check_findings(job: Job) -> None:
         return
     model, rows, options = compared(job)
     try:
-        check_comparison(model, *rows, **options)
+        plan_comparison(model, *rows, **options)
     except ValueError as error:
         raise ValueError(f"--compare: {in_words(error)}") from error
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..tasks import TaskData
-from .ranks import column_blocks, content_names, refined
+from .ranks import content_names, content_ranks
 
 Array = np.ndarray[Any, Any]
 
@@ -47,15 +47,9 @@ def canonical(data: TaskData) -> Canonical:
         labels, task = np.stack(flat, axis=1), data.task_of_sample
         observed = np.asarray(data.weights > 0.0)
     labels = labels + 0.0  # no negative zeros
-    position = refined(np.zeros(len(task), dtype=np.int64), [*labels.T[::-1], task])
-    blocks = column_blocks(data)
-    while len(tied := np.flatnonzero(observed & (np.bincount(position)[position] > 1))):
-        block = next(blocks, None)
-        if block is None:
-            break
-        position[tied] = refined(position[tied], list(block[tied].T[::-1]))
-    order = np.argsort(position, kind="stable")
-    order = order[observed[order]]
+    present = np.flatnonzero(observed)
+    ranks = content_ranks(data, present, [*labels[present].T[::-1], task[present]])
+    order = present[np.argsort(ranks, kind="stable")]
     rows = [order[task[order] == k] for k in range(int(task.max()) + 1)]
     names = content_names(data, [np.ascontiguousarray(labels[own]).tobytes() for own in rows], rows)
     return Canonical(rows, [tuple(np.frombuffer(name, dtype=">u4").tolist()) for name in names])

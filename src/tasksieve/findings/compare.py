@@ -7,7 +7,6 @@ from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import joblib
@@ -124,11 +123,11 @@ def compare(
     >>> found.to_frame()["task"].tolist()
     ['a', 'b', 'c', 'd', 'all tasks']
     """
-    weighed = {"sample_weight": sample_weight, "groups": groups}
-    plan = _Plan.of(model, X, y, task, cv=cv, level=level, random_state=random_state, **weighed)
+    options = {"cv": cv, "level": level, "random_state": random_state, "groups": groups}
+    plan = plan_comparison(model, X, y, task, sample_weight=sample_weight, **options)
     verbose = plan.shared.verbose
     plan.shared.set_params(verbose=0, **({"n_jobs": 1} if effective_n_jobs(n_jobs) > 1 else {}))
-    data, nest, outer, n_inner = plan.data, plan.nest, plan.outer, plan.n_inner
+    data = plan.data
     X = placed(X, plan.shared)  # once, for all fits
     contenders = Contenders(plan.shared, X, y, task, data, pooled and not isinstance(data.classes, list))
     report = reporter("compare", "fit", verbose)
@@ -142,8 +141,8 @@ def compare(
             report(len(results), len(pieces), f"fold {f + 1} of {cv}, {name}{more}", left.estimate())
 
     def work(f: int, name: str) -> Judged:
-        held = outer == f
-        weights, inner = np.where(held, 0.0, data.weights), nest.assign(~held, n_inner, 1, f)
+        held = plan.outer == f
+        weights, inner = np.where(held, 0.0, data.weights), plan.nest.assign(~held, plan.n_inner, 1, f)
         spent: float | None = None
 
         def report_task(count: int) -> None:
@@ -171,63 +170,27 @@ def compare(
         except KeyboardInterrupt:
             if len(results) < 2 * len(contenders.names):
                 raise
-    n_finished = len(results) // len(contenders.names)
-    groups_word = "rows" if groups is None else "whole groups"
-    folds = f"{cv} folds of {groups_word} within tasks, {n_inner} inside each, seed {plan.seed}"
-    return _conclude(data, contenders, nest, outer, results, n_finished, cv, level, folds, groups is not None)
+    return _conclude(plan, contenders, results)
 
 
-def check_comparison(model: Any, *rows: Any, **options: Any) -> None:
-    """Raise what `compare` would raise of the same arguments, before anything is fitted."""
-    _Plan.of(model, *rows, **options)
-
-
-@dataclass
-class _Plan:
-    """What is compared, by which folds, and that it can be.
+@dataclass(frozen=True)
+class Plan:
+    """What is compared, by which folds.
 
     - `data`: The rows as they are distinguished and scored.
     - `outer` (int array of shape (N,)): The outer fold of each sample.
+    - `unit`: What is held out, rows or groups.
     """
 
     shared: Any
     data: TaskData
     nest: NestedFolds
     outer: Array
+    n_folds: int
     n_inner: int
+    level: float
     seed: int
-
-    @classmethod
-    def of(
-        cls,
-        model: Any,
-        X: Any,
-        y: Any,
-        task: Any = None,
-        *,
-        cv: int,
-        level: float,
-        random_state: Any,
-        sample_weight: Any = None,
-        groups: Any = None,
-    ) -> _Plan:
-        check_number(cv, "cv", low=3, closed=True, integer=True)
-        check_number(level, "level", low=0, closed=False)
-        if level >= 1:
-            raise ParameterError("level", "must be below 1, 0.9 say", level)
-        shared = cv_sibling(model, "compare")
-        n_inner = inner_folds(shared, "compare")
-        shared._check_parameters()
-        data = _read(shared, X, y, task, sample_weight)
-        if data.n_tasks < 2:
-            raise ValueError(
-                "compare is about several tasks, and there is one: pass task, a list of matrices, or 2-D y."
-            )
-        seed = read_seed(random_state)
-        nest = NestedFolds(data, groups, seed)
-        outer = nest.assign(np.ones(len(data.y), dtype=bool), cv, 0)
-        _refuse_small(data, nest, outer, cv, "rows" if groups is None else "groups")
-        return cls(shared, data, nest, outer, n_inner, seed)
+    unit: str
 
     def known_by(self) -> str:
         """What all fits depend on, where those that are finished are kept."""
@@ -235,6 +198,42 @@ class _Plan:
         params = {key: value for key, value in self.shared.get_params(deep=False).items() if key not in IDLE}
         of_data = [sketch(data, threads), data.y, data.offsets, data.form]
         return str(joblib.hash([type(self.shared).__name__, params, *of_data, threads]))
+
+
+def plan_comparison(
+    model: Any,
+    X: Any,
+    y: Any,
+    task: Any = None,
+    *,
+    cv: int,
+    level: float,
+    random_state: Any,
+    sample_weight: Any = None,
+    groups: Any = None,
+) -> Plan:
+    """What `compare` does with the same arguments, which it refuses here, before anything is fitted."""
+    check_number(cv, "cv", low=3, closed=True, integer=True)
+    check_number(level, "level", low=0, closed=False)
+    if level >= 1:
+        raise ParameterError("level", "must be below 1, 0.9 say", level)
+    shared = cv_sibling(model, "compare")
+    n_inner = inner_folds(shared, "compare")
+    shared._check_parameters()
+    if getattr(shared, "hasher", None) is not None:
+        X = np.asarray(read_strings(X))  # letters, as numbers
+    targets: Any = "values" if shared._targets == "values" else "many classes"
+    data = read_tasks(X, y, task, sample_weight, targets=targets)
+    if data.n_tasks < 2:
+        raise ValueError(
+            "compare is about several tasks, and there is one: pass task, a list of matrices, or 2-D y."
+        )
+    seed = read_seed(random_state)
+    nest = NestedFolds(data, groups, seed)
+    outer = nest.assign(np.ones(len(data.y), dtype=bool), cv, 0)
+    plan = Plan(shared, data, nest, outer, cv, n_inner, level, seed, "rows" if groups is None else "groups")
+    _refuse_small(plan)
+    return plan
 
 
 def _each(work: Any, pieces: list[tuple[int, str]], n_jobs: int | None) -> Generator[Judged, None, None]:
@@ -253,23 +252,15 @@ def _each(work: Any, pieces: list[tuple[int, str]], n_jobs: int | None) -> Gener
         pool.shutdown(cancel_futures=True)
 
 
-def _read(model: Any, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
-    """The rows as they are distinguished and scored."""
-    if getattr(model, "hasher", None) is not None:
-        X = np.asarray(read_strings(X))  # letters, as numbers
-    targets: Any = "values" if model._targets == "values" else "many classes"
-    return read_tasks(X, y, task, sample_weight, targets=targets)
-
-
-def _refuse_small(data: TaskData, nest: NestedFolds, outer: Array, n_folds: int, kind: str) -> None:
+def _refuse_small(plan: Plan) -> None:
     """Every task must be judged, and leave enough in every fold for a model of its own."""
-    names, found = data.tasks.tolist(), []
-    for t, (start, stop) in enumerate(pairwise(data.offsets.tolist())):
-        own = start + np.flatnonzero(data.weights[start:stop] > 0.0)
-        units, fold = nest.unit[own], outer[own]
-        left = min(len(np.unique(units[fold != f])) for f in range(n_folds))
+    data, names, found = plan.data, plan.data.tasks.tolist(), []
+    for t, part in enumerate(data.per_task()):
+        own = part.start + np.flatnonzero(data.weights[part] > 0.0)
+        units, fold = plan.nest.unit[own], plan.outer[own]
+        left = min(len(np.unique(units[fold != f])) for f in range(plan.n_folds))
         count = len(np.unique(units))
-        if left < LEAST_UNITS or count < n_folds or np.all(fold < 0):
+        if left < LEAST_UNITS or count < plan.n_folds or np.all(fold < 0):
             found.append((names[t], count))
             continue
         if data.classes is None:
@@ -279,7 +270,7 @@ def _refuse_small(data: TaskData, nest: NestedFolds, outer: Array, n_folds: int,
             raise ValueError(
                 f"Task {names[t]!r} has rows of one class only: no model of its own could be learned. Leave it out."
             )
-        for f in range(n_folds):
+        for f in range(plan.n_folds):
             lost = np.setdiff1d(classes, data.y[own[fold != f]])
             if len(lost):
                 code = int(lost[0] > 0) if data.class_counts is None else int(lost[0])
@@ -294,63 +285,54 @@ def _refuse_small(data: TaskData, nest: NestedFolds, outer: Array, n_folds: int,
         name, count = found[0]
         more = f" (and so have {len(found) - 1} more: {some_of([task for task, _ in found[1:]])})" if found[1:] else ""
         raise ValueError(
-            f"Task {name!r} has {count} {kind} that count{more}: too few for {n_folds} outer folds, each of which is "
-            f"to hold out one at least and to leave at least {LEAST_UNITS} to learn from and to choose by. Use fewer "
-            "folds, or leave such tasks out."
+            f"Task {name!r} has {count} {plan.unit} that count{more}: too few for {plan.n_folds} outer folds, each of "
+            f"which is to hold out one at least and to leave at least {LEAST_UNITS} to learn from and to choose by. "
+            "Use fewer folds, or leave such tasks out."
         )
 
 
-def _conclude(
-    data: TaskData,
-    contenders: Contenders,
-    nest: NestedFolds,
-    outer: Array,
-    results: list[Judged],
-    n_finished: int,
-    n_folds: int,
-    level: float,
-    folds: str,
-    grouped: bool,
-) -> Comparison:
-    names, codes = contenders.names, None
+def _conclude(plan: Plan, contenders: Contenders, results: list[Judged]) -> Comparison:
+    data, nest, names, codes = plan.data, plan.nest, contenders.names, None
     if data.classes is not None:
         codes = (data.y > 0 if data.class_counts is None else data.y).astype(np.intp)
-    held = [np.flatnonzero(outer == f) for f in range(n_finished)]
+    done = range(len(results) // len(names))
     present = data.weights > 0.0
-    done = range(n_finished)
-    factor = widening([(outer == f) & present for f in done], [(outer != f) & present for f in done])
-    quality, losses = {}, {}
-    null = HeldOutRows(len(data.y), contenders.measure, codes)
-    for f, own in enumerate(held):
-        without = results[f * len(names)].null  # beside the shared model, which is the first
-        assert without is not None
-        null.add(own, without.loss, without.judged)
-    for k, name in enumerate(names):
+    factor = widening([(plan.outer == f) & present for f in done], [(plan.outer != f) & present for f in done])
+    what = "rows" if plan.unit == "rows" else "whole groups"
+    folds = f"{plan.n_folds} folds of {what} within tasks, {plan.n_inner} inside each, seed {plan.seed}"
+
+    def held_out(name: str, null: bool = False) -> HeldOutRows:
         rows = HeldOutRows(len(data.y), contenders.measure, codes)
-        losses[name] = np.full(len(data.y), np.nan)
-        for f, own in enumerate(held):
-            judged = results[f * len(names) + k]
-            rows.add(own, judged.loss, judged.judged)
-            losses[name][own] = judged.loss
-        quality[name] = assess(
+        for f in done:
+            judged = results[f * len(names) + names.index(name)]
+            found = judged.null if null else judged
+            assert found is not None
+            rows.add(np.flatnonzero(plan.outer == f), found.loss, found.judged)
+        return rows
+
+    rows, null = {name: held_out(name) for name in names}, held_out(SHARED, null=True)
+    quality = {
+        name: assess(
             data,
-            rows,
+            rows[name],
             weights=data.weights,
             loss=contenders.loss,
             units=nest.unit,
             factor=factor,
-            unit="groups" if grouped else "rows",
+            unit=plan.unit,
             folds=folds,
             null=null,
             null_covariates=contenders.n_covariates,
         )
-    chosen = np.concatenate(held)
-    chosen = np.sort(chosen[present[chosen]])
+        for name in names
+    }
+    chosen = np.flatnonzero(present & (plan.outer >= 0) & (plan.outer < len(done)))
     cells = Cells(data.task_of_sample[chosen], data.weights[chosen], nest.unit[chosen], data.n_tasks, factor)
     freedom = np.maximum(np.append(cells.n_units, quality[SHARED].n_all_units) - 1.0, 1.0)
+    losses = {name: own.means(chosen)[0] for name, own in rows.items()}
     differences = {}
     for name in names[1:]:
-        part = cells.mean(losses[SHARED][chosen] - losses[name][chosen])
+        part = cells.mean(losses[SHARED] - losses[name])
         differences[name] = Differences.of(part.values, *cells.errors(part.changes), freedom)
     return Comparison(
         data.tasks,
@@ -359,9 +341,9 @@ def _conclude(
         differences,
         contenders.loss,
         contenders.measure.name,
-        level,
+        plan.level,
         folds,
-        n_finished,
-        n_folds,
+        len(done),
+        plan.n_folds,
         data.classes is not None,
     )

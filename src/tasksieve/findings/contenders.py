@@ -71,7 +71,9 @@ class Contenders:
         self._ruler = Ruler(model, labels)
         self.loss = self._ruler.name
         self._parts = self._cut()
-        self.n_covariates = len(covariates_of(model, int(self._parts[0][0].shape[1]))) if _penalises(model) else 0
+        self.n_covariates = 0
+        if getattr(model, "feature_weights", None) is not None:
+            self.n_covariates = len(covariates_of(model, int(self._parts[0][0].shape[1])))
         self.names = (SHARED, OWN, POOLED, MEAN) if pooled else (SHARED, OWN, MEAN)
         self._stacked = self._stack() if pooled else None
 
@@ -82,55 +84,44 @@ class Contenders:
         - `fold` (int array of shape (N,)): By which it chooses its strength; -1: never held out.
         - `callback`: Called with how many tasks are done, where each has a model of its own.
         """
-        labels = self._labels
-        found = self._nothing()
-        if name == SHARED:
-            groups = in_form_of_y(labels, fold)
-            by_row = np.concatenate(groups) if labels.form == "list" else groups
-            if labels.shared:
-                by_row = by_row.max(axis=1)
-            model = clone(self._model).set_params(cv=_splits(by_row))
-            model.fit(self._X, self._y, self._task, sample_weight=in_form_of_y(labels, weights))
-        elif name == POOLED:
+        labels, model, null = self._labels, None, None
+        if name == OWN:
+
+            def own(t: int) -> Any:
+                (X, y), part = self._parts[t], parts[t]
+                seen = y[weights[part] > 0.0].tolist() if labels.classes is not None else ()
+                alone = with_classes(self._alone, set(seen)).set_params(cv=_splits(fold[part]))
+                alone.fit(X, y, sample_weight=weights[part])
+                if callback is not None:
+                    callback(t + 1)
+                return alone
+
+            parts = list(labels.per_task())
+            return self._judge(own, weights)
+        if name == POOLED:
             assert self._stacked is not None
             model = clone(self._alone).set_params(cv=_splits(fold))
             model.fit(*self._stacked, sample_weight=weights)
-        for t, part in enumerate(labels.per_task()):
-            if name == OWN:
-                X, y = self._parts[t]
-                seen = y[weights[part] > 0.0].tolist() if labels.classes is not None else ()
-                model = with_classes(self._alone, set(seen)).set_params(cv=_splits(fold[part]))
-                model.fit(X, y, sample_weight=weights[part])
-                if callback is not None:
-                    callback(t + 1)
-            if name == MEAN:
-                found.loss[part], found.judged[part] = self._ruler.constant(t, weights[part])
-            else:
-                position = self._position(model, t) if name == SHARED else None
-                found.loss[part], found.judged[part] = self._ruler.judge(model, position, t, self._parts[t][0])
-        return replace(found, null=self._null(weights)) if name == SHARED else found
-
-    def _nothing(self) -> Judged:
-        n = len(self._labels.y)
-        return Judged(np.full(n, np.nan), np.full(n, np.nan))
-
-    def _null(self, weights: Array) -> Judged:
-        """Intercepts and unpenalised features; of a machine on a graph, which penalises both, the tasks' constants."""
-        labels, found, null = self._labels, self._nothing(), None
-        if isinstance(self._model, PathEstimatorCV):
-            by_row = in_form_of_y(labels, weights)
+        if name != SHARED:
+            return self._judge(lambda t: model, weights)
+        groups, by_row = in_form_of_y(labels, fold), in_form_of_y(labels, weights)
+        of_row = np.concatenate(groups) if labels.form == "list" else groups
+        model = clone(self._model).set_params(cv=_splits(of_row.max(axis=1) if labels.shared else of_row))
+        model.fit(self._X, self._y, self._task, sample_weight=by_row)
+        if isinstance(self._model, PathEstimatorCV):  # a machine on a graph penalises intercepts, too
             null = fit_null(self._model._model(), self._X, self._y, self._task, sample_weight=by_row)
-        for t, part in enumerate(labels.per_task()):
-            if null is None:
+        return replace(self._judge(lambda t: model, weights), null=self._judge(lambda t: null, weights))
+
+    def _judge(self, model_of: Callable[[int], Any], weights: Array) -> Judged:
+        """All rows by the model of their task; where that is None, by the task's constant."""
+        found = Judged(*np.full((2, len(self._labels.y)), np.nan))
+        for t, part in enumerate(self._labels.per_task()):
+            model = model_of(t)
+            if model is None:
                 found.loss[part], found.judged[part] = self._ruler.constant(t, weights[part])
             else:
-                position = self._position(null, t)
-                found.loss[part], found.judged[part] = self._ruler.judge(null, position, t, self._parts[t][0])
+                found.loss[part], found.judged[part] = self._ruler.judge(model, t, self._parts[t][0])
         return found
-
-    def _position(self, model: Any, t: int) -> int:
-        """A graph may have tasks in an order of its own."""
-        return model.tasks_.tolist().index(self._labels.tasks.tolist()[t])
 
     def _cut(self) -> list[tuple[Any, Any]]:
         """X and y of each task."""
@@ -160,11 +151,6 @@ class Contenders:
         blocks = [part for part, _ in self._parts]
         labels = [np.asarray(own) for _, own in self._parts]
         return stack_rows(blocks), np.concatenate(labels)
-
-
-def _penalises(model: Any) -> bool:
-    """Whether features may be left out of the penalty."""
-    return getattr(model, "feature_weights", None) is not None
 
 
 def _splits(fold: Array) -> list[tuple[Array, Array]]:
@@ -198,12 +184,13 @@ class Ruler:
         elif self._loss.rooted:
             self.name = "squared error"
 
-    def judge(self, model: Any, position: int | None, t: int, X: Any) -> tuple[Array, Array]:
-        """Loss and what the measure sums, of a task's rows; `position`: of the task in the model, None: it has one."""
-        labels = self._labels
+    def judge(self, model: Any, t: int, X: Any) -> tuple[Array, Array]:
+        """Loss and what the measure sums, of a task's rows."""
+        labels, position = self._labels, 0
         y = labels.y[labels.offsets[t] : labels.offsets[t + 1]]
         options: dict[str, Any] = {}
-        if position is not None:
+        if len(model.tasks_) > 1:
+            position = model.tasks_.tolist().index(labels.tasks.tolist()[t])  # a graph has an order of its own
             options = {"task": np.repeat(model.tasks_[position : position + 1], len(y))}
         if not self._classes:
             z = np.asarray(model._scores(X, options.get("task")))
@@ -218,9 +205,9 @@ class Ruler:
             p = to_numpy(model.predict_proba(X, **options))
             classes = model.classes_
             if isinstance(p, list):
-                p = p[position or 0]
+                p = p[position]
             if isinstance(classes, list):
-                classes = classes[position or 0]
+                classes = classes[position]
             return -np.log(np.maximum(_of_true(p, classes, names), LEAST)), met
         z = np.asarray(model._scores(X, options.get("task")))
         return self._loss.deviance(y, z), met

@@ -23,7 +23,7 @@ from scipy.sparse.csgraph import connected_components
 from ..fitted.arguments import check_choice
 from ..fitted.fold_assignment import read_seed
 from ..tasks import TaskData, read_groups, some_of
-from .ranks import column_blocks, content_names, refined
+from .ranks import content_names, content_ranks
 
 Array = np.ndarray[Any, Any]
 SmallTasks = Literal["error", "drop"]
@@ -192,18 +192,12 @@ def _strata_of_units(unit: Array, ranks: Array, kinds: Array) -> list[Array]:
 
 
 def _ranks(data: TaskData, samples: Array, task: Array) -> Array:
-    """The place of each sample in its task, sorted by label, weight, offset and columns; equal ones have the same.
-
-    Columns are read only while some are equal.
-    """
+    """The place of each sample in its task, sorted by label, weight, offset and columns; equal ones have the same."""
     rows = samples % data.n_rows if data.shared else samples
     keys = [data.weights[samples], data.y[samples] + 0.0, task]
     if data.known is not None and len(data.known) == len(data.y):
         keys.insert(0, data.known[samples])
-    ranks = refined(np.zeros(len(samples), dtype=np.int64), keys)
-    blocks = column_blocks(data)
-    while len(tied := np.flatnonzero(np.bincount(ranks)[ranks] > 1)) and (block := next(blocks, None)) is not None:
-        ranks[tied] = refined(ranks[tied], list(block[rows[tied]].T[::-1]))
+    ranks = content_ranks(data, rows, keys)
     return ranks - np.searchsorted(task, np.arange(data.n_tasks))[task]
 
 

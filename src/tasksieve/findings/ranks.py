@@ -42,6 +42,16 @@ def refined(ranks: Array, keys: list[Array]) -> Array:
     return found
 
 
+def content_ranks(data: TaskData, rows: Array, keys: list[Array]) -> Array:
+    """The place of each row, sorted by keys, the last of these first, and then by columns of X, which are read only
+    while some are equal."""
+    ranks = refined(np.zeros(len(rows), dtype=np.int64), keys)
+    blocks = column_blocks(data)
+    while len(tied := np.flatnonzero(np.bincount(ranks)[ranks] > 1)) and (block := next(blocks, None)) is not None:
+        ranks[tied] = refined(ranks[tied], list(block[rows[tied]].T[::-1]))
+    return ranks
+
+
 def content_names(data: TaskData, first: Sequence[bytes], rows: Sequence[Array]) -> list[bytes]:
     """A name for each of several sets of rows that its content gives it: a hash of what comes first, and of as many
     columns as distinguish it from all others; those that are the same in everything are numbered."""

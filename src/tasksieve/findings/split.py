@@ -23,6 +23,7 @@ from .columns import Columns
 from .halves import SmallTasks, draw_halves
 from .path_model import check_linear
 from .refit import fit_support
+from .unpenalised import TaskFit
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -177,8 +178,7 @@ def split_inference(
     check_linear(model, "does not select features by a penalty; give a linear model such as MultiTaskLasso().")
     matrices = placed(X, model)  # once, for both halves
     data = model._read_with(matrices, y, task, sample_weight, offset)
-    loss = model._loss_of(data)
-    _refuse_loss(loss)
+    _refuse_loss(model._loss_of(data))
     halves = draw_halves(data, 1, random_state, groups=groups, small_tasks=small_tasks)
     selecting, estimating = (halves.weights(half, data.weights) for half in (0, 1))
     # tasks that cannot be halved may help to select
@@ -189,8 +189,10 @@ def split_inference(
     chosen = clone(model).fit(matrices, y, task, _as_given(data, selecting), **options)
     supports = [np.flatnonzero(own) for own in chosen._learned().rows]
     kept = _large_enough(data, estimating, supports, small_tasks)
-    found = _estimates(model, loss, data, estimating, halves.unit, supports, kept, small_tasks == "drop")
-    columns = _columns(found, data, float(level))
+    half = data.with_weights(estimating)
+    fits = fit_support(model, half, supports, kept, skip=small_tasks == "drop")
+    found = [_estimate(model, t, supports[t], fit, half, halves.unit) for t, fit in fits.items()]
+    columns = _columns(found, float(level))
     names = feature_names(X)
     if names is not None:
         columns["feature"] = names[columns["feature"]]
@@ -258,55 +260,31 @@ class _Estimates:
             return np.asarray(2.0 * student.sf(np.abs(self.coef / self.errors), self.df))
 
 
-def _estimates(
-    model: Any,
-    loss: Loss,
-    data: TaskData,
-    weights: Array,
-    unit: Array,
-    supports: list[Array],
-    kept: list[int],
-    drop: bool,
-) -> list[_Estimates]:
-    half = data.with_weights(weights)
-    union = np.unique(np.concatenate([*supports, np.empty(0, dtype=np.int64)])).astype(np.int64)
-    columns = data.take(union) if len(union) else np.empty((data.n_rows, 0))
-    found = []
-    for t, fit in fit_support(model, half, supports, kept, skip=drop).items():
-        features = supports[t]
-        flat = np.arange(data.offsets[t], data.offsets[t + 1])
-        flat = flat[weights[flat] > 0.0]
-        rows = flat - data.offsets[t] if data.shared else flat
-        own = columns[np.ix_(rows, np.searchsorted(union, features))]
-        units, position = np.unique(unit[flat], return_inverse=True)
-        sandwich = _sandwich(loss, own, data.y[flat], weights[flat], fit.scores, position, model.fit_intercept)
-        df = np.minimum(sandwich.df, max(len(units) - 1, 1))
-        influence = np.where(sandwich.settled[:, None], sandwich.influence, np.nan)
-        coef = np.where(sandwich.settled, fit.coef, np.nan)
-        found.append(_Estimates(t, features, coef, df, units, influence))
-    return found
-
-
-@dataclass(frozen=True)
-class _Sandwich:
-    """What each unit adds to each coefficient (features x units), degrees of freedom, and which coefficients the rows
-    determine, with an error."""
-
-    influence: Array
-    df: Array
-    settled: Array
+def _estimate(model: Any, t: int, features: Array, fit: TaskFit, half: TaskData, unit: Array) -> _Estimates:
+    flat = np.arange(half.offsets[t], half.offsets[t + 1])
+    flat = flat[half.weights[flat] > 0.0]
+    units, position = np.unique(unit[flat], return_inverse=True)
+    loss, y, weights = model._loss_of(half), half.y[flat], half.weights[flat]
+    influence, df, settled = _sandwich(loss, fit, y, weights, position, model.fit_intercept)
+    df = np.minimum(df, max(len(units) - 1, 1))
+    coef = np.where(settled, fit.coef, np.nan)
+    return _Estimates(t, features, coef, df, units, np.where(settled[:, None], influence, np.nan))
 
 
 def _sandwich(
-    loss: Loss, columns: Array, y: Array, weights: Array, scores: Array, unit: Array, fit_intercept: bool
-) -> _Sandwich:
+    loss: Loss, fit: TaskFit, y: Array, weights: Array, unit: Array, fit_intercept: bool
+) -> tuple[Array, Array, Array]:
     """HC2, or CR2 where units have several rows: errors are unbiased where the loss has the variances right, and
     consistent where it has not.
 
     With rows scaled so that H = X'X, residuals are ``e = (I - U U') noise`` for a basis U of the columns, and those of
     a unit g become ``(I - U_g U_g')^(-1/2) e_g``. The degrees of freedom (Bell and McCaffrey 2002) are those of a
     multiple of chi-squared with the first two moments of the estimated variance; they need no more than U.
+
+    Returned are what each unit adds to each coefficient (features x units), the degrees of freedom, and which
+    coefficients the rows determine, with an error.
     """
+    columns, scores = fit.columns, fit.scores
     slope, curvature, variance = y - scores, np.ones(len(y)), np.ones(len(y))
     if isinstance(loss, RowLoss):
         slope, second = loss.slope(y, scores), loss.second(y, scores)
@@ -336,7 +314,7 @@ def _sandwich(
         explained = np.sum(np.square(shadows), axis=1)
         spread = lengths @ (lengths - 2.0 * explained) + np.sum(np.square(shadows.T @ shadows))
         df[j] = max((lengths - explained).sum() ** 2 / spread, 1.0) if spread > 0.0 else 1.0
-    return _Sandwich(influence, df, settled)
+    return influence, df, settled
 
 
 def _grown(pull: Array, left: Array, unit: Array) -> tuple[Array, Array]:
@@ -359,28 +337,26 @@ def _grown(pull: Array, left: Array, unit: Array) -> tuple[Array, Array]:
     return grown, lost
 
 
-def _columns(found: list[_Estimates], data: TaskData, level: float) -> dict[str, Array]:
+def _columns(found: list[_Estimates], level: float) -> dict[str, Array]:
     """The table, features in their order, tasks within them."""
-    empty = np.empty(0)
-    feature = np.concatenate([own.features for own in found]).astype(np.int64) if found else empty.astype(np.int64)
-    task = np.concatenate([np.full(len(own.features), own.task) for own in found]) if found else empty.astype(np.int64)
-    parts = {
-        "estimate": [own.coef for own in found],
-        "std_error": [own.errors for own in found],
-        "width": [student.isf(0.5 * (1.0 - level), own.df) * own.errors for own in found],
-        "pvalue": [own.pvalues for own in found],
-    }
-    flat = {name: np.concatenate(own) if own else empty for name, own in parts.items()}
-    rows = {int(j): _row_test(int(j), found) for j in np.unique(feature)}
+
+    def joined(parts: list[Array], dtype: Any = np.float64) -> Array:
+        return np.concatenate([np.empty(0, dtype), *parts])  # also of no task
+
+    feature = joined([own.features for own in found], np.int64)
+    task = joined([np.full(len(own.features), own.task) for own in found], np.int64)
+    estimate = joined([own.coef for own in found])
+    width = joined([student.isf(0.5 * (1.0 - level), own.df) * own.errors for own in found])
+    rows = {j: _row_test(j, found) for j in np.unique(feature).tolist()}
     table = {
         "feature": feature,
         "task": task,
-        "estimate": flat["estimate"],
-        "std_error": flat["std_error"],
-        "lower": flat["estimate"] - flat["width"],
-        "upper": flat["estimate"] + flat["width"],
-        "pvalue": flat["pvalue"],
-        "row_pvalue": np.array([rows[int(j)] for j in feature], dtype=np.float64),
+        "estimate": estimate,
+        "std_error": joined([own.errors for own in found]),
+        "lower": estimate - width,
+        "upper": estimate + width,
+        "pvalue": joined([own.pvalues for own in found]),
+        "row_pvalue": np.array([rows[j] for j in feature.tolist()], dtype=np.float64),
     }
     order = np.lexsort((task, feature))
     return {name: column[order] for name, column in table.items()}

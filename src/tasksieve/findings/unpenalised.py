@@ -28,14 +28,14 @@ class TaskFit:
     - `coef`: array of shape (k,)
     - `scores` (array of shape (n,)): ``x . coef + intercept + offset``.
     - `unique`: Whether no other coefficients fit as well; else these have the smallest norm, columns being of length 1.
-    - `basis` (array of shape (m, n)): Orthonormal, of what constant and features can add to the weighted scores.
+    - `columns`: array of shape (n, k)
     """
 
     coef: Array
     intercept: float
     scores: Array
     unique: bool
-    basis: Array
+    columns: Array
 
 
 def fit_task(
@@ -103,7 +103,7 @@ def fit_task(
             rest += float((weights @ centred / weights.sum()) @ (before - coef))
     intercept = rest - float(shifts @ coef) if fit_intercept else 0.0
     scores = columns @ coef + intercept + (0.0 if offset is None else offset)
-    return TaskFit(coef, intercept, scores, unique, basis)
+    return TaskFit(coef, intercept, scores, unique, columns)
 
 
 def _least_squares(columns: Array, target: Array, ridge: float, positive: bool) -> Array:
