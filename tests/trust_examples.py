@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tasksieve.findings.permutation import PermutationTest
 from tasksieve.report import ReportContent
-from tasksieve.report.findings import PermutationFinding, StabilityFinding
+from tasksieve.report.findings import StabilityFinding
 from tasksieve.report.sharing import SharingFinding
 from tasksieve.report.trust import Trust
 
@@ -55,7 +56,7 @@ def example_trust(content: ReportContent) -> Trust:
     """Everything that can be found about a content."""
     n_features = content.coef.shape[1]
     return Trust(
-        PermutationFinding(2.5, np.linspace(1.0, 2.0, 99), 0.01),
+        PermutationTest(2.5, np.linspace(1.0, 2.0, 99), 0.01, False, "the labels within tasks"),
         example_stability(n_features, stable=[0, 1]),
         example_sharing(-0.5, 0.01),
     )

@@ -55,7 +55,7 @@ def test_stability_is_that_of_the_library(cli: CommandLine, reports: Reports, tm
     assert json.loads((run / "permutation.json").read_text())["pvalue"] == test.pvalue
     RunFolder(run).verify()
     # what the user reads
-    assert "Yes, something matters. In none of 50 shuffles of the labels within tasks" in result.out
+    assert "In none of 50 permutations of the labels within tasks" in result.out
     assert "stable: v3 (100%), v7 (100%)" in result.out
     assert "at most 2 are called stable" in result.out or f"at most {found.pfer_bound_:.2g} are" in result.out
     content = reports[-1]

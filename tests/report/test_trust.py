@@ -11,7 +11,8 @@ from report_examples import example_content
 from trust_examples import example_sharing, example_stability, example_trust
 
 import tasksieve as ts
-from tasksieve.report.findings import PermutationFinding, StabilityFinding
+from tasksieve.findings.permutation import PermutationTest
+from tasksieve.report.findings import StabilityFinding
 from tasksieve.report.packing import pack
 from tasksieve.report.page import render, tiles
 from tasksieve.report.sharing import SharingFinding
@@ -20,12 +21,14 @@ from tasksieve.report.trust import Trust
 
 def test_the_permutation_test_in_words() -> None:
     null = np.linspace(1.0, 2.0, 100)
-    found = PermutationFinding(2.5, null, 1 / 101)
-    assert found.sentence().startswith("Yes, something matters. In none of 100 shuffles")
-    assert "not which feature" in found.sentence()
-    nothing = PermutationFinding(1.5, null, 51 / 101, "rows of Y", approximate=True)
-    assert nothing.sentence().startswith("Nothing can be distinguished from chance. In 50 of 100 shuffles of rows of Y")
-    assert "approximate" in nothing.sentence()
+    found = PermutationTest(2.5, null, 1 / 101, False, "the labels within tasks")
+    assert found.summary().startswith("Something matters: at least one feature is related to y")
+    assert "In none of 100 permutations of the labels within tasks" in found.summary()
+    assert "not say which feature" in found.summary()
+    nothing = PermutationTest(1.5, null, 51 / 101, True, "rows of Y")
+    assert nothing.summary().startswith("Nothing found: chance alone gives relations as strong")
+    assert "In 50 of 100 permutations of rows of Y" in nothing.summary()
+    assert "approximate" in nothing.summary()
 
 
 def test_stability_in_words() -> None:
@@ -164,7 +167,7 @@ def test_what_must_be_read_first() -> None:
     names = [f"x{j}" for j in range(10)]
     stability = example_stability(10, stable=[2, 5])
     assert Trust(stability=stability).headline(names).startswith("2 features are stable (x2, x5): found again")
-    nothing = Trust(PermutationFinding(1.0, np.ones(9), 1.0), example_stability(10, stable=[]))
+    nothing = Trust(PermutationTest(1.0, np.ones(9), 1.0, False, "rows of Y"), example_stability(10, stable=[]))
     assert nothing.headline(names).startswith("Nothing found that chance would not give")
     assert "No feature is stable" in nothing.headline(names)
     assert Trust().headline(names) == ""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tasksieve as ts
-from tasksieve.report.from_findings import permutation_finding, sharing_finding, stability_finding
+from tasksieve.report.from_findings import sharing_finding, stability_finding
 from tasksieve.runs import RunError, RunFolder
 from tasksieve.runs.findings import (
     read_comparison,
@@ -39,7 +39,7 @@ def test_a_permutation_test_comes_back(rows: tuple[Any, ...], tmp_path: Path) ->
     X, y, task = rows
     found, folder = ts.permutation_test(ts.MultiTaskLasso(), X, y, task, n_permutations=30), folder_at(tmp_path / "r")
     assert read_permutation(folder) is None
-    write_permutation(folder, permutation_finding(found))
+    write_permutation(folder, found)
     again = read_permutation(folder)
     assert again is not None
     assert (again.statistic, again.pvalue, again.moved) == (found.statistic, found.pvalue, found.moved)

@@ -12,8 +12,9 @@ from sklearn.base import clone
 import tasksieve
 
 from ..findings.compare import plan_comparison
-from ..report.findings import PermutationFinding, StabilityFinding
-from ..report.from_findings import permutation_finding, sharing_finding, stability_finding
+from ..findings.permutation import PermutationTest
+from ..report.findings import StabilityFinding
+from ..report.from_findings import sharing_finding, stability_finding
 from ..report.sharing import SharingFinding
 from ..report.words import count
 from ..runs.findings import (
@@ -40,7 +41,7 @@ STRONGEST = 10  # stable features that are named
 class Findings:
     """What was found; None where it was not asked for."""
 
-    permutation: PermutationFinding | None = None
+    permutation: PermutationTest | None = None
     stability: StabilityFinding | None = None
     sharing: SharingFinding | None = None
 
@@ -72,8 +73,7 @@ def find(job: Job, model: Any) -> Findings | int:
         plain = clone(model)
         if config["permutations"]:
             with job.working_on("permutations"):
-                test = permute(plain, job.source, config)
-            found.permutation = permutation_finding(test)
+                found.permutation = permute(plain, job.source, config)
         with job.working_on("stability"):
             selection = halve(plain, job.source, config)
         found.stability = stability_finding(selection)
@@ -177,7 +177,7 @@ def summary(folder: RunFolder) -> list[str]:
     lines = []
     permutation, stability, sharing = read_permutation(folder), read_stability(folder), read_comparison(folder)
     if permutation is not None:
-        lines.append(permutation.sentence())
+        lines.append(permutation.summary())
     if stability is not None:
         finding, names = stability
         lines.append(finding.sentence())

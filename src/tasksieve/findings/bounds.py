@@ -114,6 +114,11 @@ class Levels:
     bound: float
     bounds: dict[str, float]
 
+    @classmethod
+    def at(cls, n_features: int, q: int, halves: int, n_pairs: int, assumption: str) -> Levels:
+        bounds = {name: bound(n_features, q, halves, n_pairs, name) for name in ASSUMPTIONS}
+        return cls(q, halves, halves / (2 * n_pairs), bounds[assumption], bounds)
+
 
 def complete_levels(
     n_features: int,
@@ -148,23 +153,17 @@ def complete_levels(
     elif halves is None:
         assert pfer is not None
         halves = _smallest_halves(n_features, n_pairs, q, pfer, assumption)
-    q, share = int(q), halves / (2 * n_pairs)
-    found = bound(n_features, q, halves, n_pairs, assumption)
-    if math.isnan(found):
+    levels = Levels.at(n_features, int(q), halves, n_pairs, assumption)
+    if math.isnan(levels.bound):
         raise ValueError(_no_bound(n_features, n_pairs, q, halves, assumption))
-    if pfer is not None and found > pfer:
+    if pfer is not None and levels.bound > pfer:
         raise value_error(
             "{q=}, {threshold=:g} and {pfer=:g} do not go together: under {assumption=!r} up to {found:.4g} false "
             "selections are to be expected. Lower {q}, raise the threshold, or raise {pfer} to at least "
             "{found:.4g}.",
-            q=q, threshold=share, pfer=pfer, assumption=assumption, found=found,
+            q=levels.q, threshold=levels.threshold, pfer=pfer, assumption=assumption, found=levels.bound,
         )
-    return Levels(q, halves, share, found, all_bounds(n_features, q, halves, n_pairs))
-
-
-def all_bounds(n_features: int, q: int, halves: int, n_pairs: int) -> dict[str, float]:
-    """The bound under each assumption, by name."""
-    return {name: bound(n_features, q, halves, n_pairs, name) for name in ASSUMPTIONS}
+    return levels
 
 
 def check_assumption(assumption: Any) -> None:

@@ -15,7 +15,7 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -113,78 +113,59 @@ class Entries:
     n_open: int = 0
 
 
-@dataclass
-class FollowedHalves:
-    """The entries of halves: `None` for those not finished."""
-
-    entries: list[Entries | None]
-    done: int = 0
-    passes: float = 0.0
-    interrupted: bool = False
-    lock: Any = field(default_factory=threading.Lock)
-
-
 class HalfPaths:
     """The paths of halves.
 
     - `model`: With the requested accuracy.
     - `q`: A path ends when so many were used.
+    - `entries`: Of each half; None: not finished.
+    - `passes`: Readings of X, in equivalents.
     """
 
-    def __init__(self, model: PathEstimator, data: TaskData, selectable: Selectable, q: int) -> None:
+    def __init__(
+        self, model: PathEstimator, data: TaskData, selectable: Selectable, q: int, halves: Halves, n_jobs: int
+    ) -> None:
         self._model = copy(model)
-        self._model.__dict__["_warn_dependent"] = _no_warning  # all rows were checked, with the warning
-        self._data, self._selectable, self._q = data, selectable, q
-        self._elsewhere = 0.0  # readings of columns that are not read through here
+        self._model.__dict__["_warn_dependent"] = lambda *_: None  # all rows were checked, with the warning
+        self._data, self._selectable, self._q, self._halves, self._n_jobs = data, selectable, q, halves, n_jobs
+        self.entries: list[Entries | None] = [None] * len(halves)
+        self._known_by = self._fingerprint() if keeping() else None
+        self.passes, self.interrupted = float(self._known_by is not None), False
+        self._done, self._lock = 0, threading.Lock()
 
-    def follow(self, halves: Halves, n_jobs: int, callback: Callable[[int, int], None] | None = None) -> FollowedHalves:
-        """The entries of all halves; after a KeyboardInterrupt of those that were finished.
+    def follow(self, callback: Callable[[int, int], None] | None = None) -> None:
+        """Find the entries of all halves; after a KeyboardInterrupt those that were finished are there.
 
-        - `n_jobs`: Threads.
         - `callback`: ``callback(done, total)`` after each half.
         """
-        found = FollowedHalves([None] * len(halves))
-        known_by = self._known_by(n_jobs)
-        found.passes = float(known_by is not None)
         try:
-            for low in range(0, len(halves), _MOST):
-                some = range(low, min(low + _MOST, len(halves)))
-                self._follow(some, halves, n_jobs, known_by, found, callback)
+            for low in range(0, len(self.entries), _MOST):
+                self._follow(range(low, min(low + _MOST, len(self.entries))), callback)
         except KeyboardInterrupt:
-            found.interrupted = True
-        return found
+            self.interrupted = True
 
-    def _follow(
-        self,
-        some: range,
-        halves: Halves,
-        n_jobs: int,
-        known_by: str | None,
-        found: FollowedHalves,
-        callback: Callable[[int, int], None] | None,
-    ) -> None:
+    def _follow(self, some: range, callback: Callable[[int, int], None] | None) -> None:
         """Some halves, in step; one begins when another has ended."""
-        shared = SharedReading(self._data.make_storage(), n_jobs)
-        steps = Lockstep(n_jobs, shared.serve)
+        shared = SharedReading(self._data.make_storage(), self._n_jobs)
+        steps = Lockstep(self._n_jobs, shared.serve)
         shared.meet = steps.ask
         together = self._together(len(some))
-        threads = max(1, n_jobs // together)
+        threads = max(1, self._n_jobs // together)
 
         def half(h: int) -> None:
-            steps.wait_until(lambda: h < found.done + together)
-            self._half(h, halves, shared, threads, known_by, found)
-            with found.lock:
-                found.done += 1
+            steps.wait_until(lambda: h < self._done + together)
+            self._half(h, shared, threads)
+            with self._lock:
+                self._done += 1
                 if callback is not None:
-                    callback(found.done, len(halves))
+                    callback(self._done, len(self.entries))
 
         try:
             with one_blas_thread():
                 steps.run([partial(half, h) for h in some])
         finally:
             shared.meet = None
-            found.passes += shared.spent + self._elsewhere
-            self._elsewhere = 0.0
+            self.passes += shared.spent
 
     def _together(self, n_halves: int) -> int:
         """Halves that walk in step, for which there is memory."""
@@ -194,27 +175,24 @@ class HalfPaths:
         wanted = n_halves if data.make_storage().costly_reads and not keeping() else _IN_STEP
         return max(2, min(walks_that_fit(data.n_features, columns, stored), wanted))
 
-    def _known_by(self, n_jobs: int) -> str | None:
-        """What all halves depend on, where finished ones are kept."""
-        if not keeping():
-            return None
+    def _fingerprint(self) -> str:
+        """What all halves depend on."""
         data, model, own = self._data, self._model, self._selectable
         params = {key: value for key, value in model.get_params(deep=False).items() if key not in IDLE}
-        facts = [type(model).__name__, params, sketch(data, n_jobs), data.y, data.offsets, data.form, own.code, self._q]
-        return str(joblib.hash(facts))
+        of_data = [sketch(data, self._n_jobs), data.y, data.offsets, data.form]
+        return str(joblib.hash([type(model).__name__, params, *of_data, own.code, self._q]))
 
-    def _half(
-        self, h: int, halves: Halves, shared: SharedReading, threads: int, known_by: str | None, found: FollowedHalves
-    ) -> None:
-        weights = halves.weights(h, self._data.weights)
+    def _half(self, h: int, shared: SharedReading, threads: int) -> None:
+        weights = self._halves.weights(h, self._data.weights)
 
         def compute() -> dict[str, Array]:
             training = replace(self._data, X=shared.reader()).with_weights(weights)
             entries = self._walk(training, threads)
             return {"numbers": entries.numbers, "alphas": entries.alphas, "open": np.array(entries.n_open)}
 
+        known_by = self._known_by
         arrays = compute() if known_by is None else kept(f"half-{h}", [known_by, weights], compute)
-        found.entries[h] = Entries(arrays["numbers"], arrays["alphas"], int(arrays["open"]))
+        self.entries[h] = Entries(arrays["numbers"], arrays["alphas"], int(arrays["open"]))
 
     def _walk(self, training: TaskData, threads: int) -> Entries:
         """Down the path from its own alpha_max until q were used."""
@@ -226,7 +204,7 @@ class HalfPaths:
             entering.alphas = grid_of(largest, own.levels(problem.null_levels()), self._q)
             solve_along(self._solver(problem, training), entering.alphas, pace=entering).raise_interrupt()
         if training.make_storage().shard_class is not None:
-            self._elsewhere += problem.design.passes
+            self.passes += problem.design.passes  # of columns that are not read through `shared`
         return entering.entries()
 
     def _solver(self, problem: Problem, training: TaskData) -> RowSolver:
@@ -274,13 +252,6 @@ class _UntilUsed(Pace):
         return numbers[np.lexsort((numbers, -strength))]
 
 
-def _no_warning(*_: Any) -> None:
-    """In place of a warning that was given before."""
-
-
 def selection_counts(entries: Sequence[Entries], q: int, size: int) -> Array:
     """On how many halves each was among the first q."""
-    counts = np.zeros(size, dtype=np.int64)
-    for own in entries:
-        counts[own.numbers[:q]] += 1
-    return counts
+    return np.bincount(np.concatenate([own.numbers[:q] for own in entries]), minlength=size)

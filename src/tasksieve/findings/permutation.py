@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from .permuted_levels import PermutedLevels
 
 Array = np.ndarray[Any, Any]
 
+LEVEL = 0.05  # a p-value up to this is called a finding
 _TIE = 1e-10  # levels that differ by less are equal but for rounding
 
 
@@ -60,18 +62,24 @@ class PermutationTest:
 
     def summary(self) -> str:
         """The finding in plain words."""
-        reached = int(np.count_nonzero(self.null >= self.statistic * (1.0 - _TIE)))
-        count = len(self.null)
-        if self.pvalue <= 0.05:
+        if self.pvalue <= LEVEL:
             verdict = "Something matters: at least one feature is related to y in at least one task."
+            rest = "The test does not say which feature it is."
         else:
             verdict = "Nothing found: chance alone gives relations as strong as the strongest one here."
+            rest = "Whatever is selected may be noise."
+        reached = _count_reached(self.null, self.statistic) or "none"
+        how = " (approximate: covariates were taken off first)" if self.approximate else ""
         return (
-            f"{verdict} In {count} permutations of {self.moved}, {reached} had an alpha_max of at least "
-            f"{self.statistic:.4g}, that of the labels as they are: p = {self.pvalue:.3g}"
-            f"{' (approximate: covariates were taken off first)' if self.approximate else ''}. "
-            "The test does not say which feature it is."
+            f"{verdict} In {reached} of {len(self.null):,} permutations of {self.moved} the strongest relation of a "
+            f"feature with them (alpha_max) was at least as strong as in the data, {self.statistic:.4g}: "
+            f"p = {self.pvalue:.2g}{how}. {rest}"
         )
+
+
+def _count_reached(null: Array, statistic: float) -> int:
+    """Permutations with an alpha_max of at least that of the data."""
+    return int(np.count_nonzero(null >= statistic * (1.0 - _TIE)))
 
 
 @takes_named_tasks
@@ -156,24 +164,31 @@ def permutation_test(
     levels = PermutedLevels(data, problem, model.n_jobs)(draw, int(n_permutations), report)
     factor = model._strength() * model._unit(data)
     null = np.array([alpha_of(problem.units.outward(level), factor) for level in levels.tolist()])
-    reached = int(np.count_nonzero(null >= statistic * (1.0 - _TIE)))
+    pvalue = (1 + _count_reached(null, statistic)) / (1 + int(n_permutations))
     moved = "rows of Y" if data.shared else "the labels within tasks"
     if named is not None:
         moved += ", whole groups together"
     if covariates:
         moved = moved.replace("labels", "residuals").replace("rows of Y", "rows of residuals")
-    return PermutationTest(statistic, null, (1 + reached) / (1 + int(n_permutations)), covariates, moved)
+    return PermutationTest(statistic, null, pvalue, covariates, moved)
 
 
 def _permutations(data: TaskData, named: tuple[Array, Array] | None, seed: int) -> Callable[[int], Array]:
     """``draw(k)``: the next k permutations of the rows, (k, rows), as the row whose label comes to a row."""
     own = canonical(data)
-    shufflers = _by_rows(own, seed) if named is None else _by_groups(data, own, named, seed)
-    if not shufflers:
-        words = "no two groups have as many rows in each task" if named is not None else "every task has one row only"
+    shufflers = [] if named is None else _by_groups(data, own, named, seed)
+    if named is None:
+        for k, rows in enumerate(own.rows):
+            if len(rows) > 1:
+                shufflers.append(partial(_shuffle_rows, rows, own.stream(seed, k)))
+    if not shufflers and named is None:
         raise ValueError(
-            f"{'groups' if named is not None else 'y'}: nothing can be permuted, {words}. "
-            + ("Use groups of the same sizes." if named is not None else "Give tasks with two observed rows or more.")
+            "y: nothing can be permuted, every task has one row only. Give tasks with two observed rows or more."
+        )
+    if not shufflers:
+        raise ValueError(
+            "groups: nothing can be permuted, no two groups have as many rows in each task. Use groups of the same "
+            "sizes."
         )
 
     def draw(count: int) -> Array:
@@ -185,16 +200,9 @@ def _permutations(data: TaskData, named: tuple[Array, Array] | None, seed: int) 
     return draw
 
 
-def _by_rows(own: Canonical, seed: int) -> list[Callable[[Array], None]]:
-    """A shuffler for each task, or for the rows of a shared matrix."""
-
-    def shuffler(rows: Array, stream: np.random.Generator) -> Callable[[Array], None]:
-        def shuffle(sources: Array) -> None:
-            sources[:, rows] = stream.permuted(np.tile(rows, (len(sources), 1)), axis=1)
-
-        return shuffle
-
-    return [shuffler(rows, own.stream(seed, k)) for k, rows in enumerate(own.rows) if len(rows) > 1]
+def _shuffle_rows(rows: Array, stream: np.random.Generator, sources: Array) -> None:
+    """Of a task, or of a shared matrix."""
+    sources[:, rows] = stream.permuted(np.tile(rows, (len(sources), 1)), axis=1)
 
 
 def _by_groups(
@@ -215,24 +223,20 @@ def _by_groups(
     if max(len(part) for part in own.rows) > 1 and len(members) == 1:
         some = some_of(names.tolist())
         raise value_error("{groups}: all rows belong to {some}; it takes two groups to permute them.", some=some)
-
-    found = []
+    found: list[Callable[[Array], None]] = []
     for kind, alike in kinds.items():
         if len(alike) > 1:
             parts, counts = tuple(k for k, _ in kind), tuple(count for _, count in kind)
             # one stream for the groups and one for their rows: so that permutations may be drawn in any portions
             streams = [own.stream(seed, *parts, more=(*counts, which)) for which in range(1 + len(parts))]
-            found.append(_group_shuffler([np.array([rows[k] for rows in alike]) for k in parts], streams))
+            blocks = [np.array([rows[k] for rows in alike]) for k in parts]
+            found.append(partial(_shuffle_groups, blocks, streams))
     return found
 
 
-def _group_shuffler(blocks: list[Array], streams: list[np.random.Generator]) -> Callable[[Array], None]:
+def _shuffle_groups(blocks: list[Array], streams: list[np.random.Generator], sources: Array) -> None:
     """Of groups with as many rows in each task, a block (groups x rows) for each: the groups change places, and so do
     rows within them."""
-
-    def shuffle(sources: Array) -> None:
-        order = streams[0].permuted(np.tile(np.arange(len(blocks[0])), (len(sources), 1)), axis=1)
-        for block, stream in zip(blocks, streams[1:], strict=True):
-            sources[:, block] = stream.permuted(block[order], axis=2)
-
-    return shuffle
+    order = streams[0].permuted(np.tile(np.arange(len(blocks[0])), (len(sources), 1)), axis=1)
+    for block, stream in zip(blocks, streams[1:], strict=True):
+        sources[:, block] = stream.permuted(block[order], axis=2)

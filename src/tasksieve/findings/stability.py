@@ -28,7 +28,7 @@ from ..parameters import STABILITY, Parameter
 from ..plotting import AXES, DRAWN_ON, stability_curves
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
-from .bounds import Assumption, Levels, all_bounds, check_assumption, complete_levels, halves_of
+from .bounds import Assumption, Levels, check_assumption, complete_levels, halves_of
 from .half_paths import HalfPaths, Selectable, selection_counts
 from .halves import SmallTasks, draw_halves
 from .path_model import name_of
@@ -204,20 +204,14 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
                 f"There is nothing to select from: X has {selectable.count} feature(s), or group(s) of features, that "
                 "are penalised; it takes at least 2."
             )
-        levels = complete_levels(
-            selectable.count,
-            self.n_pairs,
-            threshold=self.threshold,
-            pfer=self.pfer,
-            q=self.q,
-            assumption=self.assumption,
-        )
+        asked: dict[str, Any] = {"threshold": self.threshold, "pfer": self.pfer, "q": self.q}
+        levels = complete_levels(selectable.count, self.n_pairs, **asked, assumption=self.assumption)
         names = feature_names(X)
         RowSolver(model, data, problem, 1).warn_scales(names)
-        paths = HalfPaths(model, data, selectable, levels.q)
+        found = HalfPaths(model, data, selectable, levels.q, halves, n_jobs)
         spent = problem.design.passes
         del problem
-        found = paths.follow(halves, n_jobs, reporter(type(self).__name__, "half"))
+        found.follow(reporter(type(self).__name__, "half"))
         pairs = [pair for pair in zip(found.entries[::2], found.entries[1::2], strict=True) if None not in pair]
         if found.interrupted and not pairs:
             raise KeyboardInterrupt
@@ -230,7 +224,11 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         self.__dict__.pop("groups_", None)
         if selectable.groups is not None:
             self.groups_ = selectable.groups[np.maximum(selectable.code, 0)]
-        self._set_levels(levels)
+        self._followed_to = levels.q
+        if self.n_pairs_ < self.n_pairs:  # fewer pairs than planned have other bounds
+            m = halves_of(levels.threshold, self.n_pairs_)
+            levels = Levels.at(selectable.count, levels.q, m, self.n_pairs_, self.assumption)
+        self._take_levels(levels)
         if found.interrupted:
             warn(
                 f"The stability selection was interrupted: {len(pairs)} of {self.n_pairs} pairs are finished, and "
@@ -275,23 +273,20 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         """
         check_is_fitted(self, "selection_probabilities_")
         assumption = self.assumption if assumption is None else assumption
+        size = self.n_selectable_, self.n_pairs_
         if q is not None:
             check_number(q, "q", low=1, closed=True, integer=True)
-        if q is not None and q > self._followed_to:
-            raise ValueError(
-                f"The halves were followed until q={self._followed_to} features were used: q={q} needs a new fit."
-            )
-        if threshold is not None and pfer is not None and q is None:
-            q = complete_levels(
-                self.n_selectable_, self.n_pairs_, threshold=threshold, pfer=pfer, assumption=assumption
-            ).q
+            if q > self._followed_to:
+                raise ValueError(
+                    f"The halves were followed until q={self._followed_to} features were used: q={q} needs a new fit."
+                )
+        elif threshold is not None and pfer is not None:
+            q = complete_levels(*size, threshold=threshold, pfer=pfer, assumption=assumption).q
             q = min(q, self._followed_to)
         q = self.q_ if q is None else int(q)
         if threshold is None and pfer is None:
             threshold = self.threshold_
-        levels = complete_levels(
-            self.n_selectable_, self.n_pairs_, threshold=threshold, pfer=pfer, q=q, assumption=assumption
-        )
+        levels = complete_levels(*size, threshold=threshold, pfer=pfer, q=q, assumption=assumption)
         other = copy(self)
         other.set_params(threshold=levels.threshold, pfer=pfer, q=levels.q, assumption=assumption)
         other._take_levels(levels)
@@ -304,15 +299,6 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         check_assumption(self.assumption)
         if self.threshold is not None:
             halves_of(self.threshold, self.n_pairs)
-
-    def _set_levels(self, levels: Levels) -> None:
-        """Those of a fit; fewer pairs than planned have other bounds."""
-        self._followed_to = levels.q
-        if self.n_pairs_ < self.n_pairs:
-            m = halves_of(levels.threshold, self.n_pairs_)
-            bounds = all_bounds(self.n_selectable_, levels.q, m, self.n_pairs_)
-            levels = Levels(levels.q, m, m / (2 * self.n_pairs_), bounds[self.assumption], bounds)
-        self._take_levels(levels)
 
     def _take_levels(self, levels: Levels) -> None:
         self.q_, self.threshold_ = levels.q, levels.threshold

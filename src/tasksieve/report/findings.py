@@ -1,4 +1,4 @@
-"""How far the findings of a report can be trusted: numbers of tests that were run, and plain words for them."""
+"""Which features would be found again: the numbers of a stability selection, and plain words for them."""
 
 from __future__ import annotations
 
@@ -11,49 +11,11 @@ from .words import count
 
 Array = np.ndarray
 
-# A p-value up to this is called a finding.
-LEVEL = 0.05
 ASSUMPTIONS = {
     "none": "without any assumption",
     "unimodal": "if chance selections are unimodal",
     "r-concave": "if chance selections are r-concave",
 }
-
-
-@dataclass
-class PermutationFinding:
-    """Does anything matter?
-
-    - `statistic`: The strongest relation of any feature with the labels (alpha_max).
-    - `null`: The same for shuffled labels.
-    - `moved`: What was shuffled, in words.
-    """
-
-    statistic: float
-    null: Array
-    pvalue: float
-    moved: str = "labels within tasks"
-    approximate: bool = False
-
-    @property
-    def found(self) -> bool:
-        return self.pvalue <= LEVEL
-
-    def sentence(self) -> str:
-        """Whether anything matters, in plain words."""
-        n = len(self.null)
-        reached = int(np.count_nonzero(np.asarray(self.null) >= self.statistic * (1.0 - 1e-10)))
-        verdict = "Yes, something matters." if self.found else "Nothing can be distinguished from chance."
-        rest = (
-            "This says that something matters, not which feature."
-            if self.found
-            else "Whatever is selected may be noise."
-        )
-        how = " (approximate: what is never penalised was taken off first)" if self.approximate else ""
-        return (
-            f"{verdict} In {reached or 'none'} of {n:,} shuffles of {self.moved} the strongest relation of a feature "
-            f"with them was at least as strong as in the data: p = {self.pvalue:.2g}{how}. {rest}"
-        )
 
 
 @dataclass

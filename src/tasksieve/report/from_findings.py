@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .findings import PermutationFinding, StabilityFinding
+from .findings import StabilityFinding
 from .sharing import SharingFinding
 from .trust import Trust
 
@@ -21,16 +21,9 @@ def trust_of(permutation: Any = None, stability: Any = None, comparison: Any = N
     if permutation is None and stability is None and comparison is None:
         return None
     return Trust(
-        None if permutation is None else permutation_finding(permutation),
+        permutation,
         None if stability is None else stability_finding(stability),
         None if comparison is None else sharing_finding(comparison),
-    )
-
-
-def permutation_finding(found: Any) -> PermutationFinding:
-    """Of a `PermutationTest`."""
-    return PermutationFinding(
-        float(found.statistic), np.asarray(found.null), float(found.pvalue), str(found.moved), bool(found.approximate)
     )
 
 

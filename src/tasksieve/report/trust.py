@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .findings import PermutationFinding, StabilityFinding
+from ..findings.permutation import LEVEL, PermutationTest
+from .findings import StabilityFinding
 from .sharing import SharingFinding
 from .words import count
 
@@ -18,7 +19,7 @@ NAMED = 5  # stable features that are named first
 class Trust:
     """All that was found about the findings."""
 
-    permutation: PermutationFinding | None = None
+    permutation: PermutationTest | None = None
     stability: StabilityFinding | None = None
     sharing: SharingFinding | None = None
 
@@ -32,7 +33,7 @@ class Trust:
         - `features`: names of all features
         """
         said = []
-        if self.permutation is not None and not self.permutation.found:
+        if self.permutation is not None and self.permutation.pvalue > LEVEL:
             said.append(
                 f"Nothing found that chance would not give (permutation test, p = {self.permutation.pvalue:.2g})."
             )

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ..findings.permutation import PermutationTest
 from ..fitted.quality import ALL
-from ..report.findings import ASSUMPTIONS, PermutationFinding, StabilityFinding
+from ..report.findings import ASSUMPTIONS, StabilityFinding
 from ..report.sharing import SharingFinding
 from ..tables import TableError, read_arrays, write_arrays, write_table
 from .arrays import pack_names, pack_rows, unpack_names, unpack_rows
@@ -19,7 +20,7 @@ from .folder import COMPARISON, PERMUTATION, STABILITY, RunError, RunFolder
 # --- does anything matter? ---------------------------------------------------------------------------------------
 
 
-def write_permutation(folder: RunFolder, found: PermutationFinding) -> None:
+def write_permutation(folder: RunFolder, found: PermutationTest) -> None:
     """``permutation.json``."""
     folder.write_json(
         PERMUTATION,
@@ -33,19 +34,19 @@ def write_permutation(folder: RunFolder, found: PermutationFinding) -> None:
     )
 
 
-def read_permutation(folder: RunFolder) -> PermutationFinding | None:
+def read_permutation(folder: RunFolder) -> PermutationTest | None:
     """That of a run, if it has one."""
     if not (folder / PERMUTATION).is_file():
         return None
     content = folder.read_json(PERMUTATION)
     try:
         null = np.array([float(value) for value in content["null"]])
-        found = PermutationFinding(
+        found = PermutationTest(
             float(content["statistic"]),
             null,
             float(content["pvalue"]),
-            str(content["moved"]),
             bool(content["approximate"]),
+            str(content["moved"]),
         )
         if not np.all(np.isfinite([*null, found.statistic])) or not 0.0 < found.pvalue <= 1.0:
             raise ValueError("numbers")
