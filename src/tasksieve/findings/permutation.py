@@ -24,7 +24,7 @@ from .permuted_levels import PermutedLevels
 
 Array = np.ndarray[Any, Any]
 
-LEVEL = 0.05  # a p-value up to this is called a finding
+_LEVEL = 0.05  # a p-value up to this is called a finding
 _TIE = 1e-10  # levels that differ by less are equal but for rounding
 
 
@@ -62,7 +62,7 @@ class PermutationTest:
 
     def summary(self) -> str:
         """The finding in plain words."""
-        if self.pvalue <= LEVEL:
+        if self.pvalue <= _LEVEL:
             verdict = "Something matters: at least one feature is related to y in at least one task."
             rest = "The test does not say which feature it is."
         else:

@@ -42,8 +42,8 @@ def write_report(model: Any, path: str | os.PathLike[str], **about: Any) -> Path
     ...     file.read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
-    if isinstance(model, ReportContent):
-        if about:
-            raise TypeError(f"a ReportContent says everything itself; got also {', '.join(sorted(about))}")
-        return write_page(model, path)
-    return write_page(content_from_model(model, **about), path)
+    if not isinstance(model, ReportContent):
+        model = content_from_model(model, **about)
+    elif about:
+        raise TypeError(f"a ReportContent says everything itself; got also {', '.join(sorted(about))}")
+    return write_page(render(model), path)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..atomic import write_bytes
 from .content import ReportContent
 from .packing import numbers, shorten
-from .page import joined, page_environment
+from .page import fill, write_page
 from .words import capital, count, plural, quantity, score, small
 
 SCRIPT = ("helpers", "axes", "saving", "compared")
@@ -29,15 +26,12 @@ def write_compared(found: Mapping[str, Any], contents: Sequence[ReportContent], 
     - `found`: Of `tasksieve.runs.compared.compare_runs`.
     - `contents`: Those of the runs, in the same order.
     """
-    path = Path(path)
-    write_bytes(path, render_compared(found, contents).encode("utf-8", errors="replace"))
-    return path
+    return write_page(render_compared(found, contents), path)
 
 
 def render_compared(found: Mapping[str, Any], contents: Sequence[ReportContent]) -> str:
     """The page as text."""
     names = shorten([run["run"] for run in found["runs"]])
-    script = joined(SCRIPT)
     features, tasks = found["features"]["strengths"], found["tasks"]
     data = {
         "runs": names,
@@ -53,25 +47,20 @@ def render_compared(found: Mapping[str, Any], contents: Sequence[ReportContent])
         "measure": "; ".join(dict.fromkeys(run["measure"] for run in found["runs"] if run["measure"])),
         "scatters": [_scatter(contents[0], content) for content in contents[1:]],
     }
-    return (
-        page_environment()
-        .get_template("compared.html")
-        .render(
-            found=found,
-            names=names,
-            rows=_rows(found),
-            script=script,
-            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
-            style=(Path(__file__).parent / "report.css").read_text(encoding="utf-8"),
-            data=data,
-            more_features=len(features) - MOST_FEATURES,
-            more_tasks=len(tasks) - MOST_TASKS,
-            features=features[:MOST_FEATURES],
-            tasks=tasks[:MOST_TASKS],
-            measure=data["measure"],
-            count=count,
-            plural=plural,
-        )
+    return fill(
+        "compared.html",
+        SCRIPT,
+        found=found,
+        names=names,
+        rows=_rows(found),
+        data=data,
+        more_features=len(features) - MOST_FEATURES,
+        more_tasks=len(tasks) - MOST_TASKS,
+        features=features[:MOST_FEATURES],
+        tasks=tasks[:MOST_TASKS],
+        measure=data["measure"],
+        count=count,
+        plural=plural,
     )
 
 
@@ -82,22 +71,20 @@ def _rows(found: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     def texts(key: str, style: Any) -> list[str]:
         return ["–" if run[key] is None else style(run[key]) for run in runs]
 
-    def whole(value: int) -> str:
-        return f"{value:,}"
-
-    rows = [
-        ("Model", texts("model", str)),
-        ("Strength of the penalty (C: of the loss)", texts("value", quantity)),
-        ("Table", texts("table", str)),
-        ("Rows", texts("rows", whole)),
-        ("Tasks", texts("tasks", whole)),
-        ("Features", texts("features", whole)),
-        ("Features selected", texts("selected", whole)),
-        ("Objective", texts("objective", quantity)),
-        ("Duality gap (distance to the best, at most)", texts("dual_gap", small)),
-        ("Gap / objective of the empty model", texts("relative_gap", small)),
-        ("Tolerance reached", texts("converged", lambda reached: "yes" if reached else "no")),
+    lines: list[tuple[str, str, Callable[[Any], str]]] = [
+        ("Model", "model", str),
+        ("Strength of the penalty (C: of the loss)", "value", quantity),
+        ("Table", "table", str),
+        ("Rows", "rows", "{:,}".format),
+        ("Tasks", "tasks", "{:,}".format),
+        ("Features", "features", "{:,}".format),
+        ("Features selected", "selected", "{:,}".format),
+        ("Objective", "objective", quantity),
+        ("Duality gap (distance to the best, at most)", "dual_gap", small),
+        ("Gap / objective of the empty model", "relative_gap", small),
+        ("Tolerance reached", "converged", lambda reached: "yes" if reached else "no"),
     ]
+    rows = [(title, texts(key, style)) for title, key, style in lines]
     return [*rows, *measure_rows(runs, score, "–"), ("tasksieve", texts("tasksieve", str))]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from .findings import StabilityFinding
 from .genome import Genome
 from .stream import StreamHistory
 from .trust import Trust
@@ -247,11 +248,16 @@ class ReportContent:
         return unseen[0] if unseen else len(self.quality) - 1 if self.quality else None
 
 
+def stability_of(content: ReportContent) -> StabilityFinding | None:
+    return None if content.trust is None else content.trust.stability
+
+
 def without_columns(coef: scipy.sparse.csr_array, columns: Array) -> scipy.sparse.csr_array:
     """The matrix with zeros in some columns."""
+    if not len(columns):
+        return scipy.sparse.csr_array(coef)
     kept = np.ones(coef.shape[1])
     kept[columns] = 0.0
-    found = scipy.sparse.csr_array(coef * kept[None, :]) if len(columns) else scipy.sparse.csr_array(coef)
-    if len(columns):
-        found.eliminate_zeros()
+    found = scipy.sparse.csr_array(coef * kept[None, :])
+    found.eliminate_zeros()
     return found

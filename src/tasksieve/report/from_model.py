@@ -24,6 +24,7 @@ from .members import member_tables
 from .methods import WHERE, model_words, objective_words, paper, software
 from .proof import carry
 from .rows import coefficient_rows, multinomial, row_labels
+from .trust import Trust
 from .unseen import unseen_quality
 from .words import count, plural, quantity, small
 
@@ -98,18 +99,41 @@ def content_from_model(
     ((10, 64), 5, 'Accuracy on the training rows')
     """
     if isinstance(model, RegularizationPath):
-        return _content_from_path(
-            model, feature_names, task_names, title, asked, answered, facts, reproduce or ""
-        )
+        content = _content_of_path(model, feature_names, task_names)
+    else:
+        rows = {"task": task, "sample_weight": sample_weight, "offset": offset}
+        if is_named(X):
+            rows = stack_named(X, y, **rows)
+            X, y = rows.pop("X"), rows.pop("y")
+        rows = {name: values for name, values in rows.items() if values is not None}
+        trust = trust_of(permutation, stability, comparison)
+        content = _content_of_model(model, X, y, rows, along, held_out, n_alphas, trust, feature_names, task_names)
+    content.title = title or content.title
+    content.asked = content.asked if asked is None else asked
+    content.answered = content.answered if answered is None else answered
+    content.facts = [*content.facts, *facts]
+    content.reproduce = content.reproduce if reproduce is None else reproduce
+    return content
+
+
+def _content_of_model(
+    model: Any,
+    X: Any,
+    y: Any,
+    given: dict[str, Any],
+    along: RegularizationPath | None,
+    held_out: tuple[Any, ...] | None,
+    n_alphas: int,
+    trust: Trust | None,
+    feature_names: Sequence[Any] | None,
+    task_names: Sequence[Any] | None,
+) -> ReportContent:
+    """`given`: task, weights and offset of the rows, as far as they are there."""
     if getattr(model, "coef_", None) is None:
         raise ValueError(f"{type(model).__name__} is not fitted: call fit before writing a report.")
-    coef, intercept = coefficient_rows(model)
-    if is_named(X):
-        stacked = stack_named(X, y, task, sample_weight=sample_weight, offset=offset)
-        X, y, task = stacked["X"], stacked["y"], stacked["task"]
-        sample_weight, offset = stacked.get("sample_weight"), stacked.get("offset")
     if (X is None) != (y is None):
         raise ValueError("X and y come together: pass both, or neither.")
+    coef, intercept = coefficient_rows(model)
     n_rows, n_features = coef.shape
     by_class, several = multinomial(model), isinstance(model.coef_, list) or np.ndim(model.coef_) == 3
     noun = "class" if by_class else "task"
@@ -118,7 +142,7 @@ def content_from_model(
     rows = np.array(row_labels(model, tasks.tolist()), dtype=object) if several else tasks
     path = along if along is not None else getattr(model, "path_", None)
     if path is None and X is not None and n_alphas and hasattr(model, "alpha_max"):
-        path = _path_to(model, X, y, n_alphas, task=task, sample_weight=sample_weight, offset=offset)
+        path = _path_to(model, X, y, n_alphas, given)
     chosen = -1
     if path is not None:
         alpha = float(getattr(model, "alpha_", getattr(model, "alpha", path.alphas[-1])))
@@ -126,19 +150,16 @@ def content_from_model(
 
     quality = []
     if X is not None:
-        quality.append(
-            task_quality(model, X, y, task, sample_weight, offset=offset, where="the training rows")
-        )
+        quality.append(task_quality(model, X, y, **given, where="the training rows"))
     if held_out is not None:
         quality.append(replace(task_quality(model, *held_out, where="held-out rows"), unseen=True))
-    trust = trust_of(permutation, stability, comparison)
     named = [str(name) for name in getattr(model, "tasks_", ())]
     quality += unseen_quality(getattr(model, "cv_quality_", None), None if trust is None else trust.sharing, named)
 
-    certificate = _certificate(model, path)
+    shared = shares_rows(X, y, given.get("task"))
     scores = getattr(model, "path_scores_", None) if path is getattr(model, "path_", None) else None
     content = ReportContent(
-        title=title or f"{type(model).__name__}: {count(n_features, 'feature')}, {count(len(own), noun)}",
+        title=f"{type(model).__name__}: {count(n_features, 'feature')}, {count(len(own), noun)}",
         asked="",
         answered="",
         tasks=rows,
@@ -150,9 +171,9 @@ def content_from_model(
         ),
         coef=scipy.sparse.csr_array(coef),
         intercept=intercept,
-        certificate=certificate,
-        facts=[*_facts(model, path, quality, chosen, shares_rows(X, y, task)), *_means(quality, len(rows)), *facts],
-        reproduce=_code(model, task is not None) if reproduce is None else reproduce,
+        certificate=_certificate(model, path),
+        facts=[*_facts(model, path, quality, shared), *_means(quality, len(rows))],
+        reproduce=_code(model, "task" in given),
         versions=versions(),
         cv_scores=scores,
         cv_measure="" if scores is None else model.cv_measure,
@@ -165,7 +186,7 @@ def content_from_model(
         trust=trust,
         selects=hasattr(model, "get_support"),
         covariates=covariates_of(model, n_features),
-        shared=shares_rows(X, y, task),
+        shared=shared,
     )
     if path is not None:
         content.path_coefs = list(content.path_coefs)
@@ -177,12 +198,11 @@ def content_from_model(
         ]
     content.tables = [*covariate_tables(content), *content.tables]
     content.methods, content.citations = _methods(model, content)
-    content.code = _samples(model, task is not None)
-    _prove(content, model, X, y, task=task, sample_weight=sample_weight, offset=offset)
-    content.asked = asked if asked is not None else _asked(model, content)
-    content.answered = answered if answered is not None else _answered(model, content)
-    if answered is None and content.trust is not None:
-        content.answered = f"{content.trust.headline(content.features.tolist())} {content.answered}".strip()
+    content.code = _samples(model, "task" in given)
+    _prove(content, model, X, y, given)
+    content.asked, content.answered = _asked(model, content), _answered(content)
+    if trust is not None:
+        content.answered = f"{trust.headline(content.features.tolist())} {content.answered}".strip()
     return content
 
 
@@ -251,15 +271,8 @@ def quality_tables(parts: Sequence[FitQuality], tasks: Sequence[str]) -> list[Ex
 # --- parts of the content --------------------------------------------------------------------------------------------
 
 
-def _content_from_path(
-    path: RegularizationPath,
-    feature_names: Sequence[Any] | None,
-    task_names: Sequence[Any] | None,
-    title: str | None,
-    asked: str | None,
-    answered: str | None,
-    facts: Sequence[tuple[str, str]],
-    reproduce: str,
+def _content_of_path(
+    path: RegularizationPath, feature_names: Sequence[Any] | None, task_names: Sequence[Any] | None
 ) -> ReportContent:
     if not len(path):
         raise ValueError("the path holds no solved value: there is nothing to report.")
@@ -267,16 +280,11 @@ def _content_from_path(
     names = path.feature_names if path.feature_names is not None else [f"x{j}" for j in range(n_features)]
     worst = float(np.max(path.relative_gaps))
     return ReportContent(
-        title=title
-        or f"A path of {len(path)} models: {count(n_features, 'feature')}, {count(n_tasks, 'task')}",
-        asked=asked
-        if asked is not None
-        else f"Which of the {count(n_features, 'feature')} enter as the penalty is lowered, when "
+        title=f"A path of {len(path)} models: {count(n_features, 'feature')}, {count(n_tasks, 'task')}",
+        asked=f"Which of the {count(n_features, 'feature')} enter as the penalty is lowered, when "
         f"{count(n_tasks, 'task')} must make do with the same ones?",
-        answered=answered
-        if answered is not None
-        else f"{len(path)} models, from no feature to {count(int(path.n_selected[-1]), 'feature')}. The worst of them "
-        f"is within {small(worst)} of its optimum, relative to the empty model: proved for all features.",
+        answered=f"{len(path)} models, from no feature to {count(int(path.n_selected[-1]), 'feature')}. The worst of "
+        f"them is within {small(worst)} of its optimum, relative to the empty model: proved for all features.",
         tasks=_names(task_names, path.tasks, n_tasks, "task_names"),
         features=_names(feature_names, names, n_features, "feature_names"),
         coef=path.coef(-1),
@@ -288,8 +296,7 @@ def _content_from_path(
             "null_objective": path.null_objective,
             "converged": bool(path.converged[-1]),
         },
-        facts=[*_path_facts(path), *facts],
-        reproduce=reproduce,
+        facts=_path_facts(path),
         versions=versions(),
         **_path_columns(path),
         warnings=_path_warnings(path),
@@ -298,9 +305,8 @@ def _content_from_path(
     )
 
 
-def _prove(content: ReportContent, model: Any, X: Any, y: Any, **rows: Any) -> None:
+def _prove(content: ReportContent, model: Any, X: Any, y: Any, given: dict[str, Any]) -> None:
     """The certificate of the model on its data, or why there is none."""
-    given = {name: values for name, values in rows.items() if values is not None}
     words = "".join(f", {name}={name}" for name in given)
     content.proof_command = f"model.certificate(X, y{words}).verify(X, y{words})"
     if X is None:
@@ -330,9 +336,8 @@ def _path_columns(path: RegularizationPath | None) -> dict[str, Any]:
     }
 
 
-def _path_to(model: Any, X: Any, y: Any, n_alphas: int, **rows: Any) -> Any:
+def _path_to(model: Any, X: Any, y: Any, n_alphas: int, given: dict[str, Any]) -> Any:
     """The path from the empty model down to the model's own alpha."""
-    given = {name: values for name, values in rows.items() if values is not None}
     largest = model.alpha_max(X, y, **given)
     if n_alphas == 1 or largest <= model.alpha:
         grid = np.array([model.alpha])
@@ -360,7 +365,7 @@ def _certificate(model: Any, path: RegularizationPath | None) -> Mapping[str, fl
 
 
 def _facts(
-    model: Any, path: RegularizationPath | None, quality: Sequence[FitQuality], chosen: int, shared: bool
+    model: Any, path: RegularizationPath | None, quality: Sequence[FitQuality], shared: bool
 ) -> list[tuple[str, str]]:
     facts = [("Model", type(model).__name__)]
     if quality:
@@ -448,7 +453,7 @@ def _asked(model: Any, content: ReportContent) -> str:
     )
 
 
-def _answered(model: Any, content: ReportContent) -> str:
+def _answered(content: ReportContent) -> str:
     n_features, n_covariates = content.coef.shape[1], len(content.covariates)
     sentences = [used_words(content.n_selected_features, n_features, content.selects, n_covariates)]
     for quality in sorted([*content.quality, *content.by_task], key=lambda part: not part.unseen):

@@ -6,7 +6,7 @@ Each table is asked of the fitted model by what it has, not by its name: a model
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,10 @@ def member_tables(model: Any, features: Sequence[Any], tasks: Sequence[Any]) -> 
     return tables
 
 
+def _number(value: float) -> str:
+    return "0" if value == 0.0 else f"{value:.4g}".replace("-", "−")
+
+
 def _strongest(coef: Array) -> Array:
     """Features in use, those with the longest rows first."""
     sizes = np.linalg.norm(coef, axis=0)
@@ -52,17 +56,16 @@ def _strongest(coef: Array) -> Array:
     return order[sizes[order] > 0.0]
 
 
-def _shown(labels: list[str]) -> tuple[list[str], str]:
-    if len(labels) <= _MOST_TASKS:
-        return labels, ""
-    return labels[:_MOST_TASKS], f" The first {_MOST_TASKS} of {len(labels)} tasks are shown."
-
-
-def _by_task(coef: Array, names: Array, labels: list[str], title: str, note: str, word: str = "Feature") -> ExtraTable:
-    order, (shown, more) = _strongest(coef), _shown(labels)
-    rest = f" {len(order) - _MOST_ROWS:,} more are left out." if len(order) > _MOST_ROWS else ""
-    rows = [[str(names[j]), *(_number(value) for value in coef[: len(shown), j])] for j in order[:_MOST_ROWS]]
-    return ExtraTable(title, note + more + rest, [word, *shown], rows)
+def _by_task(
+    coef: Array, names: Array, labels: list[str], title: str, note: str, style: Callable[[float], str] = _number
+) -> ExtraTable:
+    order, shown = _strongest(coef), labels[:_MOST_TASKS]
+    if len(labels) > _MOST_TASKS:
+        note += f" The first {_MOST_TASKS} of {len(labels)} tasks are shown."
+    if len(order) > _MOST_ROWS:
+        note += f" {len(order) - _MOST_ROWS:,} more are left out."
+    rows = [[str(names[j]), *(style(value) for value in coef[: len(shown), j])] for j in order[:_MOST_ROWS]]
+    return ExtraTable(title, note, ["Feature", *shown], rows)
 
 
 def _part(part: Array, names: Array, labels: list[str], title: str, what: str) -> ExtraTable:
@@ -91,13 +94,11 @@ def _groups(model: Any, names: Array) -> list[ExtraTable]:
 
 
 def _rates(coef: Array, names: Array, labels: list[str]) -> ExtraTable:
-    order, (shown, more) = _strongest(coef), _shown(labels)
-    rows = [[str(names[j]), *(_number(float(np.exp(value))) for value in coef[: len(shown), j])] for j in order]
     note = (
         "What one unit more of a feature multiplies the expected count by, other features held: the exponential of its "
         "coefficient. 1 is no effect."
     )
-    return ExtraTable("Rate ratios", note + more, ["Feature", *shown], rows[:_MOST_ROWS])
+    return _by_task(coef, names, labels, "Rate ratios", note, lambda value: _number(float(np.exp(value))))
 
 
 def _classes(model: Any, names: Array, labels: list[str]) -> list[ExtraTable]:
@@ -118,7 +119,3 @@ def _classes(model: Any, names: Array, labels: list[str]) -> list[ExtraTable]:
         )
         for name, parts in by_class.items()
     ]
-
-
-def _number(value: float) -> str:
-    return "0" if value == 0.0 else f"{value:.4g}".replace("-", "−")

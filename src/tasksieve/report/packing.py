@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .content import ReportContent, without_columns
+from .content import ReportContent, stability_of, without_columns
 from .trust import Trust
 from .words import capital, number, plural
 
@@ -79,7 +79,7 @@ def pack(content: ReportContent) -> Packed:
         )
     order, along = columns[position[:kept]], along[:, position[:kept]]
 
-    chosen = dense_rows(coef, order[:kept_selected], tasks)
+    chosen, stability = dense_rows(coef, order[:kept_selected], tasks), stability_of(content)
     data: dict[str, Any] = {
         "tasks": shorten(content.tasks[tasks]),
         "features": shorten(content.features[order]),
@@ -106,7 +106,7 @@ def pack(content: ReportContent) -> Packed:
         "headline": content.shown,
         "intercept": numbers(np.asarray(content.intercept, dtype=float)[tasks]),
         "tolerance": number(content.certificate.get("tol")),
-        "stable": None,
+        "stable": None if stability is None else numbers(stability.probabilities[order]),
         "proven": proven_marks(content, order),
         "trust": None if content.trust is None else trust_data(content.trust, content.features),
         "stream": None if content.stream is None else content.stream.data(shorten(content.features.tolist())),
@@ -116,8 +116,6 @@ def pack(content: ReportContent) -> Packed:
         "strengths": _packed_rows(along.T),
         "genome": None if content.genome is None else content.genome.data(content.features[order]),
     }
-    if content.trust is not None and content.trust.stability is not None:
-        data["stable"] = numbers(content.trust.stability.probabilities[order])
     every = None
     if content.alphas is not None and len(content.alphas) > 1:
         data["path"] = _path_data(content)
@@ -193,10 +191,12 @@ def _strengths_along_path(content: ReportContent, strength: np.ndarray) -> tuple
 def _packed_rows(rows: np.ndarray) -> dict[str, str]:
     """Rows as 16-bit integers in units of their own largest entry / 32,767; only exact zeros become 0."""
     scale = np.abs(rows).max(axis=1, initial=0.0) / LARGEST
-    units = np.divide(rows, scale[:, None], out=np.zeros_like(rows), where=scale[:, None] > 0)
-    whole = np.rint(units)
-    whole = np.where((whole == 0) & (rows != 0), np.sign(rows), whole)
-    return {"scale": _encoded(scale.astype("<f4")), "values": _encoded(whole.astype("<i2"))}
+    return {"scale": _encoded(scale.astype("<f4")), "values": _encoded(_in_units(rows, scale))}
+
+
+def _in_units(rows: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    whole = np.rint(np.divide(rows, scale[:, None], out=np.zeros_like(rows), where=scale[:, None] > 0))
+    return np.where((whole == 0) & (rows != 0), np.sign(rows), whole).astype("<i2")
 
 
 def _encoded(values: np.ndarray) -> str:
@@ -285,8 +285,5 @@ def _path_coefficients(
         scale[present] = np.maximum(scale[present], np.abs(rows).max(axis=1, initial=0.0))
         parts.append((present, rows))
     scale /= LARGEST
-    blocks = []
-    for present, rows in parts:
-        whole = np.rint(rows / scale[present][:, None])
-        blocks.append(np.where((whole == 0) & (rows != 0), np.sign(rows), whole).astype("<i2").ravel())
+    blocks = [_in_units(rows, scale[present]).ravel() for present, rows in parts]
     return {"scale": _encoded(scale.astype("<f4")), "values": _encoded(np.concatenate(blocks))}

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..atomic import write_bytes
-from .content import ReportContent
+from .content import ReportContent, stability_of
 from .packing import Packed, pack, shorten
-from .proof import checker_script, encoded, reads_tables
+from .proof import checker_script, reads_tables
 from .trust import Trust
 from .words import count, plural, quantity, score, small
 
@@ -42,7 +42,6 @@ def render(content: ReportContent) -> str:
     -------
     str
     """
-    environment = page_environment()
     content = replace(
         content,
         tasks=np.asarray(content.tasks, dtype=object),
@@ -53,18 +52,21 @@ def render(content: ReportContent) -> str:
         content = replace(content, proven_zero=None, proven_nonzero=None)
     check(content)
     packed = pack(content)
-    script = joined_script(content.fitted, content.proof is not None)
+    proved = content.proof is not None
     if content.proof is not None:
-        packed.data["proof"] = encoded(content.proof)
-        packed.data["proofCommand"] = content.proof_command
-        packed.data["claims"] = stated_claims(content.certificate)
-        packed.data["columns"] = packed.order.tolist()
-    return environment.get_template("template.html").render(
+        claimed = [content.certificate.get(name) for name in ("objective", "dual_gap")]
+        packed.data |= {
+            "proof": base64.b64encode(content.proof).decode("ascii"),
+            "proofCommand": content.proof_command,
+            # in full, as the text gives them: the page compares them with its certificate
+            "claims": [float(value) if value is not None and np.isfinite(value) else None for value in claimed],
+            "columns": packed.order.tolist(),
+        }
+    return fill(
+        "template.html",
+        [name for name in SCRIPT if (content.fitted or name not in OF_A_MODEL) and (proved or name != "verify")],
         content=content,
-        style=(HERE / "report.css").read_text(encoding="utf-8"),
-        script=script,
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
-        checker=checker_script() if content.proof is not None else None,
+        checker=checker_script() if proved else None,
         takes_tables=content.proof is not None and reads_tables(content.proof),
         proven_words=proven_words(content, packed),
         data=packed.data,
@@ -74,23 +76,27 @@ def render(content: ReportContent) -> str:
         rows=static_rows(content, packed),
         interval=optimum_interval(content.certificate),
         stable_rows=stable_rows(content),
-        stable_shown=content.trust is not None and content.trust.stability is not None,
+        stable_shown=stability_of(content) is not None,
         trust_shown=content.trust is not None and content.trust.any_found,
         has_path=content.fitted and packed.data["path"] is not None,
         row_nouns=plural(content.row_noun),
     )
 
 
-def joined_script(fitted: bool, proved: bool) -> str:
-    """The parts of the script as one function, so that they share names and leave none behind."""
-    names = [name for name in SCRIPT if (fitted or name not in OF_A_MODEL) and (proved or name != "verify")]
-    return joined(names)
-
-
-def joined(names: Sequence[str]) -> str:
-    """Parts of the script as one function."""
-    parts = [(HERE / "script" / f"{name}.js").read_text(encoding="utf-8") for name in names]
-    return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
+def fill(template: str, parts: Sequence[str], **values: Any) -> str:
+    """A page with its style and its script, whose parts are one function: they share names and leave none behind."""
+    texts = [(HERE / "script" / f"{name}.js").read_text(encoding="utf-8") for name in parts]
+    script = '"use strict";\n(() => {\n' + "\n".join(texts) + "})();\n"
+    return (
+        page_environment()
+        .get_template(template)
+        .render(
+            style=(HERE / "report.css").read_text(encoding="utf-8"),
+            script=script,
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+            **values,
+        )
+    )
 
 
 def page_environment() -> Any:
@@ -109,10 +115,9 @@ def page_environment() -> Any:
     return environment
 
 
-def write_page(content: ReportContent, path: str | os.PathLike[str]) -> Path:
-    """Write the report atomically: the file is the old one or the new one, never a part."""
+def write_page(text: str, path: str | os.PathLike[str]) -> Path:
+    """Write a page atomically: the file is the old one or the new one, never a part."""
     path = Path(path)
-    text = render(content)
     write_bytes(path, text.encode("utf-8", errors="replace"))
     return path
 
@@ -120,35 +125,25 @@ def write_page(content: ReportContent, path: str | os.PathLike[str]) -> Path:
 def check(content: ReportContent) -> None:
     """Refuse content whose parts do not fit together, by name."""
     n_tasks, n_features = content.coef.shape
-    lengths: list[tuple[str, Any, int]] = [
-        ("tasks", content.tasks, n_tasks),
-        ("features", content.features, n_features),
-        ("intercept", content.intercept, n_tasks),
-    ]
-    for i, quality in enumerate(content.quality):
-        lengths.append((f"quality[{i}].values", quality.values, n_tasks))
-        lengths.append((f"quality[{i}].rows", quality.rows, n_tasks))
-        if quality.errors is not None:
-            lengths.append((f"quality[{i}].errors", quality.errors, n_tasks))
+    sizes = {"tasks": n_tasks, "intercept": n_tasks}
+    sizes |= dict.fromkeys(("features", "proven_zero", "proven_nonzero"), n_features)
     if content.alphas is not None:
         n_values = len(content.alphas)
-        lengths.append(("path_coefs", content.path_coefs, n_values))
-        for name in ("n_selected", "rejection_ratios", "relative_gaps", "seconds", "cv_scores"):
-            if getattr(content, name) is not None:
-                lengths.append((name, getattr(content, name), n_values))
+        along = ("path_coefs", "n_selected", "rejection_ratios", "relative_gaps", "seconds", "cv_scores")
+        sizes |= dict.fromkeys(along, n_values)
         if not n_values or not np.all(np.asarray(content.alphas) > 0):
             raise ValueError("alphas must hold one or more positive numbers, or be None.")
         if not -n_values <= content.chosen < n_values:
             raise ValueError(f"chosen={content.chosen} is no index into the {n_values} alphas.")
-    stability = None if content.trust is None else content.trust.stability
-    if stability is not None:
-        lengths.append(("trust.stability.probabilities", stability.probabilities, n_features))
-        lengths.append(("trust.stability.stable", stability.stable, n_features))
-    for name in ("proven_zero", "proven_nonzero"):
-        if getattr(content, name) is not None:
-            lengths.append((name, getattr(content, name), n_features))
+    lengths = [(name, getattr(content, name), size) for name, size in sizes.items()]
+    for i, quality in enumerate(content.quality):
+        for name in ("values", "rows", "errors"):
+            lengths.append((f"quality[{i}].{name}", getattr(quality, name), n_tasks))
+    stability = stability_of(content)
+    for name in ("probabilities", "stable") if stability is not None else ():
+        lengths.append((f"trust.stability.{name}", getattr(stability, name), n_features))
     for name, values, wanted in lengths:
-        if len(values) != wanted:
+        if values is not None and len(values) != wanted:
             raise ValueError(
                 f"{name} has {len(values)} entries, {wanted} are needed to match coef and alphas."
             )
@@ -307,7 +302,7 @@ def proven_words(content: ReportContent, packed: Packed) -> str:
 
 def stable_rows(content: ReportContent) -> list[tuple[str, str, bool]]:
     """The features found most often, for readers without the script."""
-    stability = None if content.trust is None else content.trust.stability
+    stability = stability_of(content)
     if stability is None:
         return []
     shares = np.nan_to_num(stability.probabilities)
@@ -322,17 +317,11 @@ def stable_rows(content: ReportContent) -> list[tuple[str, str, bool]]:
 
 def stable_share(content: ReportContent, feature: int) -> str:
     """On how many of the halves a feature was selected, as text; nothing where that was not asked."""
-    stability = None if content.trust is None else content.trust.stability
+    stability = stability_of(content)
     if stability is None:
         return ""
     share = float(stability.probabilities[feature])
     return "–" if np.isnan(share) else f"{share:.0%}" + (" ✓" if stability.stable[feature] else "")
-
-
-def stated_claims(certificate: Mapping[str, float]) -> list[float | None]:
-    """Objective and gap in full, as the report's text gives them: what the page compares with its certificate."""
-    values = [certificate.get(name) for name in ("objective", "dual_gap")]
-    return [float(value) if value is not None and np.isfinite(value) else None for value in values]
 
 
 def optimum_interval(certificate: Mapping[str, float]) -> tuple[str, str] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 import os
@@ -70,10 +69,6 @@ def one_value(source: bytes | str | os.PathLike[str], value: int = 0) -> bytes:
             alone |= {name: arrays[name][here] for name in lists}
     header = {name: content for name, content in whole.header.items() if name != "about"}
     return Certificate(header, alone).to_bytes()
-
-
-def encoded(certificate: bytes) -> str:
-    return base64.b64encode(certificate).decode("ascii")
 
 
 def reads_tables(certificate: bytes) -> bool:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ..findings.permutation import LEVEL, PermutationTest
 from .findings import StabilityFinding
 from .sharing import SharingFinding
 from .words import count
 
+LEVEL = 0.05  # of the permutation test, as its summary has it
 NAMED = 5  # stable features that are named first
 
 
 @dataclass
 class Trust:
-    """All that was found about the findings."""
+    """All that was found about the findings.
 
-    permutation: PermutationTest | None = None
+    - `permutation`: A `PermutationTest`.
+    """
+
+    permutation: Any = None
     stability: StabilityFinding | None = None
     sharing: SharingFinding | None = None
 
