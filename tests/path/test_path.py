@@ -420,10 +420,10 @@ def test_an_interruption_within_a_value_drops_that_value(rng, monkeypatch):
     lams = grid(problem, 8)
     original = Engine._certify
 
-    def certify(self, lam, *args):
-        if lam < lams[5]:
+    def certify(self, step, *args):
+        if step.lam < lams[5]:
             raise KeyboardInterrupt
-        return original(self, lam, *args)
+        return original(self, step, *args)
 
     monkeypatch.setattr(Engine, "_certify", certify)
     solution = solve_path(problem, lams, tol=1e-7)

@@ -1,4 +1,4 @@
-"""P7: what a penalty claims beside its core is true (`penalties/capabilities`)."""
+"""P7: what a penalty claims beside its four methods is true (`penalties/base.py`)."""
 
 from __future__ import annotations
 

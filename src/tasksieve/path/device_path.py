@@ -8,35 +8,20 @@ Everything that a certificate is made of is the engine's own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..design import Gauges
+from ..losses import Evaluation
 from ..penalties import RowPenalty
-from ..solvers import Solution, WorkingProblem, duality_gap
-from .certificate import pass_errors
-from .engine import Engine, rows_of
+from ..solvers import Solution, WorkingProblem
+from .engine import Engine, Found, rows_of
 from .pair import Pair, merged
 from .problem import Problem
 from .strategies import CoordinateOrNewton
-from .values import Value
 
 Array = np.ndarray[Any, Any]
-
-class DevicePath:
-    """Values of a path, one at a time: a `Walk`.
-
-    - `single`: Only one value will be requested.
-    - `start`: A first guess.
-    """
-
-    def __init__(self, problem: Problem, *, max_iter: int, single: bool, start: tuple[Array, Array] | None) -> None:
-        strategy = DeviceStrategy(problem)
-        self.engine = DeviceEngine(problem, (), strategy, max_iter=max_iter, single=single, start=start)
-
-    def values(self, lams: Sequence[float] | Array, goals: Sequence[float] | Array) -> list[Value]:
-        return [self.engine.step(float(lams[0]), float(goals[0]))]
 
 
 class DeviceStrategy(CoordinateOrNewton):
@@ -93,7 +78,7 @@ class DeviceEngine(Engine):
             working = penalty.penalised.nonzero()[0]
             return working, rows_of(working, guessed, guess)
         last = self.pair.lam
-        if self.pair.judged is None:  # W = 0: its gauges are those of the first pass, which are here
+        if self.pair.gauges.judged is None:  # W = 0: its gauges are those of the first pass, which are here
             chosen = penalty.promising(self.ledger.levels, last, lam)
             levels = self.ledger.levels[chosen]
         else:
@@ -111,43 +96,17 @@ class DeviceEngine(Engine):
     def _shard(self) -> Any:
         return self.design.shards[0]
 
-    def _certify(
-        self,
-        lam: float,
-        penalty: RowPenalty,
-        own: RowPenalty,
-        working: Array,
-        solved: Solution,
-        hidden: bool,
-        best_dual: float,
-        goal: float,
-        next_lam: float | None = None,
+    def _judge(
+        self, step: Any, working: Array, upper: Array, at: Evaluation, errors: Array, found: Found
     ) -> tuple[Pair, float]:
-        positions = self.columns.positions(working)
-        primal, dual, products, errors = self._points(working, positions, own, solved)
-        objective = primal.at.value + penalty.restrict(primal.features).total(primal.rows)
-        rows_penalty = penalty.restrict(dual.features)
-        gauges = own.upper_gauges(products, errors)
-        self._shard.survey(dual.at.residual, self.problem.penalty, pass_errors(self.loss, dual.at))
-        beyond, levels = self._shard.reaching(lam)
+        self._shard.survey(at.residual, self.problem.penalty, errors)
+        beyond, levels = self._shard.reaching(step.lam)
         outside = ~np.isin(beyond, working)
-        beyond, over = beyond[outside], levels[outside] / lam
+        beyond, over = beyond[outside], levels[outside] / step.lam
+        self._beyond = beyond[np.argsort(-over)]
         judged = np.concatenate([working, beyond])
         order = np.argsort(judged)
-        pair = Pair(
-            lam, primal, objective, dual, np.concatenate([gauges, over])[order], judged=judged[order]
-        )
-        everything, known, where = pair.whole(penalty, dual.features)
-        gap, _ = duality_gap(self.loss, rows_penalty, dual.rows, dual.at, dual.products, (everything, known, where))
-        dual_value = objective - gap
-        if dual is not primal:  # the gap of another primal point
-            dual_value = dual.at.value + rows_penalty.total(dual.rows) - gap
-            gap = max(objective - dual_value, 0.0)
-        if best_dual > dual_value:
-            gap = min(gap, max(objective - best_dual, 0.0) + 4e-16 * abs(objective))
-        pair.gap = gap
-        self._beyond = beyond[np.argsort(-over)]
-        return pair, dual_value
+        return found(Gauges(np.concatenate([upper, over])[order], judged[order]), None)
 
     def _violators(self, room: int) -> Array:
         return self._beyond[:room]

@@ -18,6 +18,7 @@ import numpy as np
 
 from .._kernels import kernels
 from ..design import Gauges, Lookahead
+from ..losses import Evaluation
 from ..penalties import RowPenalty, live_rows, row_norms
 from ..screening.rules import Rule
 from ..solvers import Solution, WorkingProblem
@@ -48,9 +49,15 @@ _MAX_ROUNDS = 200  # of growing the working set at one value; a dozen is usual a
 
 
 @dataclass
-class _Tally:
-    """What is counted while a value is solved."""
+class _Step:
+    """A value on its way: what is requested, and what is counted."""
 
+    lam: float
+    penalty: RowPenalty
+    goal: float
+    next_lam: float | None = None
+    passes: float = 0.0
+    began: float = field(default_factory=time.perf_counter)
     rejected: int = 0
     dynamic: int = 0
     entries: int = 0
@@ -58,8 +65,11 @@ class _Tally:
     steps: list[tuple[int, int, float]] = field(default_factory=list)
     rounds: int = 0
     working: int = 0
-    open: int = 0
-    passes: float = 0.0
+    open: int = 0  # features whose bounds could not decide
+
+
+#: the pair of some gauges and of those that count, and its dual value
+Found = Callable[[Gauges, Gauges | None], tuple[Pair, float]]
 
 
 class Engine:
@@ -89,7 +99,6 @@ class Engine:
         self.strategy, self.columns = strategy, strategy.columns
         self.max_iter = max_iter
         self.wrong_rejections = 0
-        self._n_open = 0  # features whose bounds could not decide, since the last value
         self._lazy, self._single, self._guess = lazy, single, start
         self.lam_max = problem.lambda_max()
         self._n_penalised = int(np.count_nonzero(problem.penalty.penalised))
@@ -103,6 +112,7 @@ class Engine:
             summaries=lazy and self._bounds_all and not self._all_in and all(rule.safe for rule in rules)
         )
         self._sieve = Sieve(problem, rules, self.columns, self.ledger) if screens else None
+        self._safe = self._sieve is not None and self._sieve.safe
         self.pair = self._null_pair(self.lam_max)
         self.ledger.stand_at_null(self.lam_max)
         self.previous: Pair | None = None
@@ -111,21 +121,19 @@ class Engine:
         """Go on from a value found by another solver."""
         features = value.features[self.problem.penalty.penalised[value.features]]
         rows = self.design.scaled_units(features, np.ascontiguousarray(value.rows[: len(features)]))
-        penalty = self.problem.penalty.at(value.lam)
-        features, rows = _with_whole_blocks(penalty, features, rows)
-        own, solved = penalty.restrict(features), Solution(rows, 0, np.inf)
-        self.pair, _ = self._certify(value.lam, penalty, own, features, solved, False, -np.inf, 0.0)
+        step = _Step(value.lam, self.problem.penalty.at(value.lam), 0.0)
+        features, rows = _with_whole_blocks(step.penalty, features, rows)
+        self.pair, _ = self._certify(step, step.penalty.restrict(features), features, Solution(rows, 0, np.inf))
 
     # -- one value ------------------------------------------------------------------------------------------------
 
     def step(self, lam: float, goal: float, next_lam: float | None = None) -> Value:
         """Solve at a strength until the gap over all features is at most `goal`; `next_lam` comes after it."""
-        began = time.perf_counter()
-        penalty, tally = self._penalty_at(lam), _Tally(passes=self.design.passes)
-        self._n_open = 0
+        penalty = self._penalty_at(lam)
+        step = _Step(lam, penalty, goal, next_lam, self.design.passes)
         if lam >= self.lam_max:
             if self._sieve is not None:
-                tally.rejected = self._n_penalised
+                step.rejected = self._n_penalised
             pair = best = self._null_pair(lam, self._null_bounds(lam, penalty))
             pair.gap, _ = pair.dual_gap(self.loss, penalty, lam)
             self.problem.anchors.stand_at(0)
@@ -133,44 +141,36 @@ class Engine:
             guess = self._predict(lam)
             if self._sieve is not None:
                 promising = self.pair.lam, lam, self._room(self.pair)
-                tally.rejected = self._sieve.before(self.pair, lam, penalty, guess[0], promising)
+                step.rejected = self._sieve.before(self.pair, lam, penalty, guess[0], promising)
                 predicted = self._predicted_pair(lam)
                 if predicted is not None:
-                    tally.rejected += self._sieve.during(predicted, penalty)
-            pair, best = self._solve_value(lam, penalty, _ENOUGH * goal, guess, tally, next_lam)
+                    step.rejected += self._sieve.during(predicted, penalty)
+            pair, best = self._solve_value(step, guess)
         self.previous, self.pair = self.pair, pair
-        return self._value(best, penalty, goal, tally, began)
+        return self._value(best, step)
 
     def _penalty_at(self, lam: float) -> RowPenalty:
         """That of all features."""
         return self.problem.penalty.at(lam)
 
-    def _solve_value(
-        self,
-        lam: float,
-        penalty: RowPenalty,
-        goal: float,
-        guess: tuple[Array, Array],
-        tally: _Tally,
-        next_lam: float | None,
-    ) -> tuple[Pair, Pair]:
+    def _solve_value(self, step: _Step, guess: tuple[Array, Array]) -> tuple[Pair, Pair]:
         """The last pair, whose dual point the anchors know, and the best one: the lowest primal point that was seen,
         with the highest dual one."""
+        lam, penalty, goal = step.lam, step.penalty, _ENOUGH * step.goal
         working, rows = self._first_working_set(lam, penalty, *guess)
-        safe = self._sieve is not None and self._sieve.safe
         cold = not len(self.pair.primal.features) and not self._all_in
         pair, gap, best_dual, inner = self.pair, np.inf, -np.inf, 0.8 * goal
         lowest = highest = None
         for _ in range(_MAX_ROUNDS):
-            allowed = self.strategy.patience(self.max_iter - tally.iterations)
+            allowed = self.strategy.patience(self.max_iter - step.iterations)
             asked = self.strategy.accuracy(inner, gap, cold)
             own = penalty.restrict(working)
-            tally.rounds, tally.working = tally.rounds + 1, len(working)
-            solved = self._solve(pair, lam, penalty, own, working, rows, asked, allowed, tally)
+            step.rounds, step.working = step.rounds + 1, len(working)
+            solved = self._solve(step, pair, own, working, rows, asked, allowed)
             if solved.alive is not None:
-                working, solved = self._without_dropped(working, solved, tally)
+                working, solved = self._without_dropped(working, solved, step)
                 own = penalty.restrict(working)
-            pair, dual_value = self._certify(lam, penalty, own, working, solved, safe, best_dual, goal, next_lam)
+            pair, dual_value = self._certify(step, own, working, solved, best_dual)
             gap = pair.gap
             if not math.isfinite(gap):
                 raise ValueError(NOT_FINITE)
@@ -178,12 +178,12 @@ class Engine:
                 lowest = pair
             if highest is None or dual_value > best_dual:
                 highest, best_dual = pair, dual_value
-            if gap <= goal or tally.iterations >= self.max_iter:
+            if gap <= goal or step.iterations >= self.max_iter:
                 break
             rows = solved.rows
-            if safe:
+            if self._safe:
                 assert self._sieve is not None
-                tally.dynamic += self._sieve.during(pair, penalty, working)
+                step.dynamic += self._sieve.during(pair, penalty, working)
                 kept = self.ledger.kept(working)
                 working, rows = working[kept], rows[kept]
             elif self._sieve is not None:
@@ -211,7 +211,7 @@ class Engine:
     def _predicted_pair(self, lam: float) -> Pair | None:
         """The pair that the secant leads to, where a pass a value is allowed: it is nearer than the last one."""
         assert self._sieve is not None
-        usable = not self._lazy and self._sieve.safe and all(rule.of_loss for rule in self._sieve.rules)
+        usable = not self._lazy and self._safe and all(rule.of_loss for rule in self._sieve.rules)
         if not usable or lam >= self.lam_max or self.previous is None or not len(self.pair.primal.features):
             return None
         features, rows = self._predict(lam)
@@ -222,14 +222,14 @@ class Engine:
         point = Point(features, rows, at, self.columns.correlate(at.residual, positions))
         gauges = self.problem.anchors.remember(at.residual, self.problem.penalty) / lam
         self.ledger.gauges = gauges
-        return Pair(lam, point, np.inf, point, gauges)
+        return Pair(lam, point, np.inf, point, Gauges(gauges))
 
     def _null_pair(self, lam: float, gauges: Gauges | None = None) -> Pair:
         """W = 0 at a strength."""
         empty, none = np.empty((0, self.design.n_tasks)), np.empty(0, dtype=np.int64)
         point = Point(none, empty, self.loss.null, empty)
-        values, judged, rest = self.ledger.at_null(lam) if gauges is None else gauges
-        return Pair(lam, point, self.loss.null.value, point, values, judged=judged, rest=rest)
+        gauges = self.ledger.at_null(lam) if gauges is None else gauges
+        return Pair(lam, point, self.loss.null.value, point, gauges)
 
     def _null_bounds(self, lam: float, penalty: RowPenalty) -> Gauges:
         """Upper bounds of the gauges of W = 0, by products of packed columns where those of a pass leave doubts."""
@@ -242,9 +242,9 @@ class Engine:
             self.ledger.correct(near, penalty.restrict(near).upper_gauges(products, errors))
         return self.ledger.standing()
 
-    def _value(self, pair: Pair, penalty: RowPenalty, goal: float, tally: _Tally, began: float) -> Value:
+    def _value(self, pair: Pair, step: _Step) -> Value:
         """A finished value in the units of the raw columns, and the certificate of these very numbers."""
-        design, point = self.design, pair.primal
+        design, point, penalty = self.design, pair.primal, step.penalty
         features = point.features
         positions = self.columns.positions(features)
         own = penalty.restrict(features)
@@ -266,9 +266,9 @@ class Engine:
         gap = certified_gap(
             self.loss, everything, self.columns, positions, where, standing, pair.dual.at, gauges, own, known
         )
-        goal = max(goal, self.loss.least_goal())
+        goal = max(step.goal, self.loss.least_goal())
         converged = bool(gap <= goal)
-        status, limit = (Status.CONVERGED, None) if converged else self._limit(numbers, pair, gap, goal, tally)
+        status, limit = (Status.CONVERGED, None) if converged else self._limit(numbers, pair, gap, goal, step)
         norms = self.loss.residual_norms(point.at)
         rows, live = numbers.rows, live_rows(numbers.rows)
         if len(live) < len(rows):  # rows of a block that is not zero
@@ -283,22 +283,22 @@ class Engine:
             numbers.intercept,
             standing.objective + self.loss.constant,
             gap,
-            tally.iterations,
-            tally.rejected,
-            tally.dynamic,
-            time.perf_counter() - began,
+            step.iterations,
+            step.rejected,
+            step.dynamic,
+            time.perf_counter() - step.began,
             converged,
-            tally.entries,
+            step.entries,
             norms,
             penalty.ties(point.features, point.rows),
-            tally.steps,
+            step.steps,
             limit,
             status,
             self.strategy.way,
-            tally.rounds,
-            tally.working,
-            self._n_open,
-            design.passes - tally.passes,
+            step.rounds,
+            step.working,
+            step.open,
+            design.passes - step.passes,
             None if norms is None else pair.dual.at.residual,
         )
 
@@ -349,9 +349,7 @@ class Engine:
             predicted[predicted * rows <= 0.0] = 0.0
         return features, predicted
 
-    def _without_dropped(
-        self, working: Array, solved: Solution, tally: _Tally
-    ) -> tuple[Array, Solution]:
+    def _without_dropped(self, working: Array, solved: Solution, step: _Step) -> tuple[Array, Solution]:
         """Rows that dynamic screening dropped inside the solver are rejected for good.
 
         On a path the next value needs all rows; a single one need not look at them again, but where the
@@ -360,7 +358,7 @@ class Engine:
         dropped = np.ones(len(working), dtype=bool)
         dropped[solved.alive] = False
         self.ledger.drop(working[dropped])
-        tally.dynamic += int(np.count_nonzero(dropped))
+        step.dynamic += int(np.count_nonzero(dropped))
         if not self._single:
             return working, solved
         kept = ~dropped
@@ -372,75 +370,51 @@ class Engine:
     # -- solving --------------------------------------------------------------------------------------------------
 
     def _solve(
-        self,
-        pair: Pair,
-        lam: float,
-        penalty: RowPenalty,
-        own: RowPenalty,
-        working: Array,
-        rows: Array,
-        tol: float,
-        max_iter: int,
-        tally: _Tally,
+        self, step: _Step, pair: Pair, own: RowPenalty, working: Array, rows: Array, tol: float, max_iter: int
     ) -> Solution:
         """Solve on a working set, whose penalty is `own`; `pair` is the latest one, of this strength or the last."""
         if not len(working):
             return Solution(rows, 0, 0.0)
         zero = shrink = None
-        if self._sieve is not None and self._sieve.safe:
+        lam, penalty = step.lam, step.penalty
+        if self._sieve is not None and self._safe:
             if self.strategy.whole:
                 shrink = self._sieve.shrinker(lam, working, penalty)
-                if not tally.steps and tally.rejected:
+                if not step.steps and step.rejected:
                     before, _ = pair.dual_gap(self.loss, penalty, lam)
-                    tally.steps.append((0, self.design.n_features, before))
+                    step.steps.append((0, self.design.n_features, before))
             elif penalty.has_entries:
-                zero = self._zero_entries(pair, lam, penalty, working)
-                tally.entries = 0 if zero is None else int(np.count_nonzero(zero))
-                if zero is not None:
+                entries = self._sieve.zero_entries(pair, lam, penalty)
+                found = rows_of(working, pair.dual.features, entries) > 0.0
+                step.entries = int(np.count_nonzero(found))
+                if step.entries:
+                    zero = found
                     rows[zero] = 0.0
         nuisance = pair.primal.at.nuisance
         here = WorkingProblem(self.columns, self.columns.positions(working), own, self.loss, zero, nuisance, shrink)
         solved = self.strategy.solve(here, rows, tol, max_iter, self.pair, self.previous, lam)
-        tally.steps += [(tally.iterations + k, left, gap) for k, left, gap in solved.steps]
-        tally.iterations += solved.n_iter
+        step.steps += [(step.iterations + k, left, gap) for k, left, gap in solved.steps]
+        step.iterations += solved.n_iter
         return solved
-
-    def _zero_entries(self, pair: Pair, lam: float, penalty: RowPenalty, working: Array) -> Array | None:
-        """Entries of the working rows that the latest pair proves to be zero at this strength."""
-        assert self._sieve is not None
-        entries = self._sieve.zero_entries(pair, lam, penalty)
-        zero = rows_of(working, pair.dual.features, entries) > 0.0
-        return zero if zero.any() else None
 
     # -- certificate ----------------------------------------------------------------------------------------------
 
     def _certify(
-        self,
-        lam: float,
-        penalty: RowPenalty,
-        own: RowPenalty,
-        working: Array,
-        solved: Solution,
-        hidden: bool,
-        best_dual: float,
-        goal: float,
-        next_lam: float | None = None,
+        self, step: _Step, own: RowPenalty, working: Array, solved: Solution, best_dual: float = -np.inf
     ) -> tuple[Pair, float]:
-        """The pair over all features that are not certainly zero, and its dual value.
-
-        `hidden`: those that are rejected certainly are; `best_dual` is the largest dual value known at this strength.
-        """
-        ledger = self.ledger
+        """The pair over all features that are not certainly zero, and its dual value; `best_dual` is the largest dual
+        value known at this strength."""
         positions = self.columns.positions(working)
         primal, dual, products, errors = self._points(working, positions, own, solved)
+        lam, penalty = step.lam, step.penalty
         primal_penalty = dual_penalty = penalty.restrict(primal.features)
         objective = dual_objective = primal.at.value + primal_penalty.total(primal.rows)
         if dual is not primal:
             dual_penalty = penalty.restrict(dual.features)
             dual_objective = dual.at.value + dual_penalty.total(dual.rows)
 
-        def found(gauges: Gauges, counted: Gauges) -> tuple[Pair, float]:
-            pair = Pair(lam, primal, objective, dual, gauges.values, np.inf, counted, gauges.judged, gauges.rest)
+        def found(gauges: Gauges, counted: Gauges | None) -> tuple[Pair, float]:
+            pair = Pair(lam, primal, objective, dual, gauges, known=counted)
             whole = pair.where_it_counts().whole(penalty, dual.features)
             gap, _ = duality_gap(self.loss, dual_penalty, dual.rows, dual.at, dual.products, whole)
             dual_value = dual_objective - gap
@@ -451,31 +425,53 @@ class Engine:
             pair.gap = gap
             return pair, dual_value
 
+        upper = own.upper_gauges(products, errors)
+        return self._judge(step, working, upper, dual.at, pass_errors(self.loss, dual.at), found)
+
+    def _judge(
+        self, step: _Step, working: Array, upper: Array, at: Evaluation, errors: Array, found: Found
+    ) -> tuple[Pair, float]:
+        """The gauges of a dual point: bounds, errors included, and exact but for these where they are known.
+
+        - `upper`: Those of the working set.
+        - `at`: Where the dual point comes from.
+        - `errors`: What products of a pass may be off.
+        """
+        ledger, penalty, goal = self.ledger, step.penalty, _ENOUGH * step.goal
+
         def next_question(rest: float) -> Lookahead | None:
             """The request of the next step, if no other gauge turns out to be larger."""
-            if not ledger.foresees or next_lam is None or self._sieve is None:
+            if not ledger.foresees or step.next_lam is None or self._sieve is None:
                 return None
             likely = Gauges(upper, working, rest)
             pair, _ = found(likely, likely)
-            return self._lookahead(pair, next_lam) if pair.gap <= goal else None
+            return self._lookahead(pair, step.next_lam) if pair.gap <= goal else None
 
-        # gauges of the dual point: bounds, errors included, and exact but for these where they are known
+        def measure(n_open: int, everything: bool = False) -> None:
+            """Gauges of open features as products give them, or of all in a full pass that is remembered where they
+            are many."""
+            step.open += n_open
+            if everything or n_open > max(64, _TOUCH_FRACTION * self.design.n_features):
+                self.problem.anchors.add(at.residual)
+                ledger.measure_all(at.residual, penalty, errors, next_question(0.0))
+            else:
+                ledger.measure(at.residual, penalty, errors)
+
         followed, note = None, False
-        upper, off = own.upper_gauges(products, errors), pass_errors(self.loss, dual.at)
         if self._bounds_all:
-            assert dual.at.leak is not None
-            followed, note = self.problem.anchors.judge(dual.at.residual, dual.at.leak, penalty)
+            assert at.leak is not None
+            followed, note = self.problem.anchors.judge(at.residual, at.leak, penalty)
         n_open = ledger.judge(
-            followed, note, penalty, lam, working, upper, hidden, dual.at.residual, off, next_question(1.0)
+            followed, note, penalty, step.lam, working, upper, self._safe, at.residual, errors, next_question(1.0)
         )
         everything = not self._lazy and self._bounds_all
         if everything or n_open:
-            self._measure(n_open, dual.at.residual, penalty, off, next_question, everything)
+            measure(n_open, everything)
         while True:
             pair, dual_value = found(*ledger.settle())
             if pair.gap <= goal or not (n_open := ledger.judge_again()):
                 break
-            self._measure(n_open, dual.at.residual, penalty, off, next_question)
+            measure(n_open)
         if pair.gap > goal:
             ledger.find_violators()
         return pair, dual_value
@@ -497,7 +493,10 @@ class Engine:
         what these may be off."""
         at = solved.evaluation
         if at is None:
-            self._clear_rounding(working, solved.rows)
+            # Of two equal columns a solver may leave one with a coefficient that is nothing but rounding: rows whose
+            # whole effect is below the rounding of the target become zero, before anything is certified.
+            effect = row_norms(solved.rows) * self.design.longest(working)
+            solved.rows[effect <= _ROUNDING * self.loss.size] = 0.0
         live = own.whole(live_rows(solved.rows))
         features, rows = working[live], solved.rows[live]
         image = None
@@ -523,33 +522,8 @@ class Engine:
         point = Point(features, rows, at, products[live], image, errors[live])
         return point, point, products, errors
 
-    def _clear_rounding(self, working: Array, rows: Array) -> None:
-        """Rows whose whole effect is below the rounding of the target become zero, before anything is certified.
-
-        Of two equal columns a solver may leave one with a coefficient that is nothing but rounding.
-        """
-        rows[row_norms(rows) * self.design.longest(working) <= _ROUNDING * self.loss.size] = 0.0
-
-    def _measure(
-        self,
-        n_open: int,
-        vector: Array,
-        penalty: RowPenalty,
-        errors: Array,
-        next_question: Callable[[float], Lookahead | None],
-        everything: bool = False,
-    ) -> None:
-        """Gauges of open features as products give them, or of all in a full pass that is remembered where they are
-        many; errors included."""
-        self._n_open += n_open
-        if everything or n_open > max(64, _TOUCH_FRACTION * self.design.n_features):
-            self.problem.anchors.add(vector)
-            self.ledger.measure_all(vector, penalty, errors, next_question(0.0))
-        else:
-            self.ledger.measure(vector, penalty, errors)
-
     def _limit(
-        self, numbers: StoredSolution, pair: Pair, gap: float, goal: float, tally: _Tally
+        self, numbers: StoredSolution, pair: Pair, gap: float, goal: float, step: _Step
     ) -> tuple[Status, str | None]:
         """How a value that did not converge ended, and in words what no more iterations would change."""
         design, loss = self.design, self.loss
@@ -558,9 +532,9 @@ class Engine:
             what = "unpenalised features separate the classes" if len(design.unpenalised) else "there is one class only"
             return Status.NO_OPTIMUM, f"{what} in task {explained[0]} (of tasks_): there is no finite optimum"
         if pair.gap > goal:
-            if tally.iterations >= self.max_iter:
+            if step.iterations >= self.max_iter:
                 return Status.ITERATIONS, None
-            words = f"after {tally.iterations} iterations no step makes the gap smaller: choose a larger tol"
+            words = f"after {step.iterations} iterations no step makes the gap smaller: choose a larger tol"
             return Status.STALLED, words
         weights = np.ones(design.n_samples) if design.weights is None else design.weights
         steps = np.spacing(np.abs(numbers.intercept))

@@ -335,16 +335,6 @@ def _scale(gram: Array, scale: Array) -> None:
 # -- from a problem in memory -----------------------------------------------------------------------------------------
 
 
-def determined(problem: Problem) -> bool:
-    """Whether sums of products of its columns determine a problem, and can be taken of them here."""
-    design, loss, penalty = problem.design, problem.loss, problem.penalty
-    if loss.name != "squared" or not is_sparse_group(penalty) or len(design.shards) != 1:
-        return False
-    if penalty.coupling is not None or design.samples.dependent or not problem.lambda_max() > 0.0:
-        return False
-    return design.n_nuisance <= 1 or bool(np.all(np.isfinite(design.nuisance_sizes)))
-
-
 def frame_of(problem: Problem, columns: ShiftedColumns, features: Array, scale: Array | None) -> Frame:
     """What turns rows into numbers for the data of a problem."""
     design = problem.design

@@ -43,19 +43,15 @@ class Pair:
     - `gauges`: Upper bounds of the gauges of the dual point's correlations at `lam`.
     - `gap`: Of the primal and the dual point at `lam`.
     - `known`: Those of the features that count at `lam`: 0 for those that are certainly zero; by default `gauges`.
-    - `judged`: Which features the gauges are of, ascending; by default all.
-    - `rest`: No gauge of the others is larger.
     """
 
     lam: float
     primal: Point
     objective: float
     dual: Point
-    gauges: Array
+    gauges: Gauges
     gap: float = np.inf
     known: Gauges | None = None
-    judged: Array | None = None
-    rest: float = 1.0
 
     def whole(
         self, penalty: RowPenalty, features: Array, lam: float | None = None
@@ -64,21 +60,19 @@ class Pair:
         and which of them some are. Where only some are judged, the largest gauge is all that the penalty may use
         (`RowPenalty.by_threshold`)."""
         factor = 1.0 if lam is None or lam == self.lam else self.lam / lam
-        if self.judged is None:
-            return penalty, self.gauges if factor == 1.0 else self.gauges * factor, features
-        everywhere = merged(self.judged, features)
-        gauges = np.full(len(everywhere) + 1, self.rest)  # the last one represents all others
-        gauges[np.searchsorted(everywhere, self.judged)] = self.gauges
+        values, judged, rest = self.gauges
+        if judged is None:
+            return penalty, values if factor == 1.0 else values * factor, features
+        everywhere = merged(judged, features)
+        gauges = np.full(len(everywhere) + 1, rest)  # the last one represents all others
+        gauges[np.searchsorted(everywhere, judged)] = values
         if factor != 1.0:
             gauges *= factor
         return penalty, gauges, np.searchsorted(everywhere, features)
 
     def where_it_counts(self) -> Pair:
         """The same with the gauges of the features that count."""
-        if self.known is None:
-            return self
-        gauges, judged, rest = self.known
-        return replace(self, gauges=gauges, judged=judged, rest=rest, known=None)
+        return self if self.known is None else replace(self, gauges=self.known, known=None)
 
     def dual_gap(self, loss: DataLoss, penalty: RowPenalty, lam: float) -> tuple[float, float]:
         """At any strength, the gap of the point that gives the dual one, and the scale of the dual point."""

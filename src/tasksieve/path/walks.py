@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from ..penalties.sparse_group import is_sparse_group
 from ..screening.rules import DPC, Midpoint, NoScreening, Rule, get_rule
 from ..solvers import VariationalNewton
 from . import device_path, gram
@@ -17,54 +18,6 @@ from .problem import Problem
 from .values import Value
 
 Array = np.ndarray[Any, Any]
-
-
-class Walk(Protocol):
-    """Values of a path, as many at a time as are best found together."""
-
-    def values(self, lams: Sequence[float] | Array, goals: Sequence[float] | Array) -> Sequence[Value]:
-        """The first of the values at the next strengths, at least one, each solved until its gap is at most its goal.
-
-        No callback runs, and no interrupt is seen, in between.
-        """
-        ...
-
-
-class EngineWalk(Walk):
-    """A walk with the engine, for every loss and penalty.
-
-    - `max_iter`, `screening`, `solver`, `working_set`, `lazy`, `start`: As in `solve_path`.
-    - `single`: Only one value will be requested.
-    """
-
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        max_iter: int = 10_000,
-        screening: str | Rule | None = "auto",
-        solver: str = "auto",
-        working_set: bool = True,
-        lazy: bool = True,
-        single: bool = False,
-        start: tuple[Array, Array] | None = None,
-    ) -> None:
-        rules = _screening(problem, screening)
-        self.strategy = choose_strategy(problem, solver)
-        self.engine = Engine(
-            problem,
-            rules,
-            self.strategy,
-            working_set=working_set,
-            lazy=lazy,
-            max_iter=max_iter,
-            single=single,
-            start=start,
-        )
-
-    def values(self, lams: Sequence[float] | Array, goals: Sequence[float] | Array) -> Sequence[Value]:
-        next_lam = float(lams[1]) if len(lams) > 1 else None
-        return [self.engine.step(float(lams[0]), float(goals[0]), next_lam)]
 
 
 def problem_facts(problem: Problem, n_values: int, *, by_sums: bool = True, by_device: bool = True) -> Facts:
@@ -83,7 +36,7 @@ def problem_facts(problem: Problem, n_values: int, *, by_sums: bool = True, by_d
         column_bytes=storage.n_rows * storage.dtype.itemsize,
         dense=dense,
         location="memory" if here else "device",
-        by_sums=by_sums and here and dense and gram.determined(problem),
+        by_sums=by_sums and here and dense and _sums_determine(problem),
         by_device=by_device and _passes_are_cheap(problem),
         n_covariates=len(design.unpenalised),
     )
@@ -97,13 +50,23 @@ def _passes_are_cheap(problem: Problem) -> bool:
     return not VariationalNewton.needs.unmet(problem.loss, problem.penalty)
 
 
-class PathWalk(Walk):
-    """A walk with the solver that `policy` chooses; where sums end, with the engine from there on.
+def _sums_determine(problem: Problem) -> bool:
+    """Whether sums of products of its columns determine a problem, and can be taken of them here."""
+    design, penalty = problem.design, problem.penalty
+    if problem.loss.name != "squared" or not is_sparse_group(penalty) or len(design.shards) != 1:
+        return False
+    if penalty.coupling is not None or design.samples.dependent or not problem.lambda_max() > 0.0:
+        return False
+    return design.n_nuisance <= 1 or bool(np.all(np.isfinite(design.nuisance_sizes)))
+
+
+class PathWalk:
+    """Values of a path with the solver that `policy` chooses; where sums end, with the engine from there on.
 
     - `n_values`: Number of values that will be requested.
     - `after`: A value found by another solver, from which to go on.
     - `by_gram`: False: with the engine alone.
-    - `options`: Of `EngineWalk`; the Gram solver is used only where none is set.
+    - `options`: Further ones of `solve_path`; sums are used only where none is set.
     """
 
     def __init__(
@@ -119,7 +82,7 @@ class PathWalk(Walk):
         self._problem, self._max_iter, self._options = problem, max_iter, options
         self._single = n_values == 1
         self._gram: gram.GramWalk | None = None
-        self._engine: EngineWalk | device_path.DevicePath | None = None
+        self._engine: Engine | None = None
         self._last = after
         by_sums = by_gram and after is None and not sets_options(options)
         by_device = not sets_options({**options, "start": None})
@@ -132,40 +95,44 @@ class PathWalk(Walk):
         if self._gram is None:
             self._begin_engine()
 
-    def _begin_engine(self) -> EngineWalk | device_path.DevicePath:
+    def _begin_engine(self) -> Engine:
+        problem, options = self._problem, dict(self._options)
+        screening, solver = options.pop("screening", "auto"), options.pop("solver", "auto")
+        common: Any = {"max_iter": self._max_iter, "single": self._single, **options}
         if self.choice.kind is Kind.DEVICE:
-            start = self._options.get("start")
-            self._engine = device_path.DevicePath(
-                self._problem, max_iter=self._max_iter, single=self._single, start=start
-            )
+            self._engine = device_path.DeviceEngine(problem, (), device_path.DeviceStrategy(problem), **common)
         else:
-            self._engine = EngineWalk(self._problem, max_iter=self._max_iter, single=self._single, **self._options)
+            rules = _screening(problem, screening)
+            self._engine = Engine(problem, rules, choose_strategy(problem, solver), **common)
         if self._last is not None:
-            self._engine.engine.resume(self._last)
+            self._engine.resume(self._last)
         return self._engine
 
     @property
     def wrong_rejections(self) -> int:
         """Rows that an unsafe rule rejected and the certificate brought back."""
-        return 0 if self._engine is None else self._engine.engine.wrong_rejections
+        return 0 if self._engine is None else self._engine.wrong_rejections
 
     @property
     def history(self) -> Any:
         """What an algorithm for study has kept."""
-        return None if self._engine is None else self._engine.engine.strategy.history
+        return None if self._engine is None else self._engine.strategy.history
 
     def values(self, lams: Sequence[float] | Array, goals: Sequence[float] | Array) -> Sequence[Value]:
+        """The first of the values at the next strengths, as many as are best found together, each solved until its gap
+        is at most its goal. No callback runs, and no interrupt is seen, in between."""
         if self._gram is not None:
             found = self._gram.values(np.asarray(lams), np.asarray(goals), self._max_iter)
             if len(found):
                 self._last = found[-1]
                 return found
             self._gram, self.choice = None, handed_over(self.choice)
-        return (self._engine or self._begin_engine()).values(lams, goals)
+        engine = self._engine or self._begin_engine()
+        return [engine.step(float(lams[0]), float(goals[0]), float(lams[1]) if len(lams) > 1 else None)]
 
 
 def sets_options(options: dict[str, Any]) -> bool:
-    """Whether any option of `EngineWalk` differs from its default."""
+    """Whether any option of the engine differs from its default."""
     plain = {"screening": "auto", "solver": "auto", "working_set": True, "lazy": True, "start": None}
     return any(options.get(name, usual) != usual for name, usual in plain.items())
 

@@ -57,9 +57,6 @@ class Dirty(RowPenalty):
         self.shared = shared
         self.specific = specific
 
-    def parameters(self) -> dict[str, Any]:
-        return {"shared": self.shared, "specific": self.specific}
-
     def _costs(self, n_tasks: int) -> tuple[float, float]:
         """g and l, for so many tasks."""
         for name in ("shared", "specific"):

@@ -36,9 +36,6 @@ class LInf(RowPenalty):
     formula = "α Σ_j max_t |W_jt|"
     _n_tasks = 1
 
-    def parameters(self) -> dict[str, Any]:
-        return {}
-
     def on(self, weights: Array, n_tasks: int, **options: Any) -> Self:
         bound = super().on(weights, n_tasks, **options)
         bound._n_tasks = n_tasks

@@ -140,14 +140,8 @@ class Sorted(RowPenalty):
         smaller._top = self._top
         return smaller
 
-    def at(self, lam: float) -> Self:
-        return self._fresh(super().at(lam))
-
     def times(self, factor: float) -> Self:
-        return self._fresh(super().times(factor))
-
-    @staticmethod
-    def _fresh(scaled: Any) -> Any:
+        scaled = super().times(factor)
         scaled.__dict__.pop("_totals", None)
         scaled.__dict__.pop("_top", None)
         return scaled

@@ -56,9 +56,6 @@ class SparseGroup(RowPenalty):
         self.l1 = self.weights * self.l1_ratio if self.has_entries else np.zeros(len(self.weights))
         return self
 
-    def at(self, lam: float) -> Self:
-        return super().at(lam)._set()
-
     def times(self, factor: float) -> Self:
         return super().times(factor)._set()
 
