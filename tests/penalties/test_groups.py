@@ -10,12 +10,12 @@ import pytest
 import scipy.sparse
 
 import tasksieve as ts
-from tasksieve.design import DenseStorage, Design, as_storage
+from tasksieve.design import ColumnBlock, DenseStorage, Design, as_storage
 from tasksieve.path import Problem, solve_path
 from tasksieve.penalties import L21, Groups, SparseGroup
 from tasksieve.penalties.groups import read_feature_groups
+from tasksieve.solvers import Needs
 from tasksieve.solvers.blocks import block_descent
-from tasksieve.solvers.needs import Needs
 
 
 @pytest.fixture
@@ -271,10 +271,8 @@ def test_blocks_are_solved_to_their_optimum(rng, inside, positive, by_gram, shar
     squares = np.stack([np.square(x[own]).sum(axis=0) for own in segments], axis=1)
     penalty = Groups([0, 0, 0, 1, 2, 2, 1, 3], inside).on(np.full(8, 0.7), 3, positive=positive, fixed_ridge=0.2)
     rows, residual = np.zeros((8, 3)), y.copy()
-    _, gap = block_descent(
-        np.asfortranarray(x), offsets, shared, np.arange(8), squares, penalty.block_form(), penalty.ridge, positive,
-        rows, residual, 20_000, 1e-12, by_gram,
-    )  # fmt: skip
+    columns = ColumnBlock(np.asfortranarray(x), offsets, shared, 1)
+    _, gap = block_descent(columns, np.arange(8), squares, penalty, rows, residual, 20_000, 1e-12, by_gram)
     assert gap <= 1e-12
     parts = [y[a:b] - x[own] @ rows[:, t] for t, (a, b, own) in enumerate(zip(offsets[:-1], offsets[1:], segments))]  # noqa: B905
     dual = np.stack([x[own].T @ part for own, part in zip(segments, parts, strict=True)], axis=1) - penalty.ridge * rows

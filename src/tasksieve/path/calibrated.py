@@ -17,8 +17,7 @@ from ..solvers.calibrated_dual import dual_first_order
 from ..solvers.calibrated_history import History, Record
 from ..solvers.calibrated_newton import CalibratedNewton, ReducedNewton
 from ..solvers.calibrated_primal import alternating_directions, smoothed_first_order
-from ..solvers.needs import Needs
-from ..solvers.working import Solution, WorkingProblem
+from ..solvers.working import Needs, Solution, WorkingProblem
 from .pair import Pair
 from .problem import Problem
 from .strategies import Strategy

@@ -111,7 +111,7 @@ def scores_of(
         constant, lost = numbers.constant
     else:
         terms = np.array([numbers.intercept, -loss.shift])
-        constant, _, lost = _exact_sums(design, terms, columns.shifts(positions), numbers.rows, numbers.free)
+        constant, lost = _exact_sums(design, terms, columns.shifts(positions), numbers.rows, numbers.free)
     weighted = columns.combine(positions, rows) if image is None else image
     root, lengths = design.root_weights, design.samples.root_totals
     if first and len(pulled) == 1:  # the basis is the weighted constant, of length 1
@@ -205,12 +205,12 @@ def pass_errors(loss: DataLoss, dual: Evaluation) -> Array:
     return design.rounding * dual.lengths + (2e3 if len(design.nuisance_basis) else 1.0) * dual.leak
 
 
-def _exact_sums(design: Design, terms: Array, shifts: Array, rows: Array, free: Array) -> tuple[Array, Array, Array]:
-    """By task: the terms and the products of shifts and coefficients, summed; what rounding the sums left out; and
-    bounds of what both are off. `free` are the coefficients of unpenalised columns, which have shifts of their own."""
+def _exact_sums(design: Design, terms: Array, shifts: Array, rows: Array, free: Array) -> tuple[Array, Array]:
+    """By task: the terms and the products of shifts and coefficients, summed, and what the sums may be off. `free` are
+    the coefficients of unpenalised columns, which have shifts of their own."""
     if len(free):
         shifts = np.vstack([shifts, design.nuisance_shifts[-len(free) :]])
         rows = np.vstack([rows, free])
     out, rest, sizes = np.empty((3, design.n_tasks))
     kernels.exact_columns(terms, np.ascontiguousarray(shifts), np.ascontiguousarray(rows), out, rest, sizes)
-    return out, rest, gamma(2) * np.abs(rest) + gamma(2 * (len(terms) + len(rows)) + 8) ** 2 * sizes
+    return out, gamma(2) * np.abs(rest) + gamma(2 * (len(terms) + len(rows)) + 8) ** 2 * sizes

@@ -17,31 +17,30 @@ from ..solvers import (
 )
 from .calibrated import PUBLISHED, Calibrated
 from .problem import Problem
-from .strategies import CoordinateOrNewton, Proximal, ProximalPoints, Sorted, Strategy, Whole
+from .strategies import CoordinateOrNewton, Strategy
 
 
 def _first_order(problem: Problem) -> Strategy:
-    kind = Strategy if problem.penalty.separable else Sorted
-    return kind(problem, Accelerated(adaptive=True))
+    return Strategy(problem, Accelerated(adaptive=True), screens_single=not problem.penalty.separable)
 
 
 Choice = tuple[Any, Callable[[Problem], Strategy]]
 
 # What must be met, and what is made then; the first whose needs are met is the fastest.
 _AUTOMATIC: tuple[Choice, ...] = (
-    (CoordinateDescent, lambda problem: CoordinateOrNewton(problem, "auto")),
-    (Calibrated, lambda problem: Calibrated(problem, "auto")),
-    (ProximalPoint, lambda problem: ProximalPoints(problem)),
-    (ProximalNewton, Proximal),
-    (SortedFista, lambda problem: Sorted(problem, SortedFista())),
+    (CoordinateDescent, partial(CoordinateOrNewton, solver="auto")),
+    (Calibrated, partial(Calibrated, solver="auto")),
+    (ProximalPoint, lambda problem: Strategy(problem, ProximalPoint())),
+    (ProximalNewton, lambda problem: Strategy(problem, ProximalNewton())),
+    (SortedFista, lambda problem: Strategy(problem, SortedFista(), screens_single=True)),
     (Accelerated, _first_order),
 )
 _BY_NAME: dict[str, Choice] = {
-    "cd": (CoordinateDescent, lambda problem: CoordinateOrNewton(problem, "cd")),
-    "newton": (VariationalNewton, lambda problem: CoordinateOrNewton(problem, "newton")),
-    "prox-newton": (ProximalNewton, Proximal),
-    "apgd": (Accelerated, lambda problem: Whole(problem, Accelerated())),
-    "spgd": (StochasticGradient, lambda problem: Whole(problem, StochasticGradient())),
+    "cd": (CoordinateDescent, partial(CoordinateOrNewton, solver="cd")),
+    "newton": (VariationalNewton, partial(CoordinateOrNewton, solver="newton")),
+    "prox-newton": (ProximalNewton, lambda problem: Strategy(problem, ProximalNewton())),
+    "apgd": (Accelerated, lambda problem: Strategy(problem, Accelerated(), whole=True)),
+    "spgd": (StochasticGradient, lambda problem: Strategy(problem, StochasticGradient(), whole=True)),
 }
 _CALIBRATED: dict[str, Choice] = {
     name: (Calibrated, partial(Calibrated, solver=name)) for name in ("newton", *PUBLISHED)

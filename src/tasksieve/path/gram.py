@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from .._kernels import kernels
-from ..design import Design
 from ..design.moments import (
     PANEL_COLUMNS,
     PANEL_ROWS,
@@ -207,13 +206,13 @@ class GramWalk:
         # Columns all along: a path of small values must not spend its time making objects of them.
         objective, _, gap, seconds, epochs, rejected, count = facts
         epochs, rejected, counts = (column.astype(np.int64) for column in (epochs, rejected, count))
-        numbers = self._numbers(counts, positions, rows.reshape(len(positions), len(self._label_sizes)))
-        gaps = gap + numbers.lost
+        raw, intercept, free, added, lost = self._numbers(counts, positions, rows.reshape(len(positions), -1))
+        gaps = gap + lost
         reached = gaps <= goals[:found]
         values = Values(
             {
                 "lam": lams[:found],
-                "objective": objective + numbers.added,
+                "objective": objective + added,
                 "dual_gap": gaps,
                 "n_iter": epochs,
                 "n_rejected": rejected,
@@ -223,10 +222,10 @@ class GramWalk:
             },
             counts.cumsum(),
             self.frame.features[positions],
-            numbers.raw,
-            numbers.intercept,
+            raw,
+            intercept,
             self.frame.unpenalised,
-            numbers.free,
+            free,
         )
         if not reached.all():
             short = np.flatnonzero(~reached & (epochs < max_iter))
@@ -249,8 +248,9 @@ class GramWalk:
         """A walk that has come to its end may be called once more, with other goals."""
         self._ended = False
 
-    def _numbers(self, counts: Array, positions: Array, rows: Array) -> _GramNumbers:
-        """Stored numbers of several values at once, and how far they are from the best nuisance coefficients."""
+    def _numbers(self, counts: Array, positions: Array, rows: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """Stored numbers of several values at once: raw rows, intercepts (values, tasks), coefficients of unpenalised
+        features (values, columns, tasks); what the objective gains by rounding them, and at most gains."""
         frame, n_values, n_tasks = self.frame, len(counts), rows.shape[1]
         raw = rows if frame.scale is None else rows / frame.scale[self._of_task].T[positions]
         first = int(frame.fit_intercept)
@@ -276,7 +276,7 @@ class GramWalk:
         away = self._nuisance_distance(left, rows, positions, counts, reach)
         if not first:
             dropped = 0.5 * np.square(away) * (1.0 + gamma(16))
-            return _GramNumbers(raw, intercept, free, np.zeros(n_values), dropped.sum(axis=1))
+            return raw, intercept, free, np.zeros(n_values), dropped.sum(axis=1)
         # Where large numbers cancel the intercept was summed in twice the precision.
         width = counts + 2 + free.shape[1]
         rest = np.abs(rest)
@@ -284,7 +284,7 @@ class GramWalk:
         root = np.sqrt(frame.totals)
         added = 0.5 * np.square(root * rest)
         dropped = 0.5 * np.square(away + root * (rest + lost)) * (1.0 + gamma(16))
-        return _GramNumbers(raw, intercept, free, added.sum(axis=1), dropped.sum(axis=1))
+        return raw, intercept, free, added.sum(axis=1), dropped.sum(axis=1)
 
     def _nuisance_distance(self, left: Array, rows: Array, positions: Array, counts: Array, reach: Array) -> Array:
         """How far the scores of nuisance coefficients are from those of the best ones: norms, (values, tasks)."""
@@ -308,18 +308,6 @@ class GramWalk:
         return np.asarray(off / self._independence[self._of_task])
 
 
-@dataclass
-class _GramNumbers:
-    """Raw rows, intercepts (values, tasks), coefficients of unpenalised features (values, columns, tasks); what the
-    objective gains by rounding them, and at most gains."""
-
-    raw: Array
-    intercept: Array
-    free: Array
-    added: Array
-    lost: Array
-
-
 def _scale(gram: Array, scale: Array) -> None:
     """Gram matrices of divided columns, in place."""
     count = scale.shape[1]
@@ -335,45 +323,30 @@ def _scale(gram: Array, scale: Array) -> None:
 # -- from a problem in memory -----------------------------------------------------------------------------------------
 
 
-def frame_of(problem: Problem, columns: ShiftedColumns, features: Array, scale: Array | None) -> Frame:
-    """What turns rows into numbers for the data of a problem."""
+def frame_of(problem: Problem, columns: ShiftedColumns) -> Frame:
+    """What turns rows into numbers for the data of a problem, but for a scale."""
     design = problem.design
     return Frame(
-        features,
+        np.flatnonzero(problem.penalty.penalised),
         design.unpenalised,
         design.fit_intercept,
         columns.shifts,
         design.nuisance_shifts,
         problem.loss.shift,
         np.square(design.samples.root_totals),
-        scale,
     )
-
-
-def penalised_features(design: Design) -> Array:
-    """All but those that are never penalised."""
-    kept = np.ones(design.n_features, dtype=bool)
-    kept[design.unpenalised] = False
-    return np.flatnonzero(kept)
 
 
 def gram_walk(problem: Problem) -> GramWalk | None:
     """The walk along a problem's path; None where its statistics are no good."""
-    loss = problem.loss
-    assert isinstance(loss, TargetLoss) and is_sparse_group(problem.penalty)
+    design, loss, penalty = problem.design, problem.loss, problem.penalty
+    assert isinstance(loss, TargetLoss) and is_sparse_group(penalty)
     with np.errstate(over="ignore", invalid="ignore"):  # sizes that are not ordinary are no good
-        return _walk_of(problem, problem.penalty, loss)
-
-
-def _walk_of(problem: Problem, penalty: SparseGroup, loss: TargetLoss) -> GramWalk | None:
-    design = problem.design
-    features = penalised_features(design)
-    columns = shifted_columns(design, features)
-    moments = gather(design, columns, loss.weighted_labels)
-    matrices = len(moments.gram)
-    scale = design.scale
-    if scale is not None:
-        scale = np.ascontiguousarray(scale[features].T[:matrices])
-    rows = len(columns.x) / matrices
-    walk = GramWalk(moments, penalty, frame_of(problem, columns, features, scale), rows, design.n_threads)
-    return walk if walk.usable and walk.independence >= _INDEPENDENT else None
+        columns = shifted_columns(design, np.flatnonzero(penalty.penalised))
+        moments = gather(design, columns, loss.weighted_labels)
+        matrices = len(moments.gram)
+        frame = frame_of(problem, columns)
+        if design.scale is not None:
+            frame.scale = np.ascontiguousarray(design.scale[frame.features].T[:matrices])
+        walk = GramWalk(moments, penalty, frame, len(columns.x) / matrices, design.n_threads)
+        return walk if walk.usable and walk.independence >= _INDEPENDENT else None

@@ -15,7 +15,7 @@ import numpy as np
 from ..design.moments import Moments, panel_diagonal, shifted_columns
 from ..losses import TargetLoss, gamma
 from ..penalties import SparseGroup
-from .gram import GramWalk, frame_of, penalised_features
+from .gram import GramWalk, frame_of
 from .policy import Kind, choose_for_problem, memory_allows
 from .problem import Problem
 from .walks import problem_facts
@@ -34,9 +34,8 @@ class FoldMoments:
         design, loss = problem.design, problem.loss
         assert isinstance(loss, TargetLoss)
         self._design = design
-        features = penalised_features(design)
-        columns = shifted_columns(design, features)
-        self._frame = frame_of(problem, columns, features, None)
+        columns = shifted_columns(design, np.flatnonzero(problem.penalty.penalised))
+        self._frame = frame_of(problem, columns)
         matrices = len(columns.offsets) - 1
         self._rows = len(columns.x) / matrices
         labels = loss.weighted_labels
@@ -44,7 +43,7 @@ class FoldMoments:
         parts: list[Moments] = []
         for out in (*held_out, ~np.logical_or.reduce(held_out)):
             rows = np.flatnonzero(out[: len(columns.x)])
-            part = Moments.zeros(matrices, design.n_tasks, len(features), design.n_nuisance)
+            part = Moments.zeros(matrices, design.n_tasks, len(self._frame.features), design.n_nuisance)
             if len(rows):
                 x = np.asfortranarray(columns.x[rows])
                 y = labels.reshape(design.n_tasks, -1).T[rows] if one else labels[rows]

@@ -81,14 +81,10 @@ class Pair:
         return duality_gap(loss, penalty.restrict(point.features), point.rows, point.at, point.products, whole)
 
 
-def point_gap(
-    loss: DataLoss, penalty: RowPenalty, point: Point, gauges: Array, own: RowPenalty | None = None
-) -> tuple[float, float]:
+def point_gap(loss: DataLoss, penalty: RowPenalty, point: Point, gauges: Array) -> tuple[float, float]:
     """Duality gap over all features of a point with its own residual, and the scale of the dual point.
 
-    `gauges` are those of the residual's correlations, for all features, or upper bounds of them; `own` is the penalty
-    of the point's rows, where it is known.
+    `gauges` are those of the residual's correlations, for all features, or upper bounds of them.
     """
-    own = penalty.restrict(point.features) if own is None else own
-    whole = (penalty, gauges, point.features)
+    own, whole = penalty.restrict(point.features), (penalty, gauges, point.features)
     return duality_gap(loss, own, point.rows, point.at, point.products, whole)

@@ -62,7 +62,10 @@ class Problem:
             fixed_ridge=fixed_ridge * unit,
             coupling=None if task_graph is None else Coupling(unit * task_graph),
         )
-        self._refuse_free()
+        free = np.flatnonzero(~self.penalty.penalised)
+        if len(free) != len(design.unpenalised):
+            free = np.setdiff1d(free, design.unpenalised)
+            raise ValueError(f"feature {free[0]} is not penalised: name it in the design's `unpenalised` as well")
         self.unit = unit
         #: powers of two that X and y were divided by, set and used by the caller
         self.units: Any = None
@@ -70,12 +73,6 @@ class Problem:
         self.anchors = Anchors(design)
         self._null_levels: Any = None  # where they are
         self._null_array: Array | None = None
-
-    def _refuse_free(self) -> None:
-        free = np.flatnonzero(~self.penalty.penalised)
-        if len(free) != len(self.design.unpenalised):
-            free = np.setdiff1d(free, self.design.unpenalised)
-            raise ValueError(f"feature {free[0]} is not penalised: name it in the design's `unpenalised` as well")
 
     def reweighted(self, feature_weights: Array) -> Problem:
         """The same problem with other weights of the features; no pass over the data."""
@@ -114,10 +111,8 @@ class Problem:
     def ledger(self, summaries: bool) -> Any:
         """What is known about all features, for a walk that begins; `summaries`: none is queried by itself."""
         levels, found = self._levels(), None
-        if summaries and hasattr(levels, "ledger") and self.penalty.by_threshold and self._only_largest():
+        # gaps then depend on the largest gauge alone (`duality_gap`)
+        only_largest = not self.penalty.ridge or self.loss.squared or self.loss.clipped
+        if summaries and hasattr(levels, "ledger") and self.penalty.by_threshold and only_largest:
             found = levels.ledger(self.penalty)
         return Ledger(self.design, self.penalty, self.null_levels()) if found is None else found
-
-    def _only_largest(self) -> bool:
-        """Whether gaps depend on the largest gauge alone (`duality_gap`)."""
-        return not self.penalty.ridge or self.loss.squared or self.loss.clipped

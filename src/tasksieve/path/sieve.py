@@ -197,14 +197,23 @@ class Sieve:
             size += float(np.linalg.norm(ball.vector))
         return self._design.rounding * size
 
-    def _centre(self, ball: Ball, products: Array, features: Array) -> Array | None:
-        """Correlations of a ball's centre with some features, given those of the residual; None if they are unknown."""
+    def _around(
+        self, ball: Ball, at: Evaluation, products: Array, features: Array, norms: Array
+    ) -> tuple[Array, Array, Array] | None:
+        """Of a ball, for some features with these column norms, given the products of the residual: correlations of
+        its centre, what they may be off, and how far they move with its radius; None if they are unknown."""
         if ball.vector is not None:
-            return np.asarray(self._columns.correlate(ball.vector, self._columns.positions(features)))
-        if ball.cut_coef:
+            centre = np.asarray(self._columns.correlate(ball.vector, self._columns.positions(features)))
+        elif ball.cut_coef:
             return None
-        centre = ball.residual_coef * products
-        return centre + ball.y_coef * self._target_products(features) if ball.y_coef else centre
+        else:
+            centre = ball.residual_coef * products
+            if ball.y_coef:
+                centre = centre + ball.y_coef * self._target_products(features)
+        errors = self._rounding(ball, at) * norms
+        if ball.slack is not None:
+            errors = errors + norms * ball.slack
+        return centre, errors, norms if ball.stretch is None else norms * ball.stretch
 
     def _target_products(self, features: Array) -> Array:
         """Correlations of the target with some features: those of the last call are kept."""
@@ -229,13 +238,10 @@ class Sieve:
             return mask
         own, norms = penalty.restrict(point.features), self._design.norms(point.features)
         for ball in self._pair_balls(pair, lam, penalty):
-            centre = self._centre(ball, point.products, point.features)
-            if centre is None:
+            around = self._around(ball, point.at, point.products, point.features, norms)
+            if around is None:
                 continue
-            errors = self._rounding(ball, point.at) * norms
-            if ball.slack is not None:
-                errors = errors + norms * ball.slack
-            stretched = norms if ball.stretch is None else norms * ball.stretch
+            centre, errors, stretched = around
             found = own.zero_entries(centre, np.max(errors, axis=1), stretched, ball.radius)
             if found is not None:
                 mask |= found
@@ -256,15 +262,9 @@ class Sieve:
             live = here.whole(np.flatnonzero(rows.any(axis=1)))
             point = Point(own[live], rows[live], at, products[live])
             for ball in self._balls(point, lam, lam, penalty, gap, scale):
-                centre = self._centre(ball, products, own)
-                if centre is None:
-                    continue
-                errors = self._rounding(ball, at) * norms[alive]
-                stretched = norms[alive] if ball.stretch is None else norms[alive] * ball.stretch
-                if ball.slack is not None:
-                    errors = errors + norms[alive] * ball.slack
-                upper = here.row_reach(centre, errors, stretched, ball.radius)
-                least_upper = np.minimum(least_upper, upper)
+                around = self._around(ball, at, products, own, norms[alive])
+                if around is not None:
+                    least_upper = np.minimum(least_upper, here.row_reach(*around, ball.radius))
             gone = here.inactive(least_upper)
             if np.count_nonzero(gone) < least * len(gone):
                 gone[:] = False

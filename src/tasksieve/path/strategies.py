@@ -12,14 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..design import PackedColumns, SparseColumns
-from ..solvers import (
-    CoordinateDescent,
-    ProximalNewton,
-    ProximalPoint,
-    Solution,
-    VariationalNewton,
-    WorkingProblem,
-)
+from ..solvers import CoordinateDescent, Solution, VariationalNewton, WorkingProblem
 from .pair import Pair
 from .problem import Problem
 
@@ -36,23 +29,22 @@ _PATIENCE = 100  # epochs after which coordinate descent is weighed against Newt
 class Strategy:
     """One solver for all values.
 
-    - `columns`: Where solvers find their columns.
     - `whole`: The solver works on all rows that screening leaves, as its paper says: no working sets, no secant, and
       safe tests on the way.
+    - `screens_single`: A single value is screened too, on the way to it.
+    - `columns`: Where solvers find their columns.
     """
 
-    whole = False
-    #: a single value is screened too, on the way to it
-    screens_single = False
     #: only the row norms of a start matter
     only_sizes = False
     #: what an algorithm for study has kept of the last value
     history: Any = None
 
-    def __init__(self, problem: Problem, solver: Any) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, solver: Any, *, whole: bool = False, screens_single: bool = False) -> None:
+        self.problem, self.whole, self.screens_single = problem, whole, screens_single or whole
+        sparse = problem.design.sparse and not solver.needs.packed and not problem.penalty.separable
+        self.columns: Any = SparseColumns(problem.design) if sparse else PackedColumns(problem.design)
         self.solver = solver
-        self.columns: Any = solver_columns(problem, solver)
 
     @property
     def way(self) -> str:
@@ -74,42 +66,6 @@ class Strategy:
         return inner
 
 
-def solver_columns(problem: Problem, solver: Any) -> Any:
-    """Columns as a solver needs them: packed, or sparse ones where they lie if it has no need of packing."""
-    if problem.design.sparse and not solver.needs.packed and not problem.penalty.separable:
-        return SparseColumns(problem.design)
-    return PackedColumns(problem.design)
-
-
-class Whole(Strategy):
-    """A published algorithm, on all rows that screening leaves."""
-
-    whole = True
-    screens_single = True
-
-
-class Sorted(Strategy):
-    """Working sets for a penalty that sorts the rows."""
-
-    screens_single = True
-
-
-class Proximal(Strategy):
-    """Proximal Newton."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem, ProximalNewton)
-        self.solver = ProximalNewton(self.columns)
-
-
-class ProximalPoints(Strategy):
-    """The square-root loss with penalties that its own Newton method does not know."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem, ProximalPoint)
-        self.solver = ProximalPoint(self.columns)
-
-
 class CoordinateOrNewton(Strategy):
     """Coordinate descent, and Newton's method in the row norms from where that is less work.
 
@@ -117,8 +73,8 @@ class CoordinateOrNewton(Strategy):
     """
 
     def __init__(self, problem: Problem, solver: str) -> None:
-        super().__init__(problem, CoordinateDescent)
         self._coordinate = CoordinateDescent()
+        super().__init__(problem, self._coordinate)
         self._newton: VariationalNewton | None = None
         plain = VariationalNewton.needs.unmet(problem.loss, problem.penalty) is None
         self._may_switch = solver == "auto" and plain

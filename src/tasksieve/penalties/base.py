@@ -168,7 +168,7 @@ class RowPenalty(Described):
         coupling : Coupling, optional
             Whatever the strength.
         """
-        _require_own(type(self))
+        _require_own(type(self))  # type: ignore[arg-type]
         bound = self._copy()
         bound.weights = np.asarray(weights, dtype=np.float64)
         bound.positive = positive

@@ -5,13 +5,12 @@ A solver says what it needs (`Needs`) and has one verb, ``solve(working, start, 
 
 from .accelerated import Accelerated
 from .coordinate import CoordinateDescent
-from .needs import Needs
 from .newton import VariationalNewton
 from .prox_newton import ProximalNewton
 from .proximal_point import ProximalPoint
 from .sorted_fista import SortedFista
 from .stochastic import StochasticGradient
-from .working import Solution, WorkingProblem, duality_gap
+from .working import Needs, Solution, WorkingProblem, duality_gap
 
 __all__ = [
     "Accelerated",

@@ -16,8 +16,7 @@ from ..losses import DataLoss
 from .best_dual import BestDual
 from .curvature import estimate_curvature, packed_if_few
 from .fixed_point import polished
-from .needs import Needs
-from .working import Solution, WorkingProblem
+from .working import Needs, Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 
@@ -83,8 +82,7 @@ def accelerated(
     momentum, beta = 1.0, 0.0
     decay = 0.9 if squared else 0.75
     every = 5 if adaptive else CHECK_EVERY
-    best = BestDual()
-    history: list[tuple[int, int, float]] = []
+    best = BestDual(start)
     iterations, gap, measured = 0, np.inf, len(alive)
     at: Any = None
     known, scratch = False, np.empty_like(image)
@@ -97,10 +95,7 @@ def accelerated(
             nuisance = at.nuisance
             products, known = working.correlate(at.residual), True
             pair_gap, scale = working.gap(rows, at, products)
-            full = np.zeros_like(start)
-            full[alive] = rows
-            gap = best.update(at.value + working.penalty.total(rows), pair_gap, full)
-            history.append((iterations, len(alive), gap))
+            gap = best.update(iterations, alive, rows, at.value + working.penalty.total(rows), pair_gap)
             # At least one step: what is returned went through the prox, so its ties are exact.
             if (gap <= tol and iterations > 0) or iterations >= max_iter:
                 break
@@ -174,13 +169,7 @@ def accelerated(
         previous, previous_image = rows, image
         rows, image = following, following_image
         iterations += 1
-    full = np.zeros_like(start)
-    full[alive] = rows
-    assert best.rows is not None
-    solution = Solution(
-        full, iterations, gap, dual_rows=best.rows, alive=alive if shrink is not None else None, steps=history
-    )
-    return solution, bound / steepness
+    return best.solution(iterations, alive, rows, gap, shrink is not None), bound / steepness
 
 
 def _steepness(loss: DataLoss, image: Array, nuisance: Array | None) -> float:

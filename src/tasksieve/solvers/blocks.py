@@ -1,4 +1,4 @@
-"""Block coordinate descent where several rows of W have one norm together: one block is one long row.
+"""Coordinate descent, by rows, and by blocks where several rows of W have one norm together: one block is one long row.
 
 A block of rows W_B has the quadratic part ``1/2 <W_t, H_t W_t>`` in each task, ``H_t = X_Bt' X_Bt``, and row updates
 want H_t diagonal. Where the norm is ``||W_B||_F`` alone, W may be turned within each task: in the eigenvectors of H_t
@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from .._kernels import kernels
-from ..penalties import BlockForm
+from ..design import ColumnBlock
+from ..penalties import BlockForm, RowForm, RowPenalty
 
 Array = np.ndarray[Any, Any]
 
@@ -27,13 +28,12 @@ _EMPTY = 1e-14  # of the largest eigenvalue of a block: what is below is roundin
 class TurnedColumns:
     """Columns of blocks in the eigenvectors of their Gram matrices, task by task; each block is turned once.
 
-    - `offsets`: Where each task starts.
-    - `shared`: All tasks have all rows of the columns.
+    - `columns`: Those to be turned: the layout of these is theirs.
     """
 
-    def __init__(self, offsets: Array, shared: bool) -> None:
-        self._offsets, self._shared = offsets, shared
-        self._tasks = len(offsets) - 1
+    def __init__(self, columns: ColumnBlock) -> None:
+        self.offsets, self.shared, self.layout = columns.offsets, columns.shared, columns.layout
+        self._tasks = columns.n_tasks
         self.x = np.empty((0, 0), order="F")
         self.h = np.empty((0, self._tasks))
         self._slot = np.empty(0, dtype=np.int64)
@@ -67,13 +67,13 @@ class TurnedColumns:
 
     def _turn(self, x: Array, positions: Array) -> None:
         count, size = positions.shape
-        bases = np.empty((count, 1 if self._shared else self._tasks, size, size))
-        for t, own in enumerate(_segments(x, self._offsets, self._shared)):
+        bases = np.empty((count, 1 if self.shared else self._tasks, size, size))
+        for t, own in enumerate(_segments(self, len(x))):
             blocks, grams = _inner(x[own], positions)
             values, bases[:, t] = np.linalg.eigh(grams) if size > 1 else (grams[:, 0], 1.0)
             self.x[own, positions.ravel()] = (blocks @ bases[:, t]).transpose(1, 0, 2).reshape(-1, positions.size)
             values = np.where(values > _EMPTY * values[:, -1:], values, 0.0)
-            self.h[positions, slice(None) if self._shared else slice(t, t + 1)] = values[:, :, None]
+            self.h[positions, slice(None) if self.shared else slice(t, t + 1)] = values[:, :, None]
         known = self._bases.get(size)
         self._slot[positions[:, 0]] = np.arange(count) + (0 if known is None else len(known))
         self._bases[size] = bases if known is None else np.concatenate([known, bases])
@@ -112,15 +112,42 @@ class TurnedColumns:
         return out
 
 
-def block_descent(
-    x: Array,
-    offsets: Array,
-    shared: bool,
+def descend(
+    columns: Any,
     positions: Array,
     squares: Array,
-    form: BlockForm,
-    ridge: float,
-    positive: bool,
+    form: RowForm | BlockForm,
+    penalty: RowPenalty,
+    rows: Array,
+    state: Array,
+    max_epochs: int,
+    tol: float,
+    sums: tuple[Array, Array, float] | None = None,
+    starts: Array | None = None,
+    coupled: tuple[Array | None, ...] = (),
+) -> tuple[int, float]:
+    """Coordinate descent on some columns, from given rows on, which are overwritten; returns epochs and gap.
+
+    - `squares`: The curvature of each coefficient.
+    - `form`: Of the penalty.
+    - `state`: The residual of the rows, overwritten; of the size of the products where there are `sums`.
+    - `sums`: Gram matrices, products with the target and its square: they take the place of the residual.
+    - `starts`: Of the blocks of rows.
+    - `coupled`: What is known of a graph of tasks.
+    """
+    gram, y_products, y_squared = (None, None, 0.0) if sums is None else sums
+    epochs, gap, _ = kernels.coordinate_descent(
+        columns.x, columns.offsets, columns.shared, positions, squares, form.group, form.l1, penalty.ridge,
+        penalty.positive, rows, state, max_epochs, tol, gram, y_products, y_squared, form.code, starts, *coupled,
+    )  # fmt: skip
+    return int(epochs), float(gap)
+
+
+def block_descent(
+    columns: ColumnBlock,
+    positions: Array,
+    squares: Array,
+    penalty: RowPenalty,
     rows: Array,
     residual: Array,
     max_epochs: int,
@@ -130,10 +157,8 @@ def block_descent(
     target: Array | None = None,
     sums: Callable[[], tuple[Array, Array]] | None = None,
 ) -> tuple[int, float]:
-    """``1/2 ||residual of W||^2 + Omega(W)`` from given rows on, which are overwritten; returns epochs and gap.
+    """`descend` for a penalty with a norm of blocks.
 
-    - `x`: Columns, tasks as in `offsets`; with `shared` all tasks have all of it.
-    - `positions`: The columns of the rows of W.
     - `squares`: Squared norms of the columns; 0: the coefficient is known to be 0.
     - `residual`: Of the given rows; overwritten. Not looked at where `sums` serve.
     - `by_gram`: Work on inner products of the columns.
@@ -142,62 +167,45 @@ def block_descent(
     - `sums`: Gives the inner products of all columns, (1, room, room), and their products with the target, (tasks,
       columns), where all tasks have the same columns.
     """
+    form = penalty.block_form()
+    assert form is not None
     order = np.argsort(form.block, kind="stable")
     starts = np.append(0, np.cumsum(np.bincount(form.block, minlength=len(form.group))))
     positions = positions[order]
     w = np.ascontiguousarray(rows[order])
-    turns = form.kind == "sum" and not positive and not form.l1.any()
+    block: Any = columns
+    turns = form.kind == "sum" and not penalty.positive and not form.l1.any()
     if turns:
         if turned is None:
-            turned, sums = TurnedColumns(offsets, shared), None
+            turned, sums = TurnedColumns(columns), None
         elif sums is not None:
             assert target is not None
             sums = partial(turned.sums, target)
-        turned.prepare(x, positions, starts)
+        turned.prepare(columns.x, positions, starts)
         w = turned.turn(w, positions, starts)
-        x, h = turned.x, turned.h[positions]
+        block, h = turned, turned.h[positions]
     else:
-        h = _majorised(x, offsets, shared, positions, starts, squares[order], each_task=form.kind == "sum")
-    gram = y_products = None
-    y_squared, state, columns = 0.0, residual, positions
+        h = _majorised(columns, positions, starts, squares[order], each_task=form.kind == "sum")
+    known, state, used = None, residual, positions
     if by_gram:
         if sums is None:
-            gram, y_products, y_squared = _grams(x[:, positions], offsets, shared, w, residual)
-            columns = np.arange(len(positions))
+            known = _grams(block.x[:, positions], block, w, residual)
+            used = np.arange(len(positions))
         else:
             assert target is not None
             gram, y_products = sums()
-            y_squared = float(target @ target)
             if y_products.shape[1] > _ROOM * len(positions):
                 gram = gram[:, positions[:, None], positions]
                 y_products = np.ascontiguousarray(y_products[:, positions])
-                columns = np.arange(len(positions))
-        state = np.empty(y_products.size)
-    epochs, gap, _ = kernels.coordinate_descent(
-        x,
-        offsets,
-        shared,
-        columns,
-        h,
-        form.group,
-        form.l1,
-        ridge,
-        positive,
-        w,
-        state,
-        max_epochs,
-        tol,
-        gram,
-        y_products,
-        y_squared,
-        form.code,
-        starts,
-    )
+                used = np.arange(len(positions))
+            known = gram, y_products, float(target @ target)
+        state = np.empty(known[1].size)
+    epochs, gap = descend(block, used, h, form, penalty, w, state, max_epochs, tol, known, starts)
     if turns:
         assert turned is not None
         w = turned.turn(w, positions, starts, back=True)
     rows[order] = w
-    return int(epochs), float(gap)
+    return epochs, gap
 
 
 def _alike(starts: Array) -> list[Array]:
@@ -206,11 +214,11 @@ def _alike(starts: Array) -> list[Array]:
     return [starts[:-1][sizes == size][:, None] + np.arange(size) for size in np.unique(sizes)]
 
 
-def _segments(x: Array, offsets: Array, shared: bool) -> list[slice]:
-    """The rows of x in each task, or all of them for all."""
-    if shared:
-        return [slice(0, len(x))]
-    return [slice(int(low), int(high)) for low, high in pairwise(offsets)]
+def _segments(columns: Any, n_rows: int) -> list[slice]:
+    """The rows of columns in each task, or all of them for all."""
+    if columns.shared:
+        return [slice(0, n_rows)]
+    return [slice(int(low), int(high)) for low, high in pairwise(columns.offsets)]
 
 
 def _inner(part: Array, members: Array) -> tuple[Array, Array]:
@@ -220,26 +228,26 @@ def _inner(part: Array, members: Array) -> tuple[Array, Array]:
 
 
 def _majorised(
-    x: Array, offsets: Array, shared: bool, positions: Array, starts: Array, squares: Array, *, each_task: bool
+    columns: ColumnBlock, positions: Array, starts: Array, squares: Array, *, each_task: bool
 ) -> Array:
     """The largest eigenvalues of blocks in place of squared norms, in each task or over all."""
-    h = np.empty_like(squares)
+    x, h = columns.x, np.empty_like(squares)
     for members in _alike(starts):
-        for t, own in enumerate(_segments(x, offsets, shared)):
+        for t, own in enumerate(_segments(columns, len(x))):
             _, grams = _inner(x[own], positions[members])
             largest = (1.0 + 1e-12) * (np.linalg.eigvalsh(grams)[:, -1] if grams.shape[1] > 1 else grams[:, 0, 0])
-            h[members, slice(None) if shared else slice(t, t + 1)] = largest[:, None, None]
+            h[members, slice(None) if columns.shared else slice(t, t + 1)] = largest[:, None, None]
         if not each_task:
             h[members] = np.max(h[members], axis=(1, 2), keepdims=True)
     h[squares == 0.0] = 0.0
     return h
 
 
-def _grams(x: Array, offsets: Array, shared: bool, rows: Array, residual: Array) -> tuple[Array, Array, float]:
-    """Gram matrices, products of the columns with ``y = residual + X W``, (tasks, columns), and ``||y||^2``."""
-    segments = _segments(x, offsets, shared)
+def _grams(x: Array, block: Any, rows: Array, residual: Array) -> tuple[Array, Array, float]:
+    """Gram matrices of some columns, their products with ``y = residual + X W``, (tasks, columns), and ``||y||^2``."""
+    segments = _segments(block, len(x))
     grams = np.array([x[own].T @ x[own] for own in segments])
-    if shared:
+    if block.shared:
         targets = residual.reshape(rows.shape[1], -1) + (x @ rows).T
         return grams, np.ascontiguousarray(targets @ x), float(np.vdot(targets, targets))
     parts = [residual[own] + x[own] @ rows[:, t] for t, own in enumerate(segments)]

@@ -14,13 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..losses import TaskNorms
 from ..penalties import row_norms
 from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
-
-_NONE = np.empty(0)
 
 
 @dataclass
@@ -88,14 +85,12 @@ def best_multiple(along: float, sizes: Array, strengths: Array, ridge: float) ->
     return k
 
 
-def row_gaps(
-    penalty: Any, sizes: Array, inner: Array, row_sizes: Array, row_squares: Array, scale: float
-) -> float:
+def row_gaps(penalty: Any, sizes: Array, inner: Array, row_sizes: Array, scale: float) -> float:
     """What the penalty adds to the gap: the Fenchel-Young excess of every row, each >= 0."""
     excess = penalty.group_form() * row_sizes - scale * inner
     if penalty.ridge:
         over = np.maximum(scale * sizes - penalty.group_form(), 0.0)
-        excess = excess + 0.5 * penalty.ridge * row_squares + over * over / (2.0 * penalty.ridge)
+        excess = excess + 0.5 * penalty.ridge * (row_sizes * row_sizes) + over * over / (2.0 * penalty.ridge)
     return float(np.sum(np.maximum(excess, 0.0)))
 
 
@@ -104,44 +99,30 @@ def primal_dual(
     rows: Array,
     dual: Array,
     products: Array | None = None,
-    outside: tuple[Array, Array] = (_NONE, _NONE),
     image: Array | None = None,
 ) -> PrimalDual:
     """The pair (W, u) with its gap: ``y - XW`` is computed afresh, u is brought into the balls and scaled.
 
     - `dual`: Any flat vector; it is scaled down in tasks where its norm exceeds 1.
     - `products`: Its correlations with the columns.
-    - `outside`: ``||c_j||`` and ``lam_j`` of further columns, whose rows are zero, that may exceed their thresholds.
     - `image`: ``XW``, where it is known.
     """
-    loss, penalty, packed = problem.loss, problem.penalty, problem.columns
-    assert isinstance(loss, TaskNorms)
+    loss, penalty = problem.loss, problem.penalty
     if products is None:
-        products = packed.correlate(dual, problem.positions)
+        products = problem.correlate(dual)
     lengths = loss.sizes(dual)
     if np.any(lengths > 1.0):
         shrink = 1.0 / np.maximum(lengths * (1.0 + 1e-15), 1.0)
         dual, products = loss.scaled(dual, shrink), products * shrink
-    live = np.flatnonzero(rows.any(axis=1))
-    if image is None:
-        image = packed.combine(problem.positions[live], rows[live]) if len(live) else np.zeros_like(loss.target)
-    residual = loss.target - image
+    residual = loss.target - (problem.image(rows) if image is None else image)
     sizes = loss.sizes(residual)
     correlations = correlation_sizes(penalty, products)
-    scale = best_multiple(
-        float(dual @ loss.target),
-        np.concatenate([correlations, outside[0]]),
-        np.concatenate([penalty.group_form(), outside[1]]),
-        penalty.ridge,
-    )
+    scale = best_multiple(float(dual @ loss.target), correlations, penalty.group_form(), penalty.ridge)
     row_sizes = row_norms(rows)
-    squares = row_sizes * row_sizes
     inner = np.einsum("jt,jt->j", products, rows)
     # ||r_t|| - k <u_t, r_t> >= 0: written so that nothing cancels where u is the direction of r
     loss_gap = float(np.sum(np.maximum(sizes - scale * loss.task_products(dual, residual), 0.0)))
-    gap = loss_gap + row_gaps(penalty, correlations, inner, row_sizes, squares, scale)
-    if penalty.ridge and len(outside[0]):
-        over = np.maximum(scale * outside[0] - outside[1], 0.0)
-        gap += float(over @ over) / (2.0 * penalty.ridge)
-    objective = float(sizes.sum() + penalty.group_form() @ row_sizes + 0.5 * penalty.ridge * squares.sum())
+    gap = loss_gap + row_gaps(penalty, correlations, inner, row_sizes, scale)
+    squares = float((row_sizes * row_sizes).sum())
+    objective = float(sizes.sum() + penalty.group_form() @ row_sizes + 0.5 * penalty.ridge * squares)
     return PrimalDual(rows, residual, sizes, dual, products, scale, objective, gap)

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from ..losses import TaskNorms
 from .calibrated import CalibratedSolution, correlation_sizes, shrunk_rows
 from .calibrated_history import Record
 from .first_order import Composite, Smooth, fista, sparsa
@@ -28,9 +27,7 @@ Array = np.ndarray[Any, Any]
 
 _METHODS = {"d-pg": sparsa, "d-fista": fista}
 _PROXIMAL = 0.15  # of lam_max ||x|| / ||y_t||: the proximal weight where there is no ridge
-_INNER = (
-    0.1  # of the gap: how well a proximal problem is solved, better where that does not bring the gap down
-)
+_INNER = 0.1  # of the gap: how well a proximal problem is solved, better where that does not bring the gap down
 
 
 def dual_first_order(
@@ -49,45 +46,41 @@ def dual_first_order(
     - `record`: Keeps the best pair, and the history where that is requested.
     """
     loss, penalty = problem.loss, problem.penalty
-    assert isinstance(loss, TaskNorms)
     record = record or Record(problem, tol)
     run = _METHODS[method]
-    ball = _into_balls(loss)
-    dual = ball(dual, 1.0)
+
+    def ball(u: Array, _: float = 1.0) -> Array:
+        return np.asarray(loss.scaled(u, 1.0 / np.maximum(loss.sizes(u), 1.0)))
+
+    def see(at: Smooth, _: Smooth | None = None) -> bool:
+        rows, products, image = at.more
+        return record.see(rows, at.point, products, image)
+
+    dual = ball(dual)
+    curvature = penalty.ridge or proximal_weight(problem)
+    bound = squared_norm_estimate(problem) / curvature
     if penalty.ridge:
-        curvature = penalty.ridge
         smooth = _negative_dual(problem, curvature, None)
-        composite = Composite(smooth, ball, lambda u: 0.0)
-        bound = squared_norm_estimate(problem) / curvature
-
-        def watch(at: Smooth, before: Smooth) -> bool:
-            rows, products, image = at.more
-            return record.see(rows, at.point, products, image)
-
-        record.see(*_seen(smooth(dual)))
+        see(smooth(dual))
         if not record.done:
-            _, count = run(composite, dual, bound, watch, max_iter)
+            _, count = run(Composite(smooth, ball, lambda u: 0.0), dual, bound, see, max_iter)
             record.iterations += count
         return record.solution()
-    curvature = proximal_weight(problem)
-    bound = squared_norm_estimate(problem) / curvature
     centre, accuracy = rows, _INNER
     record.see(rows, dual)
     while not record.done and record.iterations < max_iter:
         smooth, before = _negative_dual(problem, curvature, centre), record.objective
 
-        def watch_proximal(at: Smooth, _: Smooth) -> bool:
-            rows, products, image = at.more
-            if record.see(rows, at.point, products, image):
+        def solved(at: Smooth, _: Smooth) -> bool:
+            if see(at):
                 return True
             # the proximal problem's own gap: P_k(W) - D_k(u)
-            moved = rows - centre  # noqa: B023
+            moved = at.more[0] - centre  # noqa: B023
             value = record.last.objective + 0.5 * curvature * float(np.vdot(moved, moved)) + at.value
             return value <= accuracy * max(record.gap, tol)  # noqa: B023
 
-        at, count = run(
-            Composite(smooth, ball, lambda u: 0.0), dual, bound, watch_proximal, max_iter - record.iterations
-        )
+        composite, left = Composite(smooth, ball, lambda u: 0.0), max_iter - record.iterations
+        at, count = run(composite, dual, bound, solved, left)
         record.iterations += count
         # W has arrived, but u has not: its error counts squared in the proximal problem, in full in the certificate.
         arrived = before - record.objective < 1e-3 * record.gap
@@ -96,30 +89,16 @@ def dual_first_order(
     return record.solution()
 
 
-def _seen(at: Smooth) -> tuple[Array, Array, Array, Array]:
-    rows, products, image = at.more
-    return rows, at.point, products, image
-
-
-def _into_balls(loss: TaskNorms) -> Any:
-    def project(u: Array, eta: float) -> Array:
-        return loss.scaled(u, 1.0 / np.maximum(loss.sizes(u), 1.0))
-
-    return project
-
-
 def _negative_dual(problem: WorkingProblem, curvature: float, centre: Array | None) -> Any:
-    loss, penalty, packed, positions = problem.loss, problem.penalty, problem.columns, problem.positions
-    assert isinstance(loss, TaskNorms)
+    loss, penalty = problem.loss, problem.penalty
     constant = 0.0 if centre is None else 0.5 * curvature * float(np.vdot(centre, centre))
 
     def smooth(u: Array) -> Smooth:
-        products = packed.correlate(u, positions)
+        products = problem.correlate(u)
         pulled = products if centre is None else products + curvature * centre
         over = np.maximum(correlation_sizes(penalty, pulled) - penalty.group_form(), 0.0)
         rows = shrunk_rows(penalty, pulled, curvature)
-        live = np.flatnonzero(over > 0.0)
-        image = packed.combine(positions[live], rows[live]) if len(live) else np.zeros_like(u)
+        image = problem.image(rows)
         value = float(over @ over) / (2.0 * curvature) - float(u @ loss.target) - constant
         return Smooth(u, value, image - loss.target, (rows, products, image))
 
@@ -128,24 +107,22 @@ def _negative_dual(problem: WorkingProblem, curvature: float, centre: Array | No
 
 def squared_norm_estimate(problem: WorkingProblem) -> float:
     """``max_t sigma_max(X_t)^2`` from below, by three steps of the power method: a scale for step lengths."""
-    loss, packed, positions = problem.loss, problem.columns, problem.positions
-    assert isinstance(loss, TaskNorms)
+    loss = problem.loss
     v = loss.target + 1e-3 * (1.0 + np.abs(loss.target).max()) * np.cos(np.arange(len(loss.target)))
     largest = 0.0
     for _ in range(3):
         sizes = loss.sizes(v)
         v = loss.scaled(v, np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > 0.0))
-        v = packed.combine(positions, packed.correlate(v, positions))
+        v = problem.columns.combine(problem.positions, problem.correlate(v))
         largest = float(np.max(loss.sizes(v), initial=0.0))
     return largest if largest > 0.0 else 1.0
 
 
 def proximal_weight(problem: WorkingProblem) -> float:
     """A weight for ``||W - W_k||^2/2`` that has the units of the problem."""
-    loss, packed = problem.loss, problem.columns
-    assert isinstance(loss, TaskNorms)
-    at_zero = correlation_sizes(problem.penalty, packed.correlate(loss.null.residual, problem.positions))
-    length = float(np.sqrt(np.max(packed.squared_norms[problem.positions], initial=0.0)))
+    loss = problem.loss
+    at_zero = correlation_sizes(problem.penalty, problem.correlate(loss.null.residual))
+    length = float(np.sqrt(np.max(problem.columns.squared_norms[problem.positions], initial=0.0)))
     sizes = loss.sizes(loss.target)
     typical = float(np.mean(sizes[sizes > 0.0])) if np.any(sizes > 0.0) else 1.0
     weight = _PROXIMAL * float(np.max(at_zero, initial=0.0)) * length / typical

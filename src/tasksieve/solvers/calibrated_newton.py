@@ -165,7 +165,7 @@ class CalibratedNewton:
         row_sizes = point.a * point.sizes
         inner = point.a * np.einsum("jt,jt->j", scaled, point.products)
         gap = float(np.sum(residual * (1.0 - scale * point.lengths * shrink)))
-        return gap + row_gaps(penalty, sizes, inner, row_sizes, row_sizes * row_sizes, scale)
+        return gap + row_gaps(penalty, sizes, inner, row_sizes, scale)
 
     def _step(self, point: _Point, positions: Array, penalty: Any, lowest: Array) -> _Point | None:
         """One step: in the secular form, or else damped more and more (see `newton`)."""
@@ -316,7 +316,6 @@ class ReducedNewton:
 
     def __init__(self, problem: WorkingProblem) -> None:
         packed, loss = problem.columns, problem.loss
-        assert isinstance(loss, TaskNorms)
         self._positions = np.arange(len(problem.positions))
         self._bases: list[tuple[slice, Array, Array]] = []
         columns, targets = [], []

@@ -23,8 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from ..losses import TaskNorms
-from ..penalties import row_norms
 from .calibrated import CalibratedSolution
 from .calibrated_dual import squared_norm_estimate
 from .calibrated_history import Record
@@ -45,7 +43,6 @@ def smoothed_first_order(
     - `method`: {"p-spg", "p-sfista"}
     """
     loss, penalty = problem.loss, problem.penalty
-    assert isinstance(loss, TaskNorms)
     record = record or Record(problem, tol)
     shape = penalty.without_ridge()
     sizes = loss.sizes(loss.target)
@@ -78,16 +75,14 @@ def smoothed_first_order(
 
 
 def _smoothed(problem: WorkingProblem, mu: float) -> Any:
-    loss, packed, positions, ridge = problem.loss, problem.columns, problem.positions, problem.penalty.ridge
-    assert isinstance(loss, TaskNorms)
+    loss, ridge = problem.loss, problem.penalty.ridge
 
     def smooth(rows: Array) -> Smooth:
-        live = np.flatnonzero(rows.any(axis=1))
-        image = packed.combine(positions[live], rows[live]) if len(live) else np.zeros_like(loss.target)
+        image = problem.image(rows)
         residual = loss.target - image
         sizes = loss.sizes(residual)
         dual = loss.scaled(residual, 1.0 / np.maximum(sizes, mu))
-        products = packed.correlate(dual, positions)
+        products = problem.correlate(dual)
         values = np.where(sizes <= mu, sizes * sizes / (2.0 * mu), sizes - 0.5 * mu)
         value = float(values.sum()) + 0.5 * ridge * float(np.vdot(rows, rows))
         return Smooth(rows, value, ridge * rows - products, (dual, products, image))
@@ -99,27 +94,21 @@ def alternating_directions(
     problem: WorkingProblem, rows: Array, tol: float, max_iter: int, record: Record | None = None
 ) -> CalibratedSolution:
     """P-ADMM until the gap over the working columns is at most `tol`; `max_iter` counts its outer iterations."""
-    loss, penalty, packed, positions = problem.loss, problem.penalty, problem.columns, problem.positions
-    assert isinstance(loss, TaskNorms)
+    loss, penalty = problem.loss, problem.penalty
     record = record or Record(problem, tol)
     descent = CoordinateDescent()
     sizes = loss.sizes(loss.target)
     rho = 3.0 / float(np.mean(sizes[sizes > 0.0])) if np.any(sizes > 0.0) else 1.0
-    live = np.flatnonzero(rows.any(axis=1))
-    image = packed.combine(positions[live], rows[live]) if len(live) else np.zeros_like(loss.target)
-    split, dual = loss.target - image, np.zeros_like(loss.target)
+    split, dual = loss.target - problem.image(rows), np.zeros_like(loss.target)
     record.see(rows, loss.null.residual)
     while not record.done and record.iterations < max_iter:
         scaled = penalty.times(1.0 / rho)
         scaled.ridge = penalty.ridge / rho
         # The inner problem is in units of P/rho: solved well enough for the gap to go on falling.
         inner = max(1e-3 * min(record.gap, record.last.objective), 1e-3 * tol) / rho
-        solved = descent.minimise(
-            packed, positions, scaled, loss.target - split + dual / rho, rows.copy(), inner, 200
-        )
-        rows = solved.rows
-        live = np.flatnonzero(row_norms(rows))
-        image = packed.combine(positions[live], rows[live]) if len(live) else np.zeros_like(loss.target)
+        target = loss.target - split + dual / rho
+        rows = descent.minimise(problem.columns, problem.positions, scaled, target, rows.copy(), inner, 200).rows
+        image = problem.image(rows)
         v = dual / rho + loss.target - image
         lengths = loss.sizes(v)
         shrink = np.maximum(1.0 - 1.0 / np.maximum(rho * lengths, 1e-300), 0.0)

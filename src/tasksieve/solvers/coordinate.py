@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .._kernels import kernels
 from ..design import PackedColumns
 from ..penalties import RowPenalty, live_rows
-from .blocks import TurnedColumns, block_descent
-from .needs import Needs
+from .blocks import TurnedColumns, block_descent, descend
 from .rotations import Rotations
-from .working import Solution, WorkingProblem
+from .working import Needs, Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 
@@ -36,21 +34,12 @@ class CoordinateDescent:
         self._target: Array | None = None
         self._layout = 0
         self._targets = np.empty((0, 0))
-        self._rotations = Rotations()
+        self._rotations: Rotations | None = None
         self._turned: TurnedColumns | None = None
-        self._turned_layout = 0
 
     def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
-        return self.minimise(
-            problem.columns,
-            problem.positions,
-            problem.penalty,
-            problem.loss.target,
-            start,
-            tol,
-            max_iter,
-            problem.zero,
-        )
+        columns, positions, penalty, target = problem.columns, problem.positions, problem.penalty, problem.loss.target
+        return self.minimise(columns, positions, penalty, target, start, tol, max_iter, problem.zero)
 
     def minimise(
         self,
@@ -69,67 +58,33 @@ class CoordinateDescent:
         squares = packed.squared_norms[positions]
         if zero is not None:
             squares = np.where(zero, 0.0, squares)  # as if those columns were empty
-        form, blocks = penalty.row_form(), penalty.block_form()
-        if blocks is not None:
-            if self._turned is None or self._turned_layout != packed.layout:
-                self._turned, self._turned_layout = TurnedColumns(packed.offsets, packed.shared), packed.layout
+        if penalty.block_form() is not None:
+            if self._turned is None or self._turned.layout != packed.layout:
+                self._turned = TurnedColumns(packed)
             by_gram, one = self._prefers_gram(packed, count), packed.shared or tasks == 1
+            residual = target if by_gram and one else self._residual(packed, positions, target, rows)
+            sums = (lambda: (packed.grams(), self._target_products(packed, target))) if one else None
             epochs, gap = block_descent(
-                packed.x,
-                packed.offsets,
-                packed.shared,
-                positions,
-                squares,
-                blocks,
-                penalty.ridge,
-                penalty.positive,
-                rows,
-                target if by_gram and one else self._residual(packed, positions, target, rows),
-                max_iter,
-                tol,
-                by_gram,
-                self._turned,
-                target,
-                (lambda: (packed.grams(), self._target_products(packed, target))) if one else None,
+                packed, positions, squares, penalty, rows, residual, max_iter, tol, by_gram, self._turned, target, sums
             )
             return Solution(rows, epochs, gap)
+        form = penalty.row_form()
         assert form is not None
-        common = (
-            packed.x,
-            packed.offsets,
-            packed.shared,
-            positions,
-            squares,
-            form.group,
-            form.l1,
-            penalty.ridge,
-            penalty.positive,
-        )
-        coupled = self._rotations.of(penalty, squares, positions, packed.layout)
+        coupled: Any = ()
+        if penalty.coupling is not None:
+            self._rotations = self._rotations or Rotations()
+            coupled = self._rotations.of(penalty, squares, positions, packed.layout)
         if self._prefers_gram(packed, count):
             gram, chosen, y_products = self._gram(packed, positions, target)
-            epochs, gap, _ = kernels.coordinate_descent(
-                *common[:3],
-                chosen,
-                *common[4:],
-                rows,
-                np.empty(y_products.size),
-                max_iter,
-                tol,
-                gram,
-                y_products,
-                float(target @ target),
-                form.code,
-                None,
-                *coupled,
-            )
-            self.work = epochs * 2.0 * tasks * count * count
-            return Solution(rows, epochs, gap)
-        residual = self._residual(packed, positions, target, rows)
-        epochs, gap, _ = kernels.coordinate_descent(
-            *common, rows, residual, max_iter, tol, None, None, 0.0, form.code, None, *coupled
+            known, state = (gram, y_products, float(target @ target)), np.empty(y_products.size)
+            epoch = 2.0 * tasks * count * count
+        else:
+            chosen, known, state = positions, None, self._residual(packed, positions, target, rows)
+            epoch = 4.0 * len(target) * count
+        epochs, gap = descend(
+            packed, chosen, squares, form, penalty, rows, state, max_iter, tol, known, coupled=coupled
         )
-        self.work = epochs * 4.0 * len(target) * count
+        self.work = epochs * epoch
         return Solution(rows, epochs, gap)
 
     @staticmethod

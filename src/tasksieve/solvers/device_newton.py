@@ -17,8 +17,7 @@ import torch
 
 from ..design import PackedColumns
 from ..penalties import row_norms
-from .needs import Needs
-from .working import Solution, WorkingProblem
+from .working import Needs, Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 

@@ -35,9 +35,8 @@ from scipy.linalg import lapack
 
 from ..design import ColumnBlock
 from ..penalties import row_norms
-from .needs import Needs
 from .newton_forms import FeatureForm, SampleForm
-from .working import Solution, WorkingProblem
+from .working import Needs, Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from .._kernels import kernels
-from ..design import ColumnBlock, PackedColumns
+from ..design import ColumnBlock, Design, PackedColumns
 from ..penalties import RowPenalty
-from .blocks import block_descent
-from .needs import Needs
+from .blocks import block_descent, descend
 from .newton import VariationalNewton
 from .rotations import coupled_rows
-from .working import Solution, WorkingProblem
+from .working import Needs, Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 
@@ -37,14 +36,12 @@ class ProximalNewton:
     name = "prox-newton"
     needs = Needs(smooth=True, curved=True, row_form=True, packed=True, quadratic="graph")
 
-    def __init__(self, packed: PackedColumns) -> None:
-        self._packed = packed
-        self._buffer = np.empty((packed.design.n_samples, 0), order="F")
-        self._basis_columns = list(packed.design.nuisance_basis)
+    def __init__(self) -> None:
+        self._buffer = np.empty((0, 0), order="F")
         self._caution = 1.0
 
     def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
-        packed, positions, penalty = self._packed, problem.positions, problem.penalty
+        packed, positions, penalty = problem.columns, problem.positions, problem.penalty
         rows = start
         at = problem.evaluate(rows, problem.nuisance)
         value = at.value + penalty.total(rows)
@@ -72,19 +69,19 @@ class ProximalNewton:
             near = penalty.row_gauges(products - penalty.pull(rows)) >= _NEAR
             chosen = penalty.whole(np.flatnonzero(near | rows.any(axis=1)))
             part = penalty.restrict(chosen)
-            columns, squares, right = self._model(positions[chosen], w, at.residual)
+            columns, squares, right = self._model(packed, positions[chosen], w, at.residual)
             if problem.zero is not None:
                 squares[problem.zero[chosen]] = 0.0  # as if those columns were empty
             proposal = np.ascontiguousarray(rows[chosen])
             allowed = min(max_iter - epochs, patience)
-            spent, reached = self._descend(part, columns, squares, proposal, right, allowed, share * gap)
+            block = ColumnBlock(columns, packed.offsets, False, packed.n_threads)
+            spent, reached = self._descend(part, block, squares, proposal, right, allowed, share * gap)
             epochs += max(spent, 1)
             if spent == 0:  # the model is already solved as well as required: require more
                 share *= 0.1
                 continue
             if reached > share * gap and may_use_newton:
                 # Ill-conditioned: second order in the row norms, on the same model.
-                block = ColumnBlock(columns, packed.offsets, False, packed.n_threads)
                 everything = np.arange(len(chosen))
                 target = right + block.combine(everything, proposal)
                 newton = VariationalNewton(block)
@@ -101,47 +98,25 @@ class ProximalNewton:
             self._caution = min(max(self._caution * (_BOLDER if step == 1.0 else 1.0 / step), _BOLDEST), 1.0)
         return Solution(rows, epochs, gap, at, products)
 
+    @staticmethod
     def _descend(
-        self, part: RowPenalty, columns: Array, squares: Array, rows: Array, right: Array, max_epochs: int, tol: float
+        part: RowPenalty, block: ColumnBlock, squares: Array, rows: Array, right: Array, max_epochs: int, tol: float
     ) -> tuple[int, float]:
         """Coordinate descent on a model, by rows or by blocks of them; returns epochs and gap."""
-        offsets, form, blocks = self._packed.offsets, part.row_form(), part.block_form()
-        if blocks is not None:
-            everything = np.arange(len(rows))
-            return block_descent(
-                columns, offsets, False, everything, squares, blocks, part.ridge, part.positive, rows, right,
-                max_epochs, tol,
-            )  # fmt: skip
+        everything, form = np.arange(len(rows)), part.row_form()
+        if part.block_form() is not None:
+            return block_descent(block, everything, squares, part, rows, right, max_epochs, tol)
         assert form is not None
-        spent, reached, _ = kernels.coordinate_descent(
-            columns,
-            offsets,
-            False,
-            np.arange(len(rows)),
-            squares,
-            form.group,
-            form.l1,
-            part.ridge,
-            part.positive,
-            rows,
-            right,
-            max_epochs,
-            tol,
-            None,
-            None,
-            0.0,
-            form.code,
-            None,
-            *coupled_rows(part, squares),
-        )
-        return spent, reached
+        coupled: Any = () if part.coupling is None else coupled_rows(part, squares)
+        return descend(block, everything, squares, form, part, rows, right, max_epochs, tol, coupled=coupled)
 
-    def _model(self, positions: Array, w: Array, residual: Array) -> tuple[Array, Array, Array]:
-        packed = self._packed
+    def _model(
+        self, packed: PackedColumns, positions: Array, w: Array, residual: Array
+    ) -> tuple[Array, Array, Array]:
         design = packed.design
-        basis = self._orthonormal([w * column for column in self._basis_columns])
+        basis = _orthonormal(design, [w * column for column in design.nuisance_basis])
         # The buffer is kept: fresh memory of this size costs as much as filling it.
-        if self._buffer.shape[1] < len(positions):
+        if len(self._buffer) != design.n_samples or self._buffer.shape[1] < len(positions):
             self._buffer = np.empty((design.n_samples, 2 * len(positions)), order="F")
         columns = self._buffer[:, : len(positions)]
         squares = np.empty((len(positions), packed.n_tasks))
@@ -152,20 +127,6 @@ class ProximalNewton:
         for unit in basis:
             right = right - unit * design.per_sample(design.task_sums(unit * right))
         return columns, squares, right
-
-    def _orthonormal(self, columns: list[Array]) -> Array:
-        """Gram-Schmidt within each task, twice for accuracy."""
-        design = self._packed.design
-        basis: list[Array] = []
-        for column in columns:
-            original = np.sqrt(design.task_sums(column * column))
-            for _ in range(2):
-                for unit in basis:
-                    column = column - unit * design.per_sample(design.task_sums(unit * column))
-            size = np.sqrt(design.task_sums(column * column))
-            inverse = np.divide(1.0, size, out=np.zeros_like(size), where=size > 1e-10 * original)
-            basis.append(column * design.per_sample(inverse))
-        return np.array(basis) if basis else np.empty((0, design.n_samples))
 
     @staticmethod
     def _search(
@@ -181,3 +142,17 @@ class ProximalNewton:
                 return (candidate, at, total), step
             step *= 0.5
         return None, step
+
+
+def _orthonormal(design: Design, columns: list[Array]) -> Array:
+    """Gram-Schmidt within each task, twice for accuracy."""
+    basis: list[Array] = []
+    for column in columns:
+        original = np.sqrt(design.task_sums(column * column))
+        for _ in range(2):
+            for unit in basis:
+                column = column - unit * design.per_sample(design.task_sums(unit * column))
+        size = np.sqrt(design.task_sums(column * column))
+        inverse = np.divide(1.0, size, out=np.zeros_like(size), where=size > 1e-10 * original)
+        basis.append(column * design.per_sample(inverse))
+    return np.array(basis) if basis else np.empty((0, design.n_samples))

@@ -20,9 +20,8 @@ import numpy as np
 from ..losses import DataLoss, Evaluation, TaskNorms
 from .accelerated import Accelerated
 from .fixed_point import best_polished
-from .needs import Needs
 from .prox_newton import ProximalNewton
-from .working import Solution, WorkingProblem
+from .working import Needs, Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 
@@ -80,9 +79,8 @@ class ProximalPoint:
     name = "proximal-point"
     needs = Needs(losses=("square-root",), smooth=True, quadratic="graph")
 
-    def __init__(self, packed: Any) -> None:
-        self._columns = packed
-        self._newton: ProximalNewton | None = None
+    def __init__(self) -> None:
+        self._newton = ProximalNewton()
 
     def solve(self, working: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
         solved, spent = Solution(start, 0, np.inf), 0
@@ -101,13 +99,11 @@ class ProximalPoint:
     @staticmethod
     def _nearly_fitted(working: WorkingProblem, rows: Array) -> bool:
         loss = working.loss
-        assert isinstance(loss, TaskNorms)
         sizes, left = loss.sizes(loss.target), loss.sizes(loss.target - working.image(rows))
         return bool(np.any(left <= _NEARLY * sizes))
 
     def _rounds(self, working: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
         loss = working.loss
-        assert isinstance(loss, TaskNorms)
         # one weight for all tasks, however their labels differ in size: steps along the slope have one length for all
         largest = float(np.max(loss.sizes(loss.target), initial=0.0))
         unit = np.full(loss.design.n_tasks, 1.0 / largest if largest > 0.0 else 1.0)
@@ -137,8 +133,7 @@ class ProximalPoint:
         return best
 
     def _smooth_steps(self, problem: WorkingProblem, rows: Array, tol: float, max_iter: int) -> Solution:
-        if ProximalNewton.needs.unmet(problem.loss, problem.penalty, hasattr(self._columns, "x")) is None:
-            self._newton = self._newton or ProximalNewton(self._columns)
+        if ProximalNewton.needs.unmet(problem.loss, problem.penalty, hasattr(problem.columns, "x")) is None:
             return self._newton.solve(problem, rows, tol, max_iter)
         return Accelerated(adaptive=True).solve(problem, rows, tol, max_iter)
 

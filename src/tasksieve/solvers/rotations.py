@@ -19,13 +19,12 @@ _MOST_TASKS = 64  # beyond, decompositions cost more than they save
 _MOST_BYTES = 256 << 20
 
 #: what the kernel takes: weights of the graph, eigenvalues and eigenvectors
-Coupled = tuple[Array | None, Array | None, Array | None]
+Coupled = tuple[Array, Array | None, Array | None]
 
 
 def coupled_rows(penalty: RowPenalty, squares: Array) -> Coupled:
     """What coordinate descent needs to know of the graph of tasks, for rows with these squared norms of columns."""
-    if penalty.coupling is None:
-        return None, None, None
+    assert penalty.coupling is not None
     if not _rotates(penalty, squares):
         return penalty.coupling.weights, None, None
     return penalty.coupling.weights, *_decomposed(penalty, squares)
@@ -56,7 +55,8 @@ class Rotations:
 
     def of(self, penalty: RowPenalty, squares: Array, positions: Array, layout: int) -> Coupled:
         """Of the columns at these positions; other positions hold them in another layout."""
-        if penalty.coupling is None or not _rotates(penalty, squares) or not len(positions):
+        assert penalty.coupling is not None
+        if not _rotates(penalty, squares) or not len(positions):
             return coupled_rows(penalty, squares)
         tasks, needed = squares.shape[1], int(positions.max()) + 1
         if layout != self._layout:

@@ -8,8 +8,7 @@ import numpy as np
 
 from .._kernels import kernels
 from .curvature import estimate_curvature
-from .needs import Needs
-from .working import Solution, WorkingProblem
+from .working import Needs, Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 

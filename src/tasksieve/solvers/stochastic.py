@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .._kernels import kernels
 from ..design import SparseColumns
 from .best_dual import BestDual
 from .curvature import estimate_curvature
-from .needs import Needs
-from .working import Solution, WorkingProblem
+from .working import Needs, Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 
@@ -34,15 +34,13 @@ class _RowsOfColumns:
         if isinstance(columns, SparseColumns) and one_matrix:
             block = columns.block(positions)
             scale = design.original_units(positions, np.ones((len(positions), tasks)))[:, 0]
-            rows = (block @ _diagonal(scale)).tocsr()
+            rows = (block @ sparse.diags_array(scale)).tocsr()
             self.data = np.ascontiguousarray(rows.data, dtype=np.float64)
             self.indices = np.ascontiguousarray(rows.indices, dtype=np.int32)
             self.indptr = np.ascontiguousarray(rows.indptr, dtype=np.int64)
             if design.n_nuisance:
                 self.centre = np.ascontiguousarray(design.coefficients(columns.loadings(positions))[0, :, 0])
-            self.root = (
-                None if design.root_weights is None else design.root_weights[: design.n_rows].copy()
-            )
+            self.root = None if design.root_weights is None else design.root_weights[: design.n_rows].copy()
             self.n = rows.shape[0]
             squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
             if self.centre is not None:
@@ -80,12 +78,6 @@ class _RowsOfColumns:
         return np.ascontiguousarray(flat.reshape(self.tasks, -1).T)
 
 
-def _diagonal(scale: Array) -> Any:
-    from scipy import sparse
-
-    return sparse.diags_array(scale)
-
-
 class StochasticGradient:
     """Prox-SVRG on the rows of the data; for the sorted norm with the squared or the multinomial loss."""
 
@@ -120,8 +112,7 @@ def stochastic(working: WorkingProblem, start: Array, tol: float, max_iter: int,
     size, step = _batch(matrix, loss.smoothness, curvature)
     caution, measured = 1.0, len(alive)
     intercept = loss.name == "multinomial" and working.columns.design.fit_intercept
-    best = BestDual()
-    history: list[tuple[int, int, float]] = []
+    best = BestDual(start)
     epochs, gap, nuisance = 0, np.inf, None
     last_rows, last_objective, last_nuisance = rows.copy(), np.inf, None
     while True:
@@ -140,10 +131,7 @@ def stochastic(working: WorkingProblem, start: Array, tol: float, max_iter: int,
         nuisance = at.nuisance
         products = working.correlate(at.residual)
         pair_gap, scale = working.gap(rows, at, products)
-        full = np.zeros_like(start)
-        full[alive] = rows
-        gap = best.update(objective, pair_gap, full)
-        history.append((epochs, len(alive), gap))
+        gap = best.update(epochs, alive, rows, objective, pair_gap)
         if (gap <= tol and epochs > 0) or epochs >= max_iter:
             break
         if shrink is not None:
@@ -191,18 +179,7 @@ def stochastic(working: WorkingProblem, start: Array, tol: float, max_iter: int,
         if intercept:
             nuisance = b[None, :]
         epochs += 1
-    full = np.zeros_like(start)
-    full[alive] = rows
-    assert best.rows is not None
-    return Solution(
-        full,
-        epochs,
-        gap,
-        at,
-        dual_rows=best.rows,
-        alive=alive if shrink is not None else None,
-        steps=history,
-    )
+    return best.solution(epochs, alive, rows, gap, shrink is not None, at)
 
 
 def _batch(matrix: _RowsOfColumns, smoothness: float, curvature: float) -> tuple[int, float]:
