@@ -16,7 +16,8 @@ import numpy as np
 from _common import Report, arguments, ratio_cell, say
 
 import tasksieve as ts
-from tasksieve.path.engine import Engine
+from tasksieve.path.pair import Pair
+from tasksieve.path.sieve import Sieve
 
 VALUES, EPS = 50, 0.02
 
@@ -35,12 +36,17 @@ def tasks(
     return X, [x @ W[:, t] + 0.5 * rng.standard_normal(n) for t, x in enumerate(X)]
 
 
+def no_entries(sieve: Sieve, pair: Pair, *_: Any) -> np.ndarray:
+    """None of the pair's entries is proved to be zero."""
+    return np.zeros(pair.dual.rows.shape, dtype=bool)
+
+
 def main() -> None:
     args = arguments(__doc__).parse_args()
     rng = np.random.default_rng(args.seed)
     report = Report("entry_screening", args)
     T, n, d, repeats = (4, 20, 50, 1) if args.quick else (20, 100, 2000, 3)
-    with_entries = Engine._zero_entries
+    with_entries = Sieve.zero_entries
     rows = []
     for correlation in (0.0, 0.9):
         X, y = tasks(rng, T, n, d, 5, 5, correlation)
@@ -58,11 +64,11 @@ def main() -> None:
             found: dict[bool, Any] = {}
             for _ in range(repeats):
                 for used in (True, False):
-                    Engine._zero_entries = with_entries if used else lambda *_: None
+                    Sieve.zero_entries = with_entries if used else no_entries
                     began = time.process_time()
                     found[used] = model.path(X, labels, n_alphas=VALUES, eps=EPS)
                     seconds[used].append(time.process_time() - began)
-            Engine._zero_entries = with_entries
+            Sieve.zero_entries = with_entries
             path = found[True]
             zero = int(path.n_selected.sum()) * T - sum(path.coef(k).nnz for k in range(VALUES))
             proven = int(path.rejected_entries.sum())
