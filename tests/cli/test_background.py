@@ -6,11 +6,11 @@ import threading
 
 import pytest
 
-from tasksieve.cli.background import InBackground
+from tasksieve.cli.background import in_background
 
 
 def test_result_or_error() -> None:
-    other = InBackground(threading.get_ident)
+    other = in_background(threading.get_ident)
     assert other.result() != threading.get_ident()
     assert other.result() == other.result()
 
@@ -18,4 +18,4 @@ def test_result_or_error() -> None:
         raise OSError("no such file")
 
     with pytest.raises(OSError, match="no such file"):
-        InBackground(fails).result()
+        in_background(fails).result()

@@ -15,6 +15,6 @@ def main() -> None:
             f"tasksieve: the command line needs {error.name}: pip install 'tasksieve[cli]'", file=sys.stderr
         )
         sys.exit(1)
-    from .app import run
+    from .app import app
 
-    run()
+    app()

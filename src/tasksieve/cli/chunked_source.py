@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from concurrent.futures import Future
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -19,9 +20,9 @@ from ..tables import table_format
 from ..tables.chunked import CHUNKED, ChunkedProblem, ChunkedTable, NotTall, rows_of_chunks
 from ..tables.columns import FeatureChoice
 from ..tables.counted import counted_size
-from .background import InBackground
+from .background import in_background
 from .exit_codes import UsageError
-from .source import Source
+from .source import Source, named
 from .trust import asks_comparison, asks_stability
 
 # Models whose loss is known by sums of products, whatever the number of rows.
@@ -29,49 +30,43 @@ SUMMED = ("lasso", "elastic-net", "sparse-group")
 # What a table takes while it is read, encoded and fitted: its numbers, several times; and the share that may be taken.
 COPIES, SHARE = 4.0, 0.5
 CELL_BYTES = 8.0
+# Options that choose features.
+CHOICE = tuple(option.name for option in fields(FeatureChoice))
 
-@dataclass(frozen=True)
-class Chunks:
-    """That a table is read in chunks.
 
-    - `rows`: Of a chunk, where it was asked for.
-    - `tall`: Not asked for: should the sums of its tasks be more than its rows, it is read as a whole.
-    - `words`: Why, where it was not asked for.
+def open_chunked(config: dict[str, Any], kind: ModelKind, whole: Source, needed: bool) -> Source:
+    """The source of a table in a file: in chunks where that is asked for, where it is tall, or larger than memory.
+
+    - `whole`: The table as a whole.
+    - `needed`: Whether all rows are needed, whatever they take.
     """
-
-    rows: int | None = None
-    tall: bool = False
-    words: str = ""
-
-
-def decide_chunks(config: dict[str, Any], kind: ModelKind, whole: bool = False) -> Chunks | None:
-    """Whether the table goes by in chunks: asked for, tall, or larger than memory; `whole` where rows are needed for
-    something else."""
     if "chunk_rows" in config:
         if config["chunk_rows"] < 0:
             raise UsageError(f"--chunk-rows: at least 1, or 0 for the table as a whole; got {config['chunk_rows']}")
-        why = _why_not(config, kind) if config["chunk_rows"] else None
+        if not config["chunk_rows"]:
+            return whole
+        why = _why_not(config, kind)
         if why is not None:
             raise UsageError(f"--chunk-rows: {why}")
-        return Chunks(config["chunk_rows"]) if config["chunk_rows"] else None
-    if whole or _why_not(config, kind) is not None:
-        return None
+        return ChunkedSource(config, kind, whole)
+    if needed or _why_not(config, kind) is not None:
+        return whole
     size = counted_size(config["table"], _format(config), config.get("separator"))
     if size is None:
-        return None
+        return whole
     rows, columns = size
     cells = rows * columns
     larger = COPIES * max(CELL_BYTES * cells, os.path.getsize(config["table"])) > SHARE * free_memory()
     tall = table_is_tall(rows, columns)
     if not larger and not tall:
-        return None
+        return whole
     about = "" if _format(config) == "parquet" else "about "
     why = "more than memory holds" if larger and not tall else "tall"
-    return Chunks(
-        tall=not larger,
-        words=f"{about}{rows:,} rows x {columns} columns are {why}: read in chunks, of which only sums are kept; no "
-        f"{PROOF} and no predictions of held-out rows (--chunk-rows 0 reads the table as a whole)",
+    note = (
+        f"{about}{rows:,} rows x {columns} columns are {why}: read in chunks, of which only sums are kept; no {PROOF} "
+        "and no predictions of held-out rows (--chunk-rows 0 reads the table as a whole)"
     )
+    return ChunkedSource(config, kind, whole, note, tall=not larger)
 
 
 def _format(config: dict[str, Any]) -> str:
@@ -119,10 +114,15 @@ class ChunkedSource(Source):
     not_saved = "the rows went by in chunks; --chunk-rows 0 keeps them"
     advice = "; --chunk-rows 0 continues with the rows themselves"
 
-    def __init__(self, config: dict[str, Any], kind: ModelKind, chunks: Chunks, whole: Source) -> None:
+    def __init__(
+        self, config: dict[str, Any], kind: ModelKind, whole: Source, note: str = "", tall: bool = False
+    ) -> None:
+        """Chunks that were not asked for have a `note`; where they were chosen since the table is `tall`, it is read as
+        a `whole` should the sums of its tasks be more than its rows."""
         super().__init__(config, kind)
-        self._chunks, self._whole = chunks, whole
-        self._digest: InBackground[str] | None = None
+        self.notes = [note] if note else []
+        self._whole, self._tall = whole, tall
+        self._digest: Future[str] | None = None
 
     @property
     def title(self) -> str:
@@ -130,22 +130,13 @@ class ChunkedSource(Source):
 
     def read(self) -> Source:
         """The sums of a table; the table as a whole where it is not tall after all."""
-        if self.config["threads"] > 1:
-            self._digest = InBackground(super().digest)
-        config, chunks = self.config, self._chunks
-        rows = chunks.rows or rows_of_chunks(config["table"], _format(config), config.get("separator"))
-        table = ChunkedTable(
-            config["table"],
-            _format(config),
-            config.get("separator"),
-            rows,
-            config["target"],
-            FeatureChoice(**{key.name: config[key.name] for key in fields(FeatureChoice) if key.name in config}),
-            task=config.get("task"),
-            weights=config.get("weights"),
-            id=config.get("id"),
-            missing=config["missing"],
-        )
+        config = self.config
+        if config["threads"] > 1:
+            self._digest = in_background(super().digest)
+        choice, separator = FeatureChoice(**named(config, *CHOICE)), config.get("separator")
+        rows = config.get("chunk_rows") or rows_of_chunks(config["table"], _format(config), separator)
+        how = (_format(config), separator, rows, config["target"], choice)
+        table = ChunkedTable(config["table"], *how, **named(config, "task", "weights", "id", "missing"))
         cells = config.get("cv", 0) + 1
         try:
             self.problem = table.problem(
@@ -153,12 +144,11 @@ class ChunkedSource(Source):
                 seed=config.get("seed", 0),
                 fit_intercept=config.get("fit_intercept", True),
                 n_jobs=config["threads"],
-                serves=partial(sums_are_smaller, n_cells=cells) if chunks.tall else None,
+                serves=partial(sums_are_smaller, n_cells=cells) if self._tall else None,
             )
         except NotTall:
             return self._whole.read()
         self.decided = {"chunk_rows": rows}
-        self.notes = [chunks.words] if chunks.words else []
         return self
 
     def digest(self) -> str:

@@ -24,9 +24,16 @@ from .files import check_files, task_column
 from .folders import refuse_other_options
 from .folds import check_folds
 from .members import check_members
-from .options import BY_KEY, COMPARED, read_alpha, read_alphas, read_numbers
+from .options import BY_KEY, COMPARED, OPTIONS, flag, read_alpha, read_alphas, read_numbers, refuse
 from .sources import source_kind
 from .trust import check_trust, left_out, trust_defaults, without_findings
+
+# Options that name a file, or a word for what would be in it.
+NAMED_FILES = ("graph", "task_graph", "feature_groups")
+# The smallest number that means anything.
+LEAST = {
+    "cv": 2, "threads": 1, "max_categories": 1, "pairs": 1, "permutations": 0, "outer_folds": 3, "per_half": 1,
+}  # fmt: skip
 
 
 def decide_config(
@@ -94,64 +101,42 @@ def _is_of(value: Any, kind: Any) -> bool:
 
 def check_config(config: dict[str, Any]) -> ModelKind:
     """Refuse options that the model does not have, and options that do not go together."""
-    kind = MODELS[config["model"]]
+    kind, command, given = MODELS[config["model"]], config["command"], [key for key in config if key in BY_KEY]
+    model, known = f"--model {kind.name}", kind.parameters()
     if not config.get("target"):
         raise UsageError("--target: name the column to predict")
     check_members(config, "penalty")
-    if config["command"] != "fit" and not kind.has_path:
-        raise UsageError(f"--model {kind.name} has no path; use fit with --{kind.strength}")
+    if command != "fit" and not kind.has_path:
+        raise UsageError(f"{model} has no path; use fit with --{kind.strength}")
     check_files(config)
     if not kind.tasks and task_column(config):
-        raise UsageError(
-            f"--task: --model {kind.name} has no tasks; its rows of coefficients are the classes"
-        )
+        raise UsageError(f"--task: {model} has no tasks; its rows of coefficients are the classes")
     if not kind.tasks and len(config["target"]) > 1:
-        raise UsageError(f"--target: --model {kind.name} takes one target")
-    for key in config:
-        if key in BY_KEY and config["command"] not in BY_KEY[key].commands:
-            raise UsageError(f"{BY_KEY[key].long}: is not for tasksieve {config['command']}")
+        raise UsageError(f"--target: {model} takes one target")
+    refuse((key for key in given if command not in BY_KEY[key].commands), f"is not for tasksieve {command}")
     add_folds(config, kind)
     for key, value in trust_defaults(config).items():
         add_default(config, key, value)
     if not kind.has_path:
-        for key in STRENGTH:
-            if key in config:
-                raise UsageError(
-                    f"{BY_KEY[key].long}: --model {kind.name} has no path; give --{kind.strength}"
-                )
-    if "alpha" in config:
-        for key in STRENGTH:
-            if key in config:
-                raise UsageError(f"--alpha gives one value; {BY_KEY[key].long} is for choosing among several")
-    for key in ("graph", "task_graph", "feature_groups"):
-        if config.get(key) is not None and key not in kind.parameters():
-            raise UsageError(f"{BY_KEY[key].long}: --model {kind.name} has no such option")
-    if "feature_groups" in kind.parameters() and config.get("feature_groups") is None:
+        refuse((key for key in STRENGTH if key in config), f"{model} has no path; give --{kind.strength}")
+    for key in STRENGTH:
+        if key in config and "alpha" in config:
+            raise UsageError(f"--alpha gives one value; {flag(key)} is for choosing among several")
+    refuse((key for key in NAMED_FILES if key in config and key not in known), f"{model} has no such option")
+    if "feature_groups" in known and "feature_groups" not in config:
         raise UsageError("--feature-groups: name a file with the columns feature and group, or 'column'")
-    if config.get("offset") is not None and kind.strength != "alpha":
-        raise UsageError(f"--offset: --model {kind.name} knows none")
-    if config.get("cv") is not None and config["cv"] < 2:
-        raise UsageError(f"--cv: at least 2 folds, got {config['cv']}")
-    if config["threads"] < 1:
-        raise UsageError(f"--threads: at least 1, got {config['threads']}")
-    if config["max_categories"] < 1:
-        raise UsageError(f"--max-categories: at least 1, got {config['max_categories']}")
-    known = kind.parameters()
+    if "offset" in config and kind.strength != "alpha":
+        raise UsageError(f"--offset: {model} knows none")
+    for key, least in LEAST.items():
+        if config.get(key, least) < least:
+            raise UsageError(f"{flag(key)}: at least {least}, got {config[key]}")
     for key, value in PARAMETER_DEFAULTS.items():
         if BY_KEY[key].name in known:
             add_default(config, key, value)
-    for key in config:
-        if key in BY_KEY and BY_KEY[key].role == "param" and BY_KEY[key].name not in known:
-            flags = sorted(
-                option.long
-                for option in BY_KEY.values()
-                if option.role == "param" and option.name in known
-            )
-            raise UsageError(
-                f"{BY_KEY[key].long}: --model {kind.name} has no such option; it has {', '.join(flags)}"
-            )
-    if kind.strength == "C" and "alpha" in config:
-        raise UsageError(f"--alpha: --model {kind.name} has --C")
+    params = [option for option in OPTIONS if option.role == "param"]
+    flags = ", ".join(sorted(option.long for option in params if option.name in known))
+    unknown = (option.key for option in params if option.key in config and option.name not in known)
+    refuse(unknown, f"{model} has no such option; it has {flags}")
     check_folds(config)
     check_trust(config, kind)
     read_alphas(config.get("alphas"))
@@ -166,9 +151,10 @@ def estimator_parameters(config: dict[str, Any]) -> dict[str, Any]:
         if key not in BY_KEY or BY_KEY[key].role != "param":
             continue
         if key in COMPARED:
-            value = read_numbers(value, BY_KEY[key].long)
-            if isinstance(value, list) and "cv" not in config:
-                raise UsageError(f"{BY_KEY[key].long}: several values are for --cv to choose from")
+            numbers = read_numbers(value, flag(key))
+            if len(numbers) > 1 and "cv" not in config:
+                raise UsageError(f"{flag(key)}: several values are for --cv to choose from")
+            value = numbers if len(numbers) > 1 else numbers[0]
         elif key == "alpha":
             value = read_alpha(value, config["model"])
         elif key == "screening" and value == "none":

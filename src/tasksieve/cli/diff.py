@@ -12,8 +12,7 @@ from ..report.words import count
 from ..runs.compared import ComparedRun, compare_runs, read_runs
 from .columns import aligned
 from .exit_codes import OK, UsageError
-from .folders import gibibytes
-from .options import BY_KEY
+from .options import BY_KEY, Asked, flag, gibibytes
 from .report import report_writer
 
 NAMED = 12  # features that are named in a line
@@ -25,15 +24,10 @@ SAME = {
 }
 
 
-def run_diff(paths: Sequence[str], page: str | None, as_json: bool, max_memory: float | None, quiet: bool) -> int:
-    """Compare two or more runs.
-
-    - `page`: A file of HTML to write.
-    - `as_json`: Everything as JSON on standard output, instead of tables.
-    - `max_memory`: GiB that each model may take.
-    - `quiet`: No tables.
-    """
-    if len(paths) < 2:
+def run_diff(asked: Asked) -> int:
+    """Compare two or more runs."""
+    page = asked.html
+    if len(asked.runs) < 2:
         raise UsageError("diff: name two or more runs")
     if page is not None:
         if Path(page).suffix.lower() not in (".html", ".htm"):
@@ -41,23 +35,23 @@ def run_diff(paths: Sequence[str], page: str | None, as_json: bool, max_memory: 
         if not Path(page).absolute().parent.is_dir():
             raise UsageError(f"--html: there is no folder {Path(page).absolute().parent}")
         report_writer()
-    runs = read_runs(paths, gibibytes(max_memory))
+    runs = read_runs(asked.runs, gibibytes(asked.max_memory))
     found = compare_runs(runs)
     for line in found["settings"]:
         line["setting"] = option_name(line["setting"])
-    if as_json:
+    if asked.json:
         print(json.dumps(found, indent=1, ensure_ascii=False))
-    elif not quiet:
+    elif not asked.quiet:
         print("\n".join(comparison_lines(runs, found)))
     if page is not None:
         write_compared(found, [run.content for run in runs], page)
-        if not quiet and not as_json:
+        if not asked.quiet and not asked.json:
             print(f"to read: {page}")
     return OK
 
 
 def option_name(key: str) -> str:
-    return BY_KEY[key].long if key in BY_KEY else key.replace("_", "-")
+    return flag(key) if key in BY_KEY else key.replace("_", "-")
 
 
 def comparison_lines(runs: Sequence[ComparedRun], found: dict[str, Any]) -> list[str]:

@@ -33,6 +33,6 @@ def make_estimator(config: dict[str, Any], kind: ModelKind, source: Source) -> A
                     f"--{key.replace('_', '-')}: --model {kind.name} has no such option with --cv"
                 )
         params.update(fold_parameters(config))
-    estimator = kind.estimator(source.classes, cv)(**params)
+    estimator = kind.estimator(problem.classes, cv)(**params)
     check_parameters(estimator)
     return estimator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -17,102 +17,74 @@ from ..runs.out_of_fold import quality_columns, quality_labels
 from ..tables import Table, TableError, TableProblem
 from ..tables.problem import prepare_labelled, refuse_unknown_labels
 from ..tables.row_columns import RowColumns
+from .columns import aligned
 from .exit_codes import OK, UsageError, say
 from .files import expand_tables, read_new_rows, tables_digest, title
-from .predict import chosen_model, free_name, names_of_rows, spread
+from .options import Asked
+from .predict import chosen_model, spread, with_names
 from .progress import working
 from .written import refuse_file, write_columns
 
 
-def run_evaluate(
-    run: str,
-    table: list[str],
-    out: str | None,
-    predictions: str | None,
-    alpha: float | None,
-    target: list[str] | None,
-    task: str | None,
-    task_name: list[str] | None,
-    weights: str | None,
-    row_groups: str | None,
-    id: str | None,
-    missing: Literal["error", "drop", "mean"],
-    unknown: Literal["error", "zero"],
-    level: float,
-    format: str | None,
-    separator: str | None,
-    max_memory: float | None,
-    quiet: bool,
-) -> int:
+def run_evaluate(asked: Asked) -> int:
     """Scores of each task and of all, with their uncertainty, and where asked every row with its prediction."""
-    for flag, file in (("--out", out), ("--predictions", predictions)):
+    for flag, file in (("--out", asked.out), ("--predictions", asked.predictions)):
         refuse_file(flag, file)
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"--level: between 0 and 1, got {level:g}")
-    folder = RunFolder(run)
-    saved = chosen_model(folder, alpha, max_memory)
-    with working("predicting", quiet):
-        roles = [("--weights", weights), ("--row-groups", row_groups), ("--offset", saved.facts.get("offset"))]
-        needed = [("--target", name) for name in target or saved.targets] + [(f, name) for f, name in roles if name]
-        content = read_new_rows(
-            table, saved, task=task, names=task_name, needed=needed, id=id, format=format, separator=separator
-        )
-        labelled = read_rows(saved, content, target or [], task, weights, row_groups, missing, unknown)
-        quality = judge(saved, labelled)
-    names, files = quality_labels(quality, saved.targets), expand_tables(table, format)
-    if not quiet:
+    if not 0.0 < asked.level < 1.0:
+        raise UsageError(f"--level: between 0 and 1, got {asked.level:g}")
+    folder = RunFolder(asked.run)
+    saved = chosen_model(folder, asked)
+    with working("predicting", asked.quiet):
+        roles = {"--weights": asked.weights, "--row-groups": asked.row_groups, "--offset": saved.facts.get("offset")}
+        needed = [("--target", name) for name in asked.target or saved.targets]
+        table = read_new_rows(asked, saved, [*needed, *((flag, name) for flag, name in roles.items() if name)])
+        labelled = read_rows(saved, table, asked)
+        weights = {"sample_weight": labelled.sample_weight, "groups": labelled.groups}
+        rows = {**weights, **arguments(labelled)}
+        quality = quality_on(saved.estimator, labelled.X, labelled.y, **rows, null=saved.null)
+    names, files = quality_labels(quality, saved.targets), expand_tables(asked.table, asked.format)
+    if not asked.quiet:
         if folder.read_json(DATA).get("sha256") == tables_digest(files):
             say(f"note: {title(files)} is the table that the run was fitted to: rows that it has seen flatter it")
-        if len(labelled.rows) < content.n_rows:
-            n_lost = content.n_rows - len(labelled.rows)
-            say(f"note: {n_lost} of {content.n_rows} rows have missing values and are left out")
-    columns = quality_columns(quality, names, level)
-    if out is not None:
-        write_columns(out, columns)
-    if predictions is not None:
-        write_columns(predictions, row_columns(saved, content, labelled, id, quiet))
-    if not quiet and out != "-" and predictions != "-":
-        print(summary(quality, names, level, title(files)), flush=True)
+        if len(labelled.rows) < table.n_rows:
+            n_lost = table.n_rows - len(labelled.rows)
+            say(f"note: {n_lost} of {table.n_rows} rows have missing values and are left out")
+    if asked.out is not None:
+        write_columns(asked.out, quality_columns(quality, names, asked.level))
+    if asked.predictions is not None:
+        write_columns(asked.predictions, with_names(row_columns(saved, table, labelled), table, saved, asked))
+    if not asked.quiet and asked.out != "-" and asked.predictions != "-":
+        print(summary(quality, names, asked.level, title(files)), flush=True)
     return OK
 
 
 # --- rows --------------------------------------------------------------------------------------------------------
 
 
-def read_rows(
-    saved: SavedModel,
-    table: Table,
-    target: list[str],
-    task: str | None,
-    weights: str | None,
-    row_groups: str | None,
-    missing: Literal["error", "drop", "mean"],
-    unknown: Literal["error", "zero"],
-) -> TableProblem:
+def read_rows(saved: SavedModel, table: Table, asked: Asked) -> TableProblem:
     """Rows and labels as the model needs them; labels that it cannot know are errors."""
-    model = saved.estimator
-    if target and len(target) != len(saved.targets):
+    model, classes, targets = saved.estimator, is_classifier(saved.estimator), asked.target or saved.targets
+    if len(targets) != len(saved.targets):
         wanted = ", ".join(saved.targets)
         raise UsageError(f"--target: the model predicts {wanted}; name as many columns, in that order")
-    if task is not None and saved.task is None:
+    if asked.task is not None and saved.task is None:
         raise UsageError("--task: the model was fitted without a task column")
-    named = task or saved.task
+    named = asked.task or saved.task
     if named is not None and named not in table.columns:
         raise TableError(f"{table.source} has no task column {named!r}; --task names it")
-    classes = is_classifier(model)
     found = prepare_labelled(
         table,
         saved.encoding,
-        RowColumns(target or saved.targets, named, weights, saved.facts.get("offset"), row_groups),
+        RowColumns(targets, named, asked.weights, saved.facts.get("offset"), asked.row_groups),
         classes=classes,
-        missing=missing,
+        missing=asked.missing,
         fill=saved.fill,
-        unknown=unknown,
+        unknown=asked.unknown,
     )
     if named is not None and found.task is not None:
         refuse_unknown_labels(table.source, named, found.task, found.rows, model.tasks_.tolist(), "task")
     if classes:
-        refuse_unknown_classes(table.source, model, found, target or saved.targets)
+        refuse_unknown_classes(table.source, model, found, targets)
     return found
 
 
@@ -141,11 +113,6 @@ def arguments(labelled: TableProblem) -> dict[str, Any]:
 # --- scores ------------------------------------------------------------------------------------------------------
 
 
-def judge(saved: SavedModel, labelled: TableProblem) -> HeldOutQuality:
-    rows = {"sample_weight": labelled.sample_weight, "groups": labelled.groups, **arguments(labelled)}
-    return quality_on(saved.estimator, labelled.X, labelled.y, **rows, null=saved.null)
-
-
 def summary(quality: HeldOutQuality, names: list[str], level: float, table: str) -> str:
     """A table for people: a line for each task, ± standard error."""
     several = len(names) > 1
@@ -156,11 +123,6 @@ def summary(quality: HeldOutQuality, names: list[str], level: float, table: str)
     rows = [*quality.n_rows.tolist(), int(quality.n_rows.sum())]
     for name, n, own, spread_of in zip(labels, rows, values, errors, strict=False):
         lines.append([name, f"{n:,}", *(figure(v, e) for v, e in zip(own, spread_of, strict=True))])
-    widths = [max(len(line[c]) for line in lines) for c in range(len(lines[0]))]
-    shown = [
-        "  ".join([line[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True))])
-        for line in lines
-    ]
     low, high = quality.intervals(level)
     k = len(labels) - 1
     headline = quality.measures[0]
@@ -168,7 +130,7 @@ def summary(quality: HeldOutQuality, names: list[str], level: float, table: str)
     if np.isfinite(low[k, 0]):
         over = " (mean over tasks)" if several else ""
         footnote += f"; {level:.0%} interval of {headline}{over}: {low[k, 0]:.3f} to {high[k, 0]:.3f}"
-    return "\n".join([*shown, footnote, *null_lines(quality)])
+    return "\n".join([*aligned(lines), footnote, *null_lines(quality)])
 
 
 def null_lines(quality: HeldOutQuality) -> list[str]:
@@ -187,23 +149,15 @@ def figure(value: float, error: float) -> str:
     return f"{value:.4g}" + ("" if np.isnan(error) else f" ± {error:.2g}")
 
 
-def row_columns(
-    saved: SavedModel, table: Table, labelled: TableProblem, id: str | None, quiet: bool
-) -> dict[str, list[Any]]:
-    """Every row of the table: its name, task, label and prediction; empty where it was left out."""
-    model, n = saved.estimator, table.n_rows
-    columns: dict[str, list[Any]] = {}
-    if labelled.task is not None:
-        columns["task"] = spread(labelled.task, labelled.rows, n)
-    predicted = np.asarray(model.predict(labelled.X, **arguments(labelled)))
-    y = labelled.y
+def row_columns(saved: SavedModel, table: Table, labelled: TableProblem) -> dict[str, list[Any]]:
+    """Every row of the table: its task, label and prediction; empty where it was left out."""
+    found: dict[str, Any] = {} if labelled.task is None else {"task": labelled.task}
+    y, predicted = labelled.y, np.asarray(saved.estimator.predict(labelled.X, **arguments(labelled)))
     if y.ndim == 1:
-        columns["observed"] = spread(y, labelled.rows, n)
-        columns["prediction"] = spread(predicted.reshape(len(y)), labelled.rows, n)
+        found |= {"observed": y, "prediction": predicted.reshape(len(y))}
     else:
         for t, name in enumerate(saved.targets):
             observed = [None if value != value else value for value in y[:, t].tolist()]
-            columns[f"observed ({name})"] = spread(np.array(observed, dtype=object), labelled.rows, n)
-            columns[f"prediction ({name})"] = spread(predicted[:, t], labelled.rows, n)
-    names = names_of_rows(table, id, saved.facts.get("id"), quiet)
-    return {**{free_name(name, columns): values for name, values in names.items()}, **columns}
+            found[f"observed ({name})"] = np.array(observed, dtype=object)
+            found[f"prediction ({name})"] = predicted[:, t]
+    return {name: spread(values, labelled.rows, table.n_rows) for name, values in found.items()}

@@ -20,6 +20,7 @@ from ..tables import write_arrays, write_table
 from ..tables.write import WRITTEN
 from ..versions import kernel_file, versions
 from .exit_codes import OK, UsageError, say
+from .options import Asked
 from .progress import working
 
 EXTRAS = {
@@ -45,11 +46,11 @@ def available() -> dict[str, Any]:
     }
 
 
-def run_datasets(name: str | None, out: str | None, settings: list[str]) -> int:
+def run_datasets(asked: Asked) -> int:
     """List the data sets, or write one to a file."""
-    known = available()
+    known, name, out = available(), asked.name, asked.out
     if name is None:
-        if out is not None or settings:
+        if out is not None or asked.settings:
             raise UsageError("--out, --set: name a data set")
         width = max(map(len, known))
         for key, function in known.items():
@@ -64,7 +65,7 @@ def run_datasets(name: str | None, out: str | None, settings: list[str]) -> int:
     if out is None:
         print(inspect.getdoc(function))
         return OK
-    options = read_settings(function, settings)
+    options = read_settings(function, asked.settings or [])
     with working(name, quiet=False):
         found = function(**options)
     X, y, task = found[0], found[1], found[2]
@@ -145,33 +146,31 @@ def write_dataset(
 # --- demo --------------------------------------------------------------------------------------------------------
 
 
-def run_demo(out: str, overwrite: bool, report: bool, quiet: bool) -> int:
+def run_demo(asked: Asked) -> int:
     """Real digits as tasks: written as a table, fitted as any table would be."""
     from .fit import run_fit
 
-    folder = Path(out)
+    folder = Path(asked.out)
     folder.mkdir(parents=True, exist_ok=True)
     table = folder / "digits.npz"
-    if not table.exists() or overwrite:
+    if not table.exists() or asked.overwrite:
         X, y, task, _ = datasets.load_digits_tasks(n_each=80)
         write_dataset(table, X, y, task)
-    if not quiet:
+    if not asked.quiet:
         say(
             "Ten handwritten digits, each against the rest: ten tasks with images of their own.\n"
             f"$ tasksieve fit {table} --target y --task task --model logistic --alphas 40 --eps 0.005 "
             f"--selection-rule 1se --out {folder / 'run'}"
         )
-    given: dict[str, Any] = {
-        "target": ["y"], "task": "task", "model": "logistic", "alphas": "40", "eps": 0.005, "selection_rule": "1se",
-        "out": str(folder / "run"), "overwrite": overwrite, "quiet": quiet, "report": report,
-    }  # fmt: skip
-    return run_fit("fit", [str(table)], given)
+    model = {"model": "logistic", "alphas": "40", "eps": 0.005, "selection_rule": "1se"}
+    data = {"table": [str(table)], "target": ["y"], "task": "task"}
+    return run_fit(Asked(**{**vars(asked), **data, **model, "command": "fit", "out": str(folder / "run")}))
 
 
 # --- info --------------------------------------------------------------------------------------------------------
 
 
-def run_info() -> int:
+def run_info(asked: Asked) -> int:
     """Versions, kernels, threads, models and extras."""
     for name, value in versions().items():
         print(f"{name:<14} {value}")

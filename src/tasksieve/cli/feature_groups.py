@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ..report.words import few
 from ..tables import Encoding, TableError, read_table
 from ..tables.encode import as_words
 from .exit_codes import UsageError
@@ -25,7 +26,8 @@ def read_feature_groups(named: str, encoding: Encoding) -> list[str]:
         raise UsageError(f"--feature-groups: 'column' or a file; there is no file {named}")
     table = read_table(named)
     if not {"feature", "group"} <= set(table.columns):
-        raise TableError(f"--feature-groups: {named} needs the columns feature and group; it has {_few(table.columns)}")
+        has = few(map(repr, table.columns), 3)
+        raise TableError(f"--feature-groups: {named} needs the columns feature and group; it has {has}")
     features, groups = as_words(table.columns["feature"]), as_words(table.columns["group"])
     group_of: dict[str, str] = {}
     for row, (feature, group) in enumerate(zip(features, groups, strict=True), start=1):
@@ -40,13 +42,8 @@ def read_feature_groups(named: str, encoding: Encoding) -> list[str]:
     references = [f"{column}={coding.reference}" for column, coding in encoding.categories.items() if coding.reference]
     unknown = [feature for feature in group_of if feature not in {*names, *columns, *references}]
     if unknown:
-        raise TableError(f"--feature-groups: {named} names {_few(unknown)}: the table has no such feature")
+        raise TableError(f"--feature-groups: {named} names {few(map(repr, unknown), 3)}: the table has no such feature")
     return [
         group_of.get(name, group_of.get(column, f"{name} (alone)"))
         for name, column in zip(names, columns, strict=True)
     ]
-
-
-def _few(names: object) -> str:
-    listed = [repr(name) for name in names]  # type: ignore[attr-defined]
-    return ", ".join(listed[:3]) + (", ..." if len(listed) > 3 else "")

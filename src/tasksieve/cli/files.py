@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..report.words import few
 from ..runs import SavedModel
 from ..runs.folder import file_digest
 from ..tables import Table, TableError, read_table
 from ..tables.frames import ENDINGS, PACKED
 from ..tables.stack import FILE_TASK, Stacked, Wanted, stack
 from .exit_codes import UsageError
+from .options import Asked
 
 PART = "{}"  # of a pattern: the part of a file's name that names the task
 GLOB = set("*?[")
@@ -68,8 +70,7 @@ def title(tables: Tables) -> str:
     """What the data are called."""
     if isinstance(tables, str):
         return os.path.basename(tables)
-    names = [os.path.basename(path) for path in tables]
-    return f"{len(names)} files: {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}"
+    return f"{len(tables)} files: {few(map(os.path.basename, tables), 3)}"
 
 
 def tables_digest(tables: Tables) -> str:
@@ -177,25 +178,15 @@ def read_content(config: dict[str, Any]) -> Stacked:
 
 
 def read_new_rows(
-    words: Sequence[str],
-    saved: SavedModel,
-    *,
-    task: str | None,
-    names: Sequence[str] | None,
-    needed: Sequence[tuple[str, str]],
-    id: str | None,
-    format: str | None,
-    separator: str | None,
-    all_tasks: bool = False,
+    asked: Asked, saved: SavedModel, needed: Sequence[tuple[str, str]], all_tasks: bool = False
 ) -> Table:
     """Rows for a model that is already fitted.
 
-    - `task`: The column with the task of each row, where it has another name than in the fit.
-    - `names`: Of the files' tasks (`name_tasks`).
     - `needed` (list of (flag, name)): Columns that every file must have, beside the features.
     - `all_tasks`: Rows belong to no task.
     """
-    found = expand_tables(words, format)
+    task, names, format, separator = asked.task, asked.task_name, asked.format, asked.separator
+    found = expand_tables(asked.table, format)
     by_file = bool(saved.facts.get("files")) and task is None and not all_tasks
     if names and not by_file:
         raise UsageError("--task-name: is for a model whose tasks were files, without --task and --all-tasks")
@@ -208,7 +199,7 @@ def read_new_rows(
         tasks = name_tasks(files, names or ([pattern] if isinstance(pattern, str) else None))
         _refuse_unknown_tasks(files, tasks, saved)
     tables = [read_table(path, format, separator) for path in files]
-    columns = [name for name in (None if by_file else task or saved.task, id or saved.facts.get("id")) if name]
+    columns = [name for name in (None if by_file else task or saved.task, asked.id or saved.facts.get("id")) if name]
     beside = [("--id", name) for name in columns if all(name in table.columns for table in tables)]
     lacking = saved.facts.get("lacking")
     sources = list(dict.fromkeys(saved.encoding.sources))
@@ -220,8 +211,7 @@ def _refuse_unknown_tasks(files: Sequence[str], tasks: Sequence[str], saved: Sav
     known = [str(label) for label in saved.estimator.tasks_.tolist()]
     for path, name in zip(files, tasks, strict=True):
         if name not in known:
-            shown = ", ".join(map(repr, known[:8])) + (", ..." if len(known) > 8 else "")
             raise UsageError(
-                f"{path}: the model has no task {name!r} (the name of the file); it has {shown}. --task-name says "
-                "which task a file is, --task names a column with the tasks of its rows"
+                f"{path}: the model has no task {name!r} (the name of the file); it has {few(map(repr, known), 8)}. "
+                "--task-name says which task a file is, --task names a column with the tasks of its rows"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,26 +11,18 @@ from ..runs import RunError, RunFolder
 from ..runs.folder import CONFIG, VERSIONS
 from ..versions import versions
 from .exit_codes import UsageError, say
-from .options import BY_KEY
+from .options import BY_KEY, Asked, flag
 from .progress import Display
+from .report import REPORT, write_run_report
 
 
-def gibibytes(max_memory: float | None) -> float | None:
-    """``--max-memory`` in bytes."""
-    if max_memory is None:
-        return None
-    if not max_memory > 0:
-        raise UsageError(f"--max-memory: must be positive, got {max_memory:g}")
-    return max_memory * 2.0**30
-
-
-def choose_folder(out: str, resume: bool, overwrite: bool) -> RunFolder:
-    """The folder of a run, refused where it holds anything that was not meant to be touched."""
-    folder = RunFolder(out)
-    if resume and overwrite:
+def choose_folder(call: Asked) -> RunFolder:
+    """The folder of a run (``--out``, ``--resume``, ``--overwrite``), refused where it holds anything else."""
+    folder = RunFolder(call.out)
+    if call.resume and call.overwrite:
         raise UsageError("--resume and --overwrite: one or the other")
     folder.refuse_other_files()
-    if folder.path.exists() and any(folder.path.iterdir()) and not (resume or overwrite):
+    if folder.path.exists() and any(folder.path.iterdir()) and not (call.resume or call.overwrite):
         raise RunError(f"{folder.path} exists: --resume continues it, --overwrite starts anew")
     return folder
 
@@ -39,23 +32,23 @@ def refuse_other_options(old: dict[str, Any], new: dict[str, Any], free: set[str
     differing = sorted(key for key in {*old, *new} - free if old.get(key) != new.get(key))
     if differing:
         words = ", ".join(
-            f"{BY_KEY[key].long if key in BY_KEY else key} (was {old.get(key)!r}, is {new.get(key)!r})"
+            f"{flag(key) if key in BY_KEY else key} (was {old.get(key)!r}, is {new.get(key)!r})"
             for key in differing
         )
         raise RunError(f"--resume: the run was begun with other options: {words}")
 
 
 @contextmanager
-def held(folder: RunFolder, overwrite: bool, quiet: bool, *work: str) -> Iterator[Display]:
+def held(folder: RunFolder, call: Asked, *work: str) -> Iterator[Display]:
     """Hold a folder while a command works in it.
 
     - `work`: Names of what holds work: a mistake in the input that comes before there is any leaves no folder.
     """
     fresh = not folder.path.exists()
     with folder:
-        if overwrite:
+        if call.overwrite:
             folder.clear()
-        display = Display(quiet, folder)
+        display = Display(call.quiet, folder)
         try:
             yield display
         except (ValueError, ImportError):
@@ -73,3 +66,14 @@ def begin(folder: RunFolder, config: dict[str, Any], said: str, display: Display
     folder.write_json(CONFIG, config)
     folder.write_json(VERSIONS, versions())
     display.log(said)
+
+
+def end(folder: RunFolder, call: Asked, display: Display, timing: dict[str, Any], said: str) -> list[str]:
+    """All results are written: the run is complete. Its report, its log; gives the last lines of the summary."""
+    folder.write_json("timing.json", timing)
+    folder.finish()
+    if call.report:
+        write_run_report(folder, display)
+    display.log(said)
+    read = [f"to read: {folder / REPORT}"] if (folder / REPORT).is_file() else []
+    return [f"everything is in {folder.path}{os.sep}", *read]

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..fitted.folds import ConsecutiveFolds, ShuffledFolds
 from .exit_codes import UsageError
-from .options import BY_KEY
+from .options import flag, refuse
 from .trust import asks_comparison, asks_stability
 
 FOLD_OPTIONS = ("seed", "shuffle", "row_groups", "early_stopping", "fold_tol")
@@ -29,14 +29,12 @@ def check_folds(config: dict[str, Any]) -> None:
         raise UsageError(f"--seed: a whole number from 0 to 2**32 - 1, got {config['seed']}")
     halves = asks_stability(config) or asks_comparison(config)
     if "cv" not in config:
-        for key in FOLD_OPTIONS:
-            if key in config and not (halves and key in ("seed", "row_groups")):
-                raise UsageError(f"{BY_KEY[key].long}: is for --cv, the cross-validation that chooses alpha")
-        return
-    if not config.get("shuffle", True):
+        unused = (key for key in FOLD_OPTIONS if key in config and not (halves and key in ("seed", "row_groups")))
+        refuse(unused, "is for --cv, the cross-validation that chooses alpha")
+    elif not config.get("shuffle", True):
         for key in ("seed", "row_groups"):
             if key in config and not (halves and key == "seed"):
-                raise UsageError(f"{BY_KEY[key].long} and --no-shuffle: one or the other")
+                raise UsageError(f"{flag(key)} and --no-shuffle: one or the other")
 
 
 def fold_parameters(config: dict[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from ..tables import TableProblem
 from ..tables.encode import Encoding
 from ..tables.row_columns import tidy_labels
 from .exit_codes import UsageError
-from .options import BY_KEY
+from .options import flag, refuse
 from .source import Source
 
 Array = np.ndarray[Any, Any]
@@ -58,10 +58,9 @@ class GenotypeSource(Source):
     def decide(cls, config: dict[str, Any]) -> None:
         """Refuse options that do not go together; the phenotype file is the table."""
         option = _option(config)
-        flag = BY_KEY[option].long
-        for key in OF_TABLES:
-            if key in config and key not in config.get("by_default", ()):
-                raise UsageError(f"{BY_KEY[key].long}: is about the columns of a table, and does not go with {flag}")
+        given, genotypes = config.keys() - config.get("by_default", ()), flag(option)
+        why = f"is about the columns of a table, and does not go with {genotypes}"
+        refuse((key for key in OF_TABLES if key in given), why)
         if "pheno" not in config:
             raise UsageError("--pheno: name the file of phenotypes, with FID and IID in its first columns")
         for key in PATHS:
@@ -70,9 +69,9 @@ class GenotypeSource(Source):
         config[option] = [os.path.abspath(prefix) for prefix in config[option]]
         config["keep"] = [os.path.abspath(path) for path in config.get("keep", [])]
         if len(config["keep"]) > 1:
-            raise UsageError(f"--keep: with {flag}, one file of people")
+            raise UsageError(f"--keep: with {genotypes}, one file of people")
         if "table" in config and config["table"] != config["pheno"]:
-            raise UsageError(f"with {flag} there is no other table than --pheno")
+            raise UsageError(f"with {genotypes} there is no other table than --pheno")
         config["table"] = config["pheno"]
         config["target"] = [name for word in config.get("target", ()) for name in word.split(",") if name]
 
@@ -109,7 +108,7 @@ class GenotypeSource(Source):
         targets: list[str] = config["target"]
         words = {name: tables.column(name, "--pheno-name") for name in targets}
         numbers = all(are_numbers(own) for own in words.values())
-        self.classes = classes = self.kind.wants_classes(config.get("loss"), not numbers)
+        classes = self.kind.wants_classes(config.get("loss"), not numbers)
         y = np.column_stack([_labels(words[name], name, classes) for name in targets])
         beside = tables.covariates(targets)
         covariates, names = _encoded(beside, n_people)
@@ -168,7 +167,7 @@ def _option(config: dict[str, Any]) -> str:
     """The option that names the genotypes."""
     given = [key for key in FILES if config.get(key)]
     if len(given) > 1:
-        options = " and ".join(BY_KEY[key].long for key in given)
+        options = " and ".join(map(flag, given))
         raise UsageError(f"{options}: do not go together; give genotypes of one kind")
     return given[0]
 
@@ -196,7 +195,7 @@ class _Columns:
 
     def _asked(self, key: str) -> Array | None:
         name = self._config.get(key)
-        return None if name is None else self.column(name, BY_KEY[key].long)
+        return None if name is None else self.column(name, flag(key))
 
     def missing(self, key: str) -> Array:
         words = self._asked(key)
@@ -210,7 +209,7 @@ class _Columns:
 
     def numbers(self, key: str, rows: Array) -> Array | None:
         words = self._asked(key)
-        return None if words is None else as_numbers(words, BY_KEY[key].long)[rows]
+        return None if words is None else as_numbers(words, flag(key))[rows]
 
     def covariates(self, targets: list[str]) -> dict[str, Array]:
         """The columns that --covar-name names, or all of --covar that are nothing else."""

@@ -3,59 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
 from ..linear.grading import Grade, grade
 from ..losses import as_loss
 from ..tables import Table, TableError, TableProblem, prepare, read_table
+from .commands import GRADE
 from .exit_codes import OK, say
 from .files import check_files, expand_tables, read_content, task_column
 from .members import check_members
+from .options import Asked, given_of
 from .progress import working
+from .source import named
+from .table_source import PREPARED
 
 INTERCEPTS = ("(intercept)", "intercept", "(Intercept)", "Intercept")
 
 
-def run_grade(
-    coefficients: str, tables: list[str], words: dict[str, Any], asked: dict[str, Any], intercepts: str | None,
-    certificate: str | None, quiet: bool,
-) -> int:  # fmt: skip
+def run_grade(asked: Asked) -> int:
     """Read both tables, grade, and print the result.
 
-    - `coefficients`: Columns feature, coefficient and, of several tasks, task; or feature and a column for each task. A
-      feature called "(Intercept)" is the intercept.
-    - `words`: Options about the data.
-    - `asked`: Options of `grade`.
+    Coefficients are a table with columns feature, coefficient and, of several tasks, task; or feature and a column for
+    each task. A feature called "(Intercept)" is the intercept.
     """
-    check_members(asked, "loss", "penalty")
-    classes = as_loss(asked["loss"]).of_classes()
-    with working("reading", quiet):
-        problem = _read(tables, words, classes)
-        labels = _row_labels(problem)
-        coef, constants = read_coefficients(read_table(coefficients), labels, problem.encoding.feature_names)
-        if intercepts is not None:
-            constants = _read_intercepts(read_table(intercepts), labels)
-    with working("grading", quiet):
-        found: Grade = grade(coef, constants, problem.X, problem.y, **problem.row_arguments(groups=False), **asked)
-    if certificate is not None:
-        found.certificate.header["features"] = list(problem.encoding.feature_names)
-        found.certificate.save(certificate)
-    names = np.array(problem.encoding.feature_names, dtype=object)
-    print(Grade(**{**vars(found), "feature_names": names}).summary())
+    options = given_of(asked, GRADE, "param")
+    check_members(options, "loss", "penalty")
+    with working("reading", asked.quiet):
+        problem = _read(asked)
+        labels, names = _row_labels(problem), problem.encoding.feature_names
+        coef, constants = read_coefficients(read_table(asked.coefficients), labels, names)
+        if asked.intercepts is not None:
+            constants = _read_intercepts(read_table(asked.intercepts), labels)
+    with working("grading", asked.quiet):
+        found: Grade = grade(coef, constants, problem.X, problem.y, **problem.row_arguments(groups=False), **options)
+    if asked.certificate is not None:
+        found.certificate.header["features"] = list(names)
+        found.certificate.save(asked.certificate)
+    print(Grade(**{**vars(found), "feature_names": np.array(names, dtype=object)}).summary())
     return OK
 
 
-def _read(tables: list[str], words: dict[str, Any], classes: bool) -> TableProblem:
-    config = {key: value for key, value in words.items() if value is not None}
-    config["table"] = expand_tables(tables)
+def _read(asked: Asked) -> TableProblem:
+    given = given_of(asked, GRADE, "config")
+    config = {key: value for key, value in given.items() if value is not None and value != []}
+    config["table"] = expand_tables(asked.table)
     check_files(config)
     content = read_content(config)
-    named = ("target", "weights", "offset", "features", "drop", "missing")
-    problem = prepare(
-        content.table, task=task_column(config), classes=classes, **{key: config[key] for key in named if key in config}
-    )
+    classes = as_loss(asked.loss).of_classes()
+    problem = prepare(content.table, task=task_column(config), classes=classes, **named(config, *PREPARED))
     for note in content.notes:
         say(f"note: {note}")
     return problem

@@ -8,17 +8,17 @@ from typing import Any
 from ..runs.inspected import inspect_path
 from .diff import option_name, setting
 from .exit_codes import OK
-from .folders import gibibytes
+from .options import Asked, gibibytes
 
 NAMED = 15  # features that are named
 
 
-def run_inspect(path: str, as_json: bool, max_memory: float | None) -> int:
+def run_inspect(asked: Asked) -> int:
     """Say what is there, without believing more of it than was checked."""
-    found = inspect_path(path, gibibytes(max_memory))
+    found = inspect_path(asked.run, gibibytes(asked.max_memory))
     if "settings" in found:
         found["settings"] = {option_name(key): value for key, value in found["settings"].items()}
-    if as_json:
+    if asked.json:
         print(json.dumps(found, indent=1, ensure_ascii=False))
     else:
         print("\n".join(inspection_lines(found)))

@@ -28,9 +28,9 @@ ARGUMENTS = {
 @cache
 def _flags() -> dict[str, str]:
     """Parameter -> what is typed for it; of a switch both words, with a slash between them."""
-    named = {option.name: option.flag for option in OPTIONS if option.panel not in ("Data", "Run")}
-    described = {said.name: said.flag for said in PARAMETERS.values() if said.typed or said.option}
-    return {name: flag.split(",")[0] for name, flag in {**named, **described, **ARGUMENTS}.items()}
+    named = {option.name: option.flags[0] for option in OPTIONS if option.panel not in ("Data", "Run")}
+    described = {said.name: said.flag.split(",")[0] for said in PARAMETERS.values() if said.typed or said.option}
+    return {**named, **described, **ARGUMENTS}
 
 
 @cache

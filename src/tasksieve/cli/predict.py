@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -10,61 +10,42 @@ from ..fitted.restore import set_state
 from ..path.status import Status
 from ..runs import RunError, RunFolder, SavedModel, load_model
 from ..runs.folder import STREAM
+from ..runs.out_of_fold import class_names
 from ..runs.results import read_path
 from ..runs.stream_run import load_stream
 from ..tables import Table, TableError, prepare_rows
 from ..tables.ids import row_names
 from .exit_codes import OK, UsageError, say
 from .files import read_new_rows
-from .folders import gibibytes
+from .options import Asked, gibibytes
 from .progress import working
 from .written import refuse_file, write_columns
 
 
-def run_predict(
-    run: str,
-    table: list[str],
-    out: str | None,
-    alpha: float | None,
-    task: str | None,
-    task_name: list[str] | None,
-    id: str | None,
-    all_tasks: bool,
-    probabilities: bool,
-    missing: Literal["error", "drop", "mean"],
-    unknown: Literal["error", "zero"],
-    format: str | None,
-    separator: str | None,
-    max_memory: float | None,
-    quiet: bool,
-) -> int:
+def run_predict(asked: Asked) -> int:
     """One line of predictions for each row of the tables, in their order."""
-    refuse_file("--out", out)
-    saved = chosen_model(RunFolder(run), alpha, max_memory)
-    with working("predicting", quiet):
+    refuse_file("--out", asked.out)
+    saved = chosen_model(RunFolder(asked.run), asked)
+    with working("predicting", asked.quiet):
         offset = saved.facts.get("offset")
-        content = read_new_rows(
-            table, saved, task=task, names=task_name, needed=[("--offset", offset)] if offset else [], id=id,
-            format=format, separator=separator, all_tasks=all_tasks,
-        )  # fmt: skip
-        columns = predictions(saved, content, task, all_tasks, probabilities, missing, unknown)
+        table = read_new_rows(asked, saved, [("--offset", offset)] if offset else [], asked.all_tasks)
+        columns = predictions(saved, table, asked)
     n_empty = int(sum(value is None for value in next(iter(columns.values()), [])))
-    names = names_of_rows(content, id, saved.facts.get("id"), quiet)
-    write_columns(out, {**{free_name(name, columns): values for name, values in names.items()}, **columns})
-    if n_empty and not quiet:
-        say(f"note: {n_empty} of {content.n_rows} rows have missing values and no prediction")
+    write_columns(asked.out, with_names(columns, table, saved, asked))
+    if n_empty and not asked.quiet:
+        say(f"note: {n_empty} of {table.n_rows} rows have missing values and no prediction")
     return OK
 
 
-def chosen_model(folder: RunFolder, alpha: float | None, max_memory: float | None) -> SavedModel:
+def chosen_model(folder: RunFolder, asked: Asked) -> SavedModel:
     """The model of a finished run, at the value of the path that was asked for."""
     folder.verify()
     if (folder / STREAM).is_file():
-        if alpha is not None:
+        if asked.alpha is not None:
             raise UsageError("--alpha: a run of stream has one model")
         return load_stream(folder)
-    saved = load_model(folder, max_bytes=gibibytes(max_memory))
-    choose_value(saved, folder, alpha)
+    saved = load_model(folder, max_bytes=gibibytes(asked.max_memory))
+    choose_value(saved, folder, asked.alpha)
     return saved
 
 
@@ -105,83 +86,57 @@ def choose_value(saved: SavedModel, folder: RunFolder, alpha: float | None) -> N
     )
 
 
-def predictions(
-    saved: SavedModel,
-    table: Table,
-    task: str | None,
-    all_tasks: bool,
-    probabilities: bool,
-    missing: Literal["error", "drop", "mean"],
-    unknown: Literal["error", "zero"],
-) -> dict[str, list[Any]]:
+def predictions(saved: SavedModel, table: Table, asked: Asked) -> dict[str, list[Any]]:
     """Columns of the output, each as long as the table; None where there is no prediction."""
-    model, task = saved.estimator, task or saved.task
+    model, task = saved.estimator, asked.task or saved.task
     if saved.task is None:
-        if task is not None or all_tasks:
+        if task is not None or asked.all_tasks:
             raise UsageError("--task, --all-tasks: the model was fitted without a task column")
-    elif all_tasks:
+    elif asked.all_tasks:
         task = None
     elif task not in table.columns:
         raise TableError(
             f"{table.source} has no task column {task!r}; --task names it, --all-tasks predicts all tasks for all rows"
         )
-    if probabilities and not hasattr(model, "predict_proba"):
+    if asked.probabilities and not hasattr(model, "predict_proba"):
         raise UsageError(f"--probabilities: {type(model).__name__} gives none")
-    offset = saved.facts.get("offset")
-    X, labels, offsets, rows = prepare_rows(
-        table, saved.encoding, task=task, offset=offset, missing=missing, fill=saved.fill, unknown=unknown
-    )
-    keywords = {} if labels is None else {"task": labels}
-    if offsets is not None:
-        keywords["offset"] = offsets
+    how = {"offset": saved.facts.get("offset"), "missing": asked.missing, "unknown": asked.unknown}
+    X, labels, offsets, rows = prepare_rows(table, saved.encoding, task=task, fill=saved.fill, **how)
+    beside = {"task": labels, "offset": offsets}
+    keywords = {name: values for name, values in beside.items() if values is not None}
     columns: dict[str, list[Any]] = {}
-    if task is not None:
-        columns["task"] = spread(labels, rows, table.n_rows)
-    found = model.predict(X, **keywords) if len(rows) else np.zeros((0,))
-    add(columns, "prediction", found, saved, rows, table.n_rows)
-    if probabilities and isinstance(model.coef_, list):
+
+    def add(title: str, values: Any) -> None:
+        """A column, or one for each task."""
+        if values.ndim == 1:
+            columns[title] = spread(values, rows, table.n_rows)
+            return
+        names = saved.targets if len(saved.targets) > 1 else model.tasks_.tolist()
+        for t, name in enumerate(names):
+            columns[f"{title} ({name})"] = spread(values[:, t], rows, table.n_rows)
+
+    if labels is not None:
+        add("task", labels)
+    add("prediction", np.asarray(model.predict(X, **keywords)) if len(rows) else np.zeros(0))
+    if asked.probabilities and isinstance(model.coef_, list):
         raise UsageError("--probabilities: the tasks have different classes, and more than two: predict from Python")
-    if probabilities and len(rows):
+    if asked.probabilities and len(rows):
         chances = np.asarray(model.predict_proba(X, **keywords))
-        classes = model.classes_
-        if isinstance(classes, list):  # a pair for each task
-            names = ["first class", "second class"]
-        else:
-            names = [str(label) for label in classes.tolist()]
-        for k, name in enumerate(names):
-            add(columns, f"probability of {name}", chances[..., k], saved, rows, table.n_rows)
+        for k, name in enumerate(class_names(model)):
+            add(f"probability of {name}", chances[..., k])
     return columns
 
 
-def add(
-    columns: dict[str, list[Any]], title: str, values: Any, saved: SavedModel, rows: Any, n_rows: int
-) -> None:
-    """A column, or one for each task."""
-    values = np.asarray(values)
-    if values.ndim == 1:
-        columns[title] = spread(values, rows, n_rows)
-        return
-    names = (
-        saved.targets if len(saved.targets) > 1 else [str(label) for label in saved.estimator.tasks_.tolist()]
-    )
-    for t, name in enumerate(names):
-        columns[f"{title} ({name})"] = spread(values[:, t], rows, n_rows)
-
-
-def names_of_rows(table: Table, asked: str | None, fitted: Any, quiet: bool) -> dict[str, list[Any]]:
-    """The column that names the rows, where the fit or this call has one."""
-    name = asked or fitted
+def with_names(columns: dict[str, list[Any]], table: Table, saved: SavedModel, asked: Asked) -> dict[str, list[Any]]:
+    """The columns after the one that names the rows, where the fit or this call has one."""
+    name = asked.id or saved.facts.get("id")
     if not isinstance(name, str):
-        return {}
-    if asked is None and name not in table.columns:
-        if not quiet:
+        return columns
+    if asked.id is None and name not in table.columns:
+        if not asked.quiet:
             say(f"note: {table.source} has no column {name!r}, the --id of the fit: predictions come without it")
-        return {}
-    return {name: row_names(table.require(name, "--id"))}
-
-
-def free_name(name: str, taken: dict[str, list[Any]]) -> str:
-    return f"{name} (id)" if name in taken else name
+        return columns
+    return {f"{name} (id)" if name in columns else name: row_names(table.require(name, "--id")), **columns}
 
 
 def spread(values: Any, rows: np.ndarray, n_rows: int) -> list[Any]:

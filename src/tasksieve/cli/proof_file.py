@@ -71,15 +71,8 @@ def _add_recipe(job: Job, certificate: Certificate) -> None:
     table = Path(config["table"])
     if not isinstance(job.source, TableSource) or (config.get("format") or table_format(table)) != "csv":
         return
-    recipe = table_recipe(
-        job.problem,
-        table,
-        task=config.get("task"),
-        weights=config.get("weights"),
-        offset=config.get("offset"),
-        drop=config["missing"] == "drop",
-        separator=config.get("separator"),
-    )
+    roles = {key: config.get(key) for key in ("task", "weights", "offset", "separator")}
+    recipe = table_recipe(job.problem, table, drop=config["missing"] == "drop", **roles)
     if recipe is None:
         return
     certificate.header["table"] = recipe

@@ -13,7 +13,7 @@ from ..runs import RunError, RunFolder
 from ..runs.any_content import run_content
 from ..runs.folder import CERTIFICATE, COMPARISON, DATA, HISTORY, PERMUTATION, STABILITY, STREAM, TABLES
 from .exit_codes import OK
-from .folders import gibibytes
+from .options import Asked, gibibytes
 from .progress import Display, working
 
 REPORT = "report.html"
@@ -52,28 +52,23 @@ def report_writer() -> Callable[[ReportContent, Path], object]:
 def write_run_report(folder: RunFolder, display: Display, max_bytes: float | None = math.inf) -> None:
     """Write ``report.html`` into a run folder, atomically; by default of a model of any size, as it was just made."""
     write_report = report_writer()
-    with working("writing the report", display.quiet):
-        _write(folder, write_report, max_bytes)
+    with (
+        working("writing the report", display.quiet),
+        tempfile.TemporaryDirectory(prefix="tasksieve-report-") as scratch,
+    ):
+        page = Path(scratch) / REPORT
+        write_report(run_content(folder, max_bytes=max_bytes), page)
+        folder.replace(REPORT, page.read_bytes())
     display.log("report.html written")
 
 
-def _write(
-    folder: RunFolder, write_report: Callable[[ReportContent, Path], object], max_bytes: float | None
-) -> None:
-    content = run_content(folder, max_bytes=max_bytes)
-    with tempfile.TemporaryDirectory(prefix="tasksieve-report-") as scratch:
-        page = Path(scratch) / REPORT
-        write_report(content, page)
-        folder.replace(REPORT, page.read_bytes())
-
-
-def run_report(run: str, max_memory: float | None, quiet: bool) -> int:
-    folder = RunFolder(run)
+def run_report(asked: Asked) -> int:
+    folder = RunFolder(asked.run)
     if not folder.path.is_dir():
         raise RunError(f"there is no run folder {folder.path}")
     folder.verify(READ)
     with folder:
-        write_run_report(folder, Display(quiet, folder), gibibytes(max_memory))
-    if not quiet:
+        write_run_report(folder, Display(asked.quiet, folder), gibibytes(asked.max_memory))
+    if not asked.quiet:
         print(folder / REPORT)
     return OK

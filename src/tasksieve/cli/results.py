@@ -11,13 +11,14 @@ from ..fitted.covariates import covariates_of
 from ..linear.base import PathEstimator
 from ..report.rows import coefficient_rows, row_labels
 from ..report.unseen import beside_null, unseen_quality
-from ..report.words import count
-from ..runs import ModelKind, RunFolder, SavedModel, save_model
+from ..report.words import count, few
+from ..runs import RunFolder, SavedModel, save_model
 from ..runs.findings import read_comparison
 from ..runs.folder import CERTIFICATE, DATA
 from ..runs.out_of_fold import quality_labels, write_cv_quality, write_out_of_fold
 from ..runs.results import write_coefficients, write_member_tables, write_path, write_quality, write_scores
 from .files import PART, file_tasks, task_column
+from .run import Job
 from .source import Source
 
 
@@ -32,14 +33,8 @@ class Fitted:
     converged: bool = True
 
 
-def write_results(
-    folder: RunFolder,
-    config: dict[str, Any],
-    kind: ModelKind,
-    source: Source,
-    fitted: Fitted,
-) -> None:
-    model, problem = fitted.model, source.problem
+def write_results(job: Job, fitted: Fitted) -> None:
+    folder, config, source, problem, model = job.folder, job.config, job.source, job.problem, fitted.model
     names = problem.encoding.feature_names
     labels = row_labels(model, problem.targets)
     covariates = covariates_of(model, len(names))
@@ -79,12 +74,8 @@ def write_results(
         given = config.get("task_name", [])
         facts |= {"files": True, "task_name": given[0] if len(given) == 1 and PART in given[0] else None}
         facts |= {"lacking": problem.lacking}
-    save_model(
-        folder,
-        SavedModel(
-            model, kind.name, problem.encoding, problem.fill, problem.targets, task_column(config), facts, null
-        ),
-    )
+    how = (problem.encoding, problem.fill, problem.targets, task_column(config))
+    save_model(folder, SavedModel(model, job.kind.name, *how, facts, null))
 
 
 def unseen_lines(folder: RunFolder, quality: Any) -> list[str]:
@@ -122,23 +113,21 @@ def beside(n_covariates: int) -> str:
     return f", {count(n_covariates, 'covariate')}" if n_covariates else ""
 
 
-def summary(
-    folder: RunFolder, kind: ModelKind, fitted: Fitted, source: Source, seconds: float
-) -> list[str]:
+def summary(job: Job, fitted: Fitted) -> list[str]:
     """A few lines for stdout."""
-    model, problem = fitted.model, source.problem
+    model, problem, source = fitted.model, job.problem, job.source
     coef, _ = coefficient_rows(model)
     strength = comparable_strengths(model, coef, source)
     covariates = covariates_of(model, coef.shape[1])
     chosen = np.setdiff1d(np.flatnonzero(strength), covariates)
     names = problem.encoding.feature_names
-    n_tasks = folder.read_json(DATA)["tasks"]
+    n_tasks = job.folder.read_json(DATA)["tasks"]
     selects = hasattr(model, "get_support")
     used = f"{count(len(chosen), 'feature')} selected" if selects else "every feature has a weight"
     lines = [
         f"{type(model).__name__}: {count(problem.n_used, 'row')}, {count(n_tasks, 'task')}, "
-        f"{count(coef.shape[1] - len(covariates), 'feature')}{beside(len(covariates))}; {seconds:.2f} s",
-        f"{kind.strength} = {getattr(model, kind.strength):.6g}: {used}",
+        f"{count(coef.shape[1] - len(covariates), 'feature')}{beside(len(covariates))}; {job.seconds['fit']:.2f} s",
+        f"{job.kind.strength} = {getattr(model, job.kind.strength):.6g}: {used}",
     ]
     if fitted.path is not None and fitted.cv is None:
         lines[1] = (
@@ -147,15 +136,13 @@ def summary(
         )
     if hasattr(model, "standardize"):
         lines.append(SCALES[model.standardize])
-    strongest = chosen[np.argsort(-strength[chosen], kind="stable")][:10]
-    if len(strongest):
-        shown = ", ".join(names[j] for j in strongest) + (", ..." if len(chosen) > len(strongest) else "")
-        lines.append(f"strongest: {shown}")
+    if len(chosen):
+        strongest = chosen[np.argsort(-strength[chosen], kind="stable")]
+        lines.append(f"strongest: {few((names[j] for j in strongest), 10)}")
     if len(covariates):
-        shown = ", ".join(names[j] for j in covariates[:10]) + (", ..." if len(covariates) > 10 else "")
-        lines.append(f"covariates, not penalised: {shown}")
+        lines.append(f"covariates, not penalised: {few((names[j] for j in covariates), 10)}")
     if fitted.cv is not None:
-        lines += unseen_lines(folder, fitted.cv.cv_quality_)
+        lines += unseen_lines(job.folder, fitted.cv.cv_quality_)
     null = model.null_objective_
     relative = f" ({model.dual_gap_ / null:.1e} of the empty model's)" if null > 0 else ""
     lines.append(

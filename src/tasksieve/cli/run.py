@@ -21,9 +21,9 @@ from .defaults import add_default, add_parameters, said_by_default
 from .estimators import make_estimator
 from .exit_codes import INTERRUPTED, NOT_CONVERGED, OK, TERMINATED, State, UsageError, say
 from .files import expand_tables
-from .folders import begin, choose_folder, held
+from .folders import begin, choose_folder, end, held
 from .messages import in_words
-from .options import command_line, split_given
+from .options import OPTIONS, TABLE, Asked, command_line, given_of
 from .progress import Display, caught_warnings, working
 from .report import REPORT, report_writer, write_run_report
 from .source import Source
@@ -42,12 +42,12 @@ class Job:
 
     folder: RunFolder
     config: dict[str, Any]
-    call: dict[str, Any]
+    call: Asked
     kind: ModelKind
     estimator: Any
     source: Source
     display: Display
-    seconds: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float]
     warned: list[str] = field(default_factory=list)
 
     @property
@@ -55,8 +55,8 @@ class Job:
         return self.source.problem
 
     @property
-    def quiet(self) -> bool:
-        return bool(self.call.get("quiet"))
+    def seconds_worked(self) -> float:
+        return sum(seconds for part, seconds in self.seconds.items() if part != "read")
 
     @contextmanager
     def working_on(self, part: str) -> Iterator[list[Warning]]:
@@ -79,18 +79,11 @@ class Job:
         self.folder.write_json(DATA, {**data, "notes": [*self.problem.notes, *self.warned], **more})
 
     def end(self, summary: Callable[[], Sequence[str]], code: int = OK) -> int:
-        """All results are written: the run is complete. Its report, its log, and a few lines on stdout."""
-        self.folder.write_json("timing.json", {**self.seconds, "threads": self.config["threads"]})
-        self.folder.finish()
-        if self.call.get("report", True):
-            write_run_report(self.folder, self.display)
-        spent = sum(seconds for part, seconds in self.seconds.items() if part != "read")
-        self.display.log(f"finished in {spent:.2f} s")
-        if not self.quiet:
-            lines = [*summary(), f"everything is in {self.folder.path}{os.sep}"]
-            if (self.folder / REPORT).is_file():
-                lines.append(f"to read: {self.folder / REPORT}")
-            print("\n".join(lines), flush=True)
+        """All results are written: the run is complete. A few lines on stdout say what came of it."""
+        timing = {**self.seconds, "threads": self.config["threads"]}
+        last = end(self.folder, self.call, self.display, timing, f"finished in {self.seconds_worked:.2f} s")
+        if not self.call.quiet:
+            print("\n".join([*summary(), *last]), flush=True)
         return code
 
     def interrupted(self, words: str) -> int:
@@ -129,70 +122,54 @@ def warning_in_words(warning: Warning, names: Sequence[str]) -> str:
     )
 
 
-def carry_out(command: str, tables: list[str], given: dict[str, Any], work: Callable[[Job], int]) -> int:
+def carry_out(asked: Asked, work: Callable[[Job], int]) -> int:
     """Read what is asked and the table, begin the run (or resume it), and do the work.
 
-    - `tables`: Files, a glob or a folder. Not needed where ``--config`` or ``--resume`` names it.
-    - `given`: Options as they were typed.
+    - `asked`: The table is not needed where ``--config`` or ``--resume`` names it.
     - `work`: Computes, writes the results, and says with which code to leave.
     """
-    asked, call = split_given(given)
-    if tables:
-        asked["table"] = expand_tables(tables, asked.get("format"))
-    if "out" not in call:
+    options = given_of(asked, [TABLE, *OPTIONS], "config", "param")
+    given = {key: value for key, value in options.items() if value is not None and value != []}
+    call = Asked(**given_of(asked, OPTIONS, "run"))
+    if "table" in given:
+        given["table"] = expand_tables(given["table"], given.get("format"))
+    if call.out is None:
         raise UsageError("--out: name a folder for the run")
-    resume, overwrite = bool(call.get("resume")), bool(call.get("overwrite"))
-    folder = choose_folder(call["out"], resume, overwrite)
-    config = decide_config(command, asked, call.get("config"), folder if resume and folder.begun else None)
-    quiet = bool(call.get("quiet"))
-    if resume and folder.finished:
-        return resume_finished(folder, bool(call.get("report", True)), quiet)
-    if call.get("report", True):
+    folder = choose_folder(call)
+    resumed = call.resume and folder.begun
+    config = decide_config(asked.command, given, call.config, folder if resumed else None)
+    if resumed and folder.finished:
+        return resume_finished(folder, call)
+    if call.report:
         report_writer()  # find out now, not after hours
     kind = check_config(config)
     os.environ["TASKSIEVE_NUM_THREADS"] = str(config["threads"])
-
-    with source_kind(config).connected(call.get("cluster")):
-        return read_and_work(config, call, kind, folder, work)
-
-
-def read_and_work(
-    config: dict[str, Any], call: dict[str, Any], kind: ModelKind, folder: RunFolder, work: Callable[[Job], int]
-) -> int:
-    """Read the data, begin the run (or resume it), and do the work."""
-    resume, overwrite, quiet = (bool(call.get(name)) for name in ("resume", "overwrite", "quiet"))
-    began = time.perf_counter()
-    source = source_kind(config).open(config, kind, bool(call.get("save_problem")))
-    with working(f"reading {source.title}{'' if source.has_rows else ' in chunks'}", quiet):
-        source = source.read()
-        digest = source.digest()
-    seconds = {"read": time.perf_counter() - began}
-    for key, value in source.decided.items():
-        add_default(config, key, value)
-    estimator = make_estimator(config, kind, source)
-    add_parameters(config, estimator)
-    with held(folder, overwrite, quiet, PIECES, CERTIFICATE) as display:
-        resumed = resume and folder.begun
-        if resumed:
-            refuse_other_data(folder, digest)
-        reproduce = command_line(config, str(folder.path), lambda key: said_by_default(config, key))
-        begin(folder, config, ("resumed: " if resumed else "begun: ") + reproduce, display)
-        describe_data(folder, source, digest, reproduce)
-        for note in [*source.notes, *source.problem.notes]:
-            display.note(f"note: {note}")
-        return work(Job(folder, config, call, kind, estimator, source, display, seconds))
+    with source_kind(config).connected(call.cluster):
+        began = time.perf_counter()
+        source = source_kind(config).open(config, kind, call.save_problem is not None)
+        with working(f"reading {source.title}{'' if source.has_rows else ' in chunks'}", call.quiet):
+            source = source.read()
+            digest = source.digest()
+        seconds = {"read": time.perf_counter() - began}
+        for key, value in source.decided.items():
+            add_default(config, key, value)
+        estimator = make_estimator(config, kind, source)
+        add_parameters(config, estimator)
+        with held(folder, call, PIECES, CERTIFICATE) as display:
+            job = Job(folder, config, call, kind, estimator, source, display, seconds)
+            describe(job, digest, resumed)
+            return work(job)
 
 
-def refuse_other_data(folder: RunFolder, digest: str) -> None:
-    if (folder / DATA).is_file() and folder.read_json(DATA).get("sha256") != digest:
+def describe(job: Job, digest: str, resumed: bool) -> None:
+    """Write what is known before the work, and of the data; those of a run that is resumed must be the same."""
+    folder, config, source, problem = job.folder, job.config, job.source, job.problem
+    if resumed and (folder / DATA).is_file() and folder.read_json(DATA).get("sha256") != digest:
         raise RunError(
             "--resume: the table (or the graph) has changed since the run was begun; --overwrite starts anew"
         )
-
-
-def describe_data(folder: RunFolder, source: Source, digest: str, reproduce: str) -> None:
-    """Write what is known of the data before the fit."""
-    problem = source.problem
+    reproduce = command_line(config, OPTIONS, str(folder.path), lambda key: said_by_default(config, key))
+    begin(folder, config, ("resumed: " if resumed else "begun: ") + reproduce, job.display)
     data: dict[str, Any] = {
         "name": source.title,
         "sha256": digest,
@@ -204,16 +181,17 @@ def describe_data(folder: RunFolder, source: Source, digest: str, reproduce: str
         "reproduce": reproduce,
     }
     folder.write_json(DATA, data)
+    for note in [*source.notes, *problem.notes]:
+        job.display.note(f"note: {note}")
 
 
-def resume_finished(folder: RunFolder, report: bool, quiet: bool) -> int:
+def resume_finished(folder: RunFolder, call: Asked) -> int:
     """Nothing is left to do, unless the report is missing."""
     folder.verify()
-    if report and not (folder / REPORT).is_file():
-        report_writer()
+    if call.report and not (folder / REPORT).is_file():
         with folder:
-            write_run_report(folder, Display(quiet, folder))
-    if not quiet:
+            write_run_report(folder, Display(call.quiet, folder))
+    if not call.quiet:
         say(f"{folder.path} is finished; nothing to resume")
     if not (folder / CERTIFICATE).is_file():  # findings alone
         return OK

@@ -6,6 +6,7 @@ import csv
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,78 +41,181 @@ def compare_run(
     - `value`: The value of the path that is the run's model, where the certificate says so.
     """
     saved = load_model(folder)
-    _compare_names(folder, cert, saved, names)
-    own_alpha, strengths = _compare_problem(folder, cert, saved, rows)
-    alpha, ridge = strengths(own_alpha)
     coef, intercept = (np.asarray(part) for part in coefficient_rows(saved.estimator))
-    order = _task_after_task(saved.estimator, len(coef))
-    if value is None:
-        value = _value_at(folder, cert, alpha)
-    _compare_point(folder, cert, value, coef[order], intercept[order], alpha, ridge)
-    stated, of_model = folder.read_json(CERTIFICATE), folder.read_json("model.json")
-    left = _rounding_of_labels(cert, rows["y"])
-    _compare_numbers(folder, CERTIFICATE, cert, value, stated.get("objective"), stated.get("dual_gap"), left)
-    for name in ("objective", "dual_gap", "null_objective"):
-        if of_model.get(name, stated.get(name)) != stated.get(name):
-            raise _refuse(folder, f"{name} is {stated.get(name)} in {CERTIFICATE}, {of_model[name]} in model.json")
-    _compare_relative_gap(folder, stated)
-    _compare_tables(folder, saved, coef, intercept)
+    claims = _Claims(folder, cert, saved, coef, intercept, _rounding_of_labels(cert, rows["y"]))
+    claims.compare_names(names)
+    own_alpha, strengths = claims.compare_problem(rows)
+    value = claims.value_at(strengths(own_alpha)[0]) if value is None else value
+    claims.compare_point(value, coef, intercept, *strengths(own_alpha))
+    claims.compare_numbers(value)
+    claims.compare_tables()
     if not (folder / "path.npz").is_file():
         return []
     path = read_path(folder)
-    _compare_path_table(folder, path)
+    claims.compare_path_table(path)
     if cert.n_values > 1:
-        _compare_path(folder, cert, path, order, strengths, left)
+        claims.compare_path(path, strengths)
         return []
-    _compare_chosen(folder, path, own_alpha, coef, intercept)
+    claims.compare_chosen(path, own_alpha)
     return [f"of path.npz the chosen value alone is proved, {len(path.alphas) - 1} others are not"]
 
 
-def _refuse(folder: RunFolder, what: str) -> RunError:
-    return RunError(f"{folder.path}: {what}")
+@dataclass
+class _Claims:
+    """A certificate and the model of a run, whose files must say the same.
 
+    - `coef`, `intercept`: Of the model, a row for each task or class.
+    - `left`: What the rounding of labels may leave of an objective.
+    """
 
-def _compare_names(
-    folder: RunFolder, cert: verifier.Certificate, saved: SavedModel, names: Sequence[str] | None
-) -> None:
-    own = saved.feature_names
-    if cert.header.get("features") != own:
-        raise _refuse(folder, f"the features of model.npz are not those of {PROOF}")
-    if names is not None and list(names) != own:
-        raise _refuse(folder, "the names of the features are not those of the columns of the data")
-    table = cert.header.get("table")
-    if table is not None:
-        for name, column, said in zip(own, column_recipes(saved.encoding), table["columns"], strict=True):
-            if any(said.get(key) != word for key, word in column.items()):
-                raise _refuse(folder, f"feature {name!r} of model.json is column {said['source']!r} in {PROOF}")
-    double = [name for name, count in Counter(own).items() if count > 1]
-    if double:
-        raise _refuse(folder, f"{double[0]!r} is the name of several features")
+    folder: RunFolder
+    cert: verifier.Certificate
+    saved: SavedModel
+    coef: np.ndarray
+    intercept: np.ndarray
+    left: float
 
+    def require(self, good: bool, otherwise: str) -> None:
+        if not good:
+            raise RunError(f"{self.folder.path}: {otherwise}")
 
-def _compare_problem(
-    folder: RunFolder, cert: verifier.Certificate, saved: SavedModel, rows: dict[str, Any]
-) -> tuple[float, Strengths]:
-    """Loss, penalty, weights, ... of the saved model on the data; gives its alpha, and the strengths of the format."""
-    try:
-        header, arrays, alpha, strengths = stated_problem(saved.estimator, rows)
-    except ValueError as error:
-        raise _refuse(folder, f"the saved model does not go with the data: {error}") from None
-    for name in PARTS:
-        if not _same(header[name], cert[name]):
-            raise _refuse(folder, f"{name} of the model is {header[name]}, in {PROOF} {cert[name]}")
-    for name in LABELS:
-        if label_words(header[name]) != label_words(cert[name]):
-            raise _refuse(folder, f"the {name} of the data are {header[name]}, in {PROOF} {cert[name]}")
-    if not math.isclose(header["unit"], cert["unit"], rel_tol=1e-12):
-        raise _refuse(folder, f"the unit of the objective is {header['unit']}, in {PROOF} {cert['unit']}")
-    if label_words(saved.estimator.tasks_.tolist()) != label_words(cert["tasks"]):
-        raise _refuse(folder, f"the tasks of model.json are not those of {PROOF}")
-    for name in ARRAYS:
-        mine, theirs = (part.get(name, np.empty(0)) for part in (arrays, cert.arrays))
-        if not np.array_equal(mine, theirs):
-            raise _refuse(folder, f"{name} of the model are not those of {PROOF}")
-    return alpha, strengths
+    def compare_names(self, names: Sequence[str] | None) -> None:
+        own = self.saved.feature_names
+        self.require(self.cert.header.get("features") == own, f"the features of model.npz are not those of {PROOF}")
+        known = names is None or list(names) == own
+        self.require(known, "the names of the features are not those of the columns of the data")
+        table = self.cert.header.get("table")
+        if table is not None:
+            for name, column, said in zip(own, column_recipes(self.saved.encoding), table["columns"], strict=True):
+                same = all(said.get(key) == word for key, word in column.items())
+                self.require(same, f"feature {name!r} of model.json is column {said['source']!r} in {PROOF}")
+        for name, count in Counter(own).most_common(1):
+            self.require(count == 1, f"{name!r} is the name of several features")
+
+    def compare_problem(self, rows: dict[str, Any]) -> tuple[float, Strengths]:
+        """Loss, penalty, weights, ... of the saved model on the data; gives its alpha, and the format's strengths."""
+        cert, model = self.cert, self.saved.estimator
+        try:
+            header, arrays, alpha, strengths = stated_problem(model, rows)
+        except ValueError as error:
+            raise RunError(f"{self.folder.path}: the saved model does not go with the data: {error}") from None
+        for name in PARTS:
+            self.require(
+                _same(header[name], cert[name]), f"{name} of the model is {header[name]}, in {PROOF} {cert[name]}"
+            )
+        for name in LABELS:
+            same = label_words(header[name]) == label_words(cert[name])
+            self.require(same, f"the {name} of the data are {header[name]}, in {PROOF} {cert[name]}")
+        same = math.isclose(header["unit"], cert["unit"], rel_tol=1e-12)
+        self.require(same, f"the unit of the objective is {header['unit']}, in {PROOF} {cert['unit']}")
+        same = label_words(model.tasks_.tolist()) == label_words(cert["tasks"])
+        self.require(same, f"the tasks of model.json are not those of {PROOF}")
+        for name in ARRAYS:
+            mine, theirs = (part.get(name, np.empty(0)) for part in (arrays, cert.arrays))
+            self.require(np.array_equal(mine, theirs), f"{name} of the model are not those of {PROOF}")
+        return alpha, strengths
+
+    def value_at(self, alpha: float) -> int:
+        """The value with the strength of the model."""
+        here = np.flatnonzero(np.isclose(self.cert.arrays["alpha"], alpha, rtol=1e-9, atol=0.0))
+        if self.cert["penalty"]["name"] == "none":
+            here = np.arange(self.cert.n_values)
+        self.require(len(here) == 1, f"{PROOF} has {len(here)} values with the model's strength {alpha:g}")
+        return int(here[0])
+
+    def compare_point(self, k: int, coef: np.ndarray, intercept: np.ndarray, alpha: float, ridge: float) -> None:
+        """Coefficients and strengths of one value."""
+        arrays, order = self.cert.arrays, _task_after_task(self.saved.estimator, len(coef))
+        for name, mine in (("alpha", alpha), ("ridge", ridge)):
+            same = math.isclose(mine, arrays[name][k], rel_tol=1e-12)
+            self.require(same, f"{name} of the model is {mine}, in {PROOF} {arrays[name][k]}")
+        found = np.zeros((len(self.cert.outputs), self.cert.n_features))
+        here = slice(*arrays["start"][k : k + 2])
+        found[arrays["output"][here], arrays["feature"][here]] = arrays["coef"][here]
+        same = np.array_equal(coef[order], found) and np.array_equal(intercept[order], arrays["intercept"][k])
+        self.require(same, f"the coefficients are not those of {PROOF}")
+
+    def compare_numbers(self, k: int) -> None:
+        """Objective and gap of the chosen value, in all files that state them."""
+        stated, of_model = self.folder.read_json(CERTIFICATE), self.folder.read_json("model.json")
+        self.compare_gap(CERTIFICATE, k, stated.get("objective"), stated.get("dual_gap"))
+        for name in ("objective", "dual_gap", "null_objective"):
+            mine, other = stated.get(name), of_model.get(name, stated.get(name))
+            self.require(other == mine, f"{name} is {mine} in {CERTIFICATE}, {other} in model.json")
+        gap, relative, null = (stated.get(name) for name in ("dual_gap", "relative_gap", "null_objective"))
+        if relative is None and null is None:
+            return
+        sound = all(map(_is_number, (gap, relative, null)))
+        wanted = float(gap or 0) if null else 0.0  # y that the empty model explains: 0 by convention
+        sound = sound and math.isclose(float(relative or 0) * float(null or 1), wanted, rel_tol=1e-9)
+        self.require(sound, f"{CERTIFICATE} has a relative gap of {relative}, {gap} of {null} is something else")
+
+    def compare_gap(self, name: str, k: int, objective: Any, gap: Any) -> None:
+        proved, open_ = float(self.cert.arrays["objective"][k]), float(self.cert.arrays["gap"][k])
+        rounding = (ROUNDING + ROUNDING_OF_ROWS * max(self.cert["rows"])) * abs(proved) + self.left
+        close = _is_number(objective) and abs(objective - proved) <= open_ + rounding
+        self.require(close, f"{name} has objective {objective}, {PROOF} has {proved}")
+        close = _is_number(gap) and open_ <= TWICE * gap + rounding
+        self.require(close, f"{name} has the duality gap {gap}, {PROOF} proves {open_} only")
+
+    def compare_tables(self) -> None:
+        """coefficients.csv, coefficients.parquet and intercepts.csv, which people read."""
+        labels, names = row_labels(self.saved.estimator, self.saved.targets), self.saved.feature_names
+        rows, positions = (index.tolist() for index in np.nonzero(self.coef))
+        wanted = {(labels[t], names[j]): self.coef[t, j] for t, j in zip(rows, positions, strict=True)}
+        constants = {(label,): value for label, value in zip(labels, self.intercept.tolist(), strict=True)}
+        for name, number, expected in (
+            ("coefficients.csv", "coefficient", wanted),
+            ("coefficients.parquet", "coefficient", wanted),
+            ("intercepts.csv", "intercept", constants),
+        ):
+            lines = self.numbers_of(name, [number], ["task", "feature"][: 1 + (expected is wanted)])
+            if lines is not None:
+                same = len(dict(lines)) == len(lines) and {key: own for key, (own,) in lines} == expected
+                self.require(same, f"{name} does not hold the coefficients of the model")
+
+    def numbers_of(
+        self, name: str, numbers: Sequence[str], key: Sequence[str] = ()
+    ) -> list[tuple[tuple[Any, ...], tuple[float, ...]]] | None:
+        """Columns of a table of the run, row by row: those of the key, and those that are numbers."""
+        if not (self.folder / name).is_file():
+            return None
+        try:
+            return [
+                (tuple(line[part] for part in key), tuple(float(line[part]) for part in numbers))
+                for line in _lines(self.folder, name)
+            ]
+        except (KeyError, TypeError, ValueError, csv.Error) as error:
+            raise RunError(f"{self.folder.path}: {name} cannot be read: {error}") from None
+
+    def compare_path_table(self, path: SavedPath) -> None:
+        """path.csv, which people read, says what path.npz does; and both of gaps and their sizes the same."""
+        relative = path.relative_gaps * (path.null_objective or 1.0)
+        same = np.allclose(relative, path.dual_gaps, rtol=1e-9, atol=0.0)
+        self.require(same, "the relative gaps of path.npz are not its gaps over the objective of the empty model")
+        names = ("alphas", "objectives", "dual_gaps", "relative_gaps", "n_selected")
+        lines = self.numbers_of("path.csv", names)
+        if lines is None:
+            return
+        for column, name in zip(np.array([own for _, own in lines]).T, names, strict=True):
+            same = np.array_equal(column, np.asarray(getattr(path, name), dtype=np.float64))
+            self.require(same, f"{name} of path.csv are not those of path.npz")
+
+    def compare_chosen(self, path: SavedPath, alpha: float) -> None:
+        """The value of path.npz that is the model's."""
+        here = np.flatnonzero(np.isclose(path.alphas, alpha, rtol=1e-12, atol=0.0))
+        self.require(len(here) == 1, f"path.npz has {len(here)} values with the model's alpha {alpha:g}")
+        coef, intercept = path.coefs[here[0]].toarray(), path.intercepts[here[0]]
+        same = np.array_equal(coef, self.coef) and np.array_equal(intercept, self.intercept)
+        self.require(same, "path.npz has other coefficients than the model at its alpha")
+
+    def compare_path(self, path: SavedPath, strengths: Strengths) -> None:
+        """All values of path.npz."""
+        n = self.cert.n_values
+        self.require(len(path.alphas) == n, f"path.npz has {len(path.alphas)} values, {PROOF} has {n}")
+        for k, alpha in enumerate(path.alphas.tolist()):
+            self.compare_point(k, path.coefs[k].toarray(), path.intercepts[k], *strengths(alpha))
+            self.compare_gap("path.npz", k, float(path.objectives[k]), float(path.dual_gaps[k]))
 
 
 def _same(mine: Any, theirs: Any) -> bool:
@@ -128,37 +232,6 @@ def _same(mine: Any, theirs: Any) -> bool:
     return math.isclose(mine, theirs, rel_tol=1e-12) if numbers else bool(mine == theirs)
 
 
-def _value_at(folder: RunFolder, cert: verifier.Certificate, alpha: float) -> int:
-    """The value with the strength of the model."""
-    here = np.flatnonzero(np.isclose(cert.arrays["alpha"], alpha, rtol=1e-9, atol=0.0))
-    if cert["penalty"]["name"] == "none":
-        here = np.arange(cert.n_values)
-    if len(here) != 1:
-        raise _refuse(folder, f"{PROOF} has {len(here)} values with the model's strength {alpha:g}")
-    return int(here[0])
-
-
-def _compare_point(
-    folder: RunFolder,
-    cert: verifier.Certificate,
-    k: int,
-    coef: np.ndarray,
-    intercept: np.ndarray,
-    alpha: float,
-    ridge: float,
-) -> None:
-    """Coefficients and strengths of one value."""
-    arrays = cert.arrays
-    for name, mine in (("alpha", alpha), ("ridge", ridge)):
-        if not math.isclose(mine, arrays[name][k], rel_tol=1e-12):
-            raise _refuse(folder, f"{name} of the model is {mine}, in {PROOF} {arrays[name][k]}")
-    found = np.zeros((len(cert.outputs), cert.n_features))
-    here = slice(*arrays["start"][k : k + 2])
-    found[arrays["output"][here], arrays["feature"][here]] = arrays["coef"][here]
-    if not (np.array_equal(coef, found) and np.array_equal(intercept, arrays["intercept"][k])):
-        raise _refuse(folder, f"the coefficients are not those of {PROOF}")
-
-
 def _rounding_of_labels(cert: verifier.Certificate, y: Any) -> float:
     """What the rounding of labels may leave of an objective: its square where small residuals are squared."""
     parts = [np.asarray(part) for part in (y if isinstance(y, list) else [y])]
@@ -167,50 +240,8 @@ def _rounding_of_labels(cert: verifier.Certificate, y: Any) -> float:
     return max(left * left if cert["loss"].get("mu") == 1.0 else left, LOST_SQUARE)
 
 
-def _compare_numbers(
-    folder: RunFolder, name: str, cert: verifier.Certificate, k: int, objective: Any, gap: Any, left: float
-) -> None:
-    proved, open_ = float(cert.arrays["objective"][k]), float(cert.arrays["gap"][k])
-    rounding = (ROUNDING + ROUNDING_OF_ROWS * max(cert["rows"])) * abs(proved) + left
-    if not _is_number(objective) or not abs(objective - proved) <= open_ + rounding:
-        raise _refuse(folder, f"{name} has objective {objective}, {PROOF} has {proved}")
-    if not _is_number(gap) or not open_ <= TWICE * gap + rounding:
-        raise _refuse(folder, f"{name} has the duality gap {gap}, {PROOF} proves {open_} only")
-
-
-def _compare_relative_gap(folder: RunFolder, stated: dict[str, Any]) -> None:
-    gap, relative, null = (stated.get(name) for name in ("dual_gap", "relative_gap", "null_objective"))
-    if relative is None and null is None:
-        return
-    sound = all(map(_is_number, (gap, relative, null)))
-    wanted = float(gap or 0) if null else 0.0  # y that the empty model explains: 0 by convention
-    if not sound or not math.isclose(float(relative or 0) * float(null or 1), wanted, rel_tol=1e-9):
-        raise _refuse(folder, f"{CERTIFICATE} has a relative gap of {relative}, {gap} of {null} is something else")
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _compare_tables(folder: RunFolder, saved: SavedModel, coef: np.ndarray, intercept: np.ndarray) -> None:
-    """coefficients.csv, coefficients.parquet and intercepts.csv, which people read."""
-    labels, names = row_labels(saved.estimator, saved.targets), saved.feature_names
-    rows, positions = np.nonzero(coef)
-    wanted = {(labels[t], names[j]): coef[t, j] for t, j in zip(rows.tolist(), positions.tolist(), strict=True)}
-    constants = {(label,): value for label, value in zip(labels, intercept.tolist(), strict=True)}
-    for name, key, number, expected in (
-        ("coefficients.csv", ("task", "feature"), "coefficient", wanted),
-        ("coefficients.parquet", ("task", "feature"), "coefficient", wanted),
-        ("intercepts.csv", ("task",), "intercept", constants),
-    ):
-        if not (folder / name).is_file():
-            continue
-        try:
-            lines = [(tuple(line[part] for part in key), float(line[number])) for line in _lines(folder, name)]
-        except (KeyError, TypeError, ValueError, csv.Error) as error:
-            raise _refuse(folder, f"{name} cannot be read: {error}") from None
-        if len(dict(lines)) != len(lines) or dict(lines) != expected:
-            raise _refuse(folder, f"{name} does not hold the coefficients of the model")
 
 
 def _lines(folder: RunFolder, name: str) -> list[dict[str, Any]]:
@@ -223,51 +254,6 @@ def _lines(folder: RunFolder, name: str) -> list[dict[str, Any]]:
             raise ValueError(error) from None
     with open(folder / name, newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
-
-
-def _compare_path_table(folder: RunFolder, path: SavedPath) -> None:
-    """path.csv, which people read, says what path.npz does; and both of gaps and their sizes the same."""
-    if not np.allclose(path.relative_gaps * (path.null_objective or 1.0), path.dual_gaps, rtol=1e-9, atol=0.0):
-        raise _refuse(folder, "the relative gaps of path.npz are not its gaps over the objective of the empty model")
-    if not (folder / "path.csv").is_file():
-        return
-    names = ("alphas", "objectives", "dual_gaps", "relative_gaps", "n_selected")
-    try:
-        stated = np.array([[float(line[name]) for name in names] for line in _lines(folder, "path.csv")])
-    except (KeyError, TypeError, ValueError, csv.Error) as error:
-        raise _refuse(folder, f"path.csv cannot be read: {error}") from None
-    for column, name in zip(stated.T, names, strict=True):
-        if not np.array_equal(column, np.asarray(getattr(path, name), dtype=np.float64)):
-            raise _refuse(folder, f"{name} of path.csv are not those of path.npz")
-
-
-def _compare_chosen(
-    folder: RunFolder, path: SavedPath, alpha: float, coef: np.ndarray, intercept: np.ndarray
-) -> None:
-    """The value of path.npz that is the model's."""
-    here = np.flatnonzero(np.isclose(path.alphas, alpha, rtol=1e-12, atol=0.0))
-    if len(here) != 1:
-        raise _refuse(folder, f"path.npz has {len(here)} values with the model's alpha {alpha:g}")
-    k = int(here[0])
-    if not (np.array_equal(path.coefs[k].toarray(), coef) and np.array_equal(path.intercepts[k], intercept)):
-        raise _refuse(folder, "path.npz has other coefficients than the model at its alpha")
-
-
-def _compare_path(
-    folder: RunFolder,
-    cert: verifier.Certificate,
-    path: SavedPath,
-    order: np.ndarray,
-    strengths: Strengths,
-    left: float,
-) -> None:
-    """All values of path.npz."""
-    if len(path.alphas) != cert.n_values:
-        raise _refuse(folder, f"path.npz has {len(path.alphas)} values, {PROOF} has {cert.n_values}")
-    for k in range(cert.n_values):
-        coef = path.coefs[k].toarray()[order]
-        _compare_point(folder, cert, k, coef, path.intercepts[k][order], *strengths(float(path.alphas[k])))
-        _compare_numbers(folder, "path.npz", cert, k, float(path.objectives[k]), float(path.dual_gaps[k]), left)
 
 
 def _task_after_task(model: Any, n_rows: int) -> np.ndarray:

@@ -21,7 +21,12 @@ from .exit_codes import UsageError
 from .feature_groups import GROUP_WORDS
 from .files import tables_digest, title
 from .graph_file import GRAPH_WORDS
-from .options import OPTIONS
+from .options import OPTIONS, refuse
+
+
+def named(config: dict[str, Any], *keys: str) -> dict[str, Any]:
+    """Those of some options that have a value."""
+    return {key: config[key] for key in keys if key in config}
 
 
 class Source:
@@ -39,8 +44,6 @@ class Source:
     ----------
     problem : TableProblem or ChunkedProblem
         After `read`.
-    classes : bool
-        Whether its targets are classes.
     notes : list of str
         Notes for the user on how it is read.
     decided : dict
@@ -53,7 +56,6 @@ class Source:
     """
 
     problem: Any
-    classes = False
     has_rows = True
     genotypes = False
     no_proof = not_saved = advice = ""
@@ -73,9 +75,8 @@ class Source:
     @classmethod
     def decide(cls, config: dict[str, Any]) -> None:
         """Refuse options that do not go together, and write down what is meant where nothing is said."""
-        for option in OPTIONS:
-            if option.panel == "Genotypes" and option.key in config:
-                raise UsageError(f"{option.long}: goes with --bfile, --pfile or --vcf-zarr")
+        of_genotypes = (option.key for option in OPTIONS if option.panel == "Genotypes" and option.key in config)
+        refuse(of_genotypes, "goes with --bfile, --pfile or --vcf-zarr")
 
     @classmethod
     def open(cls, config: dict[str, Any], kind: ModelKind, whole: bool) -> Source:

@@ -8,9 +8,12 @@ import numpy as np
 
 from ..runs import ModelKind
 from ..tables import Table, TableError, TableProblem, prepare
-from .chunked_source import ChunkedSource, decide_chunks
+from .chunked_source import CHOICE, open_chunked
 from .files import read_content, task_column
-from .source import Source
+from .source import Source, named
+
+# Options that `prepare` knows by the same name.
+PREPARED = ("target", "weights", "offset", "id", "missing", *CHOICE)
 
 
 class TableSource(Source):
@@ -24,46 +27,21 @@ class TableSource(Source):
 
     @classmethod
     def open(cls, config: dict[str, Any], kind: ModelKind, whole: bool) -> Source:
-        chunks = decide_chunks(config, kind, whole)
-        table = cls(config, kind)
-        return table if chunks is None else ChunkedSource(config, kind, chunks, table)
+        return open_chunked(config, kind, cls(config, kind), whole)
 
     def read(self) -> Source:
-        content = read_content(self.config)
-        self.problem, self.classes = _prepared(self.kind, self.config, content.table)
+        config, content = self.config, read_content(self.config)
+        columns = content.table.columns
+        targets = content.table.match(config["target"], "--target", list(columns))
+        words = any(name in columns and columns[name].kind == "text" for name in targets)
+        classes = self.kind.wants_classes(config.get("loss"), words)
+        if classes:
+            _refuse_quantities(config, content.table)
+        roles: dict[str, Any] = {"task": task_column(config), "groups": config.get("row_groups"), "classes": classes}
+        self.problem = prepare(content.table, **roles, **named(config, *PREPARED))
         self.problem.notes = [*content.notes, *self.problem.notes]
         self.problem.lacking = content.lacking
         return self
-
-
-def _prepared(kind: ModelKind, config: dict[str, Any], table: Table) -> tuple[TableProblem, bool]:
-    """The problem of a table, and whether its targets are classes."""
-    words = any(
-        name in table.columns and table.columns[name].kind == "text"
-        for name in table.match(config["target"], "--target", list(table.columns))
-    )
-    classes = kind.wants_classes(config.get("loss"), words)
-    if classes:
-        _refuse_quantities(config, table)
-    problem = prepare(
-        table,
-        target=config["target"],
-        task=task_column(config),
-        weights=config.get("weights"),
-        offset=config.get("offset"),
-        groups=config.get("row_groups"),
-        id=config.get("id"),
-        features=config.get("features", ()),
-        drop=config.get("drop", ()),
-        keep=config["keep"],
-        categorical=config.get("categorical", ()),
-        date_parts=config["date_parts"],
-        missing=config["missing"],
-        max_categories=config["max_categories"],
-        reference=config.get("reference", ()),
-        classes=classes,
-    )
-    return problem, classes
 
 
 def _refuse_quantities(config: dict[str, Any], table: Table) -> None:

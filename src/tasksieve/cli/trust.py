@@ -6,7 +6,7 @@ from typing import Any
 
 from ..runs.registry import ModelKind
 from .exit_codes import UsageError
-from .options import BY_KEY
+from .options import refuse
 
 STABILITY_OPTIONS = ("pairs", "pfer", "threshold", "per_half", "assumption", "small_tasks", "permutations")
 COMPARE_OPTIONS = ("outer_folds", "level")
@@ -54,18 +54,13 @@ def check_trust(config: dict[str, Any], kind: ModelKind) -> None:
         (asks_stability(config), STABILITY_OPTIONS, "--stability"),
         (asks_comparison(config), COMPARE_OPTIONS, "--compare"),
     ):
-        for key in keys:
-            if key in config and not asked:
-                raise UsageError(f"{BY_KEY[key].long}: is for {flag}")
         if not asked:
+            refuse((key for key in keys if key in config), f"is for {flag}")
             continue
         if not kind.has_path:
             raise UsageError(f"{flag}: --model {kind.name} has no path of strengths")
         if config.get("offset") is not None:
             raise UsageError(f"{flag}: is not for models with --offset")
-    for key, least in (("pairs", 1), ("permutations", 0), ("outer_folds", 3), ("per_half", 1)):
-        if config.get(key, least) < least:
-            raise UsageError(f"{BY_KEY[key].long}: at least {least}, got {config[key]}")
     if not 0.5 < config.get("threshold", 0.75) <= 1.0:
         raise UsageError(f"--threshold: above 0.5, at most 1; got {config['threshold']:g}")
     if not config.get("pfer", 1.0) > 0.0:

@@ -12,8 +12,9 @@ from ..runs.folder import CONFIG, PROOF, STREAM
 from ..tables import TableError
 from ..tables.frames import PACKED
 from .config import check_config
-from .exit_codes import OK, say
+from .exit_codes import OK, UsageError, say
 from .files import Tables, expand_tables
+from .options import Asked
 from .progress import working
 from .run_claims import compare_run
 from .sources import source_kind
@@ -21,10 +22,12 @@ from .sources import source_kind
 NOT_PROVED, UNREADABLE = 1, 2
 
 
-def run_verify(run: str, data: str | None, value: int | None, every: bool, exact: bool, quiet: bool) -> int:
+def run_verify(asked: Asked) -> int:
     """Exit codes: 0 proved, 1 not proved, 2 could not be read."""
+    if asked.value is not None and asked.every:
+        raise UsageError("--value, --all: one or the other")
     try:
-        return _verify(run, data, value, every, exact, quiet)
+        return _verify(asked)
     except (verifier.Unreadable, TableError, OSError) as error:
         say(f"tasksieve: cannot be read: {error}")
         return UNREADABLE
@@ -33,8 +36,8 @@ def run_verify(run: str, data: str | None, value: int | None, every: bool, exact
         return NOT_PROVED
 
 
-def _verify(run: str, data: str | None, value: int | None, every: bool, exact: bool, quiet: bool) -> int:
-    path = Path(run)
+def _verify(asked: Asked) -> int:
+    path, value, quiet = Path(asked.run), asked.value, asked.quiet
     folder = RunFolder(path) if path.is_dir() else None
     if folder is not None:
         if not (folder / PROOF).is_file():
@@ -42,22 +45,20 @@ def _verify(run: str, data: str | None, value: int | None, every: bool, exact: b
             raise verifier.Unreadable(f"{path} has no {PROOF} ({why})")
         path = folder / PROOF
     cert = verifier.read_certificate(path)
-    if value is None and not every:
+    if value is None and not asked.every:
         value = _chosen(cert)
     if folder is not None:
         folder.verify()
     config = {} if folder is None else folder.read_json(CONFIG)
-    table = config.get("table") if data is None else expand_tables([data])
+    table = config.get("table") if asked.data is None else expand_tables([asked.data])
     if table is None:
-        raise verifier.Unreadable(f"{run} is a certificate alone: name the file of data with --data")
+        raise verifier.Unreadable(f"{asked.run} is a certificate alone: name the file of data with --data")
     with working("reading", quiet):
         rows, names = _read(cert, table, config)
         beyond = [] if folder is None else compare_run(folder, cert, rows, names, _chosen(cert))
     with working("verifying", quiet):
-        verdict = verifier.verify(
-            cert, rows.pop("X"), rows.pop("y"), value=value, exact=exact,
-            progress=None if quiet else _Lines(), **rows,
-        )  # fmt: skip
+        X, y, progress = rows.pop("X"), rows.pop("y"), None if quiet else _Lines()
+        verdict = verifier.verify(cert, X, y, value=value, exact=asked.exact, progress=progress, **rows)
     if not quiet or not verdict:
         print("\n".join([verdict.words, *beyond]))
     return OK if verdict.proved else NOT_PROVED

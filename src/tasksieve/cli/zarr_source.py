@@ -20,6 +20,7 @@ from ..tables.encode import Encoding
 from ..tables.problem import TableProblem
 from ..tasks.cluster import ClusterMatrix, open_zarr
 from .exit_codes import UsageError
+from .options import refuse
 from .source import Source
 
 SUFFIX = ".zarr"
@@ -42,11 +43,7 @@ class ZarrSource(Source):
     def decide(cls, config: dict[str, Any]) -> None:
         """Arrays that are meant where no others are named."""
         super().decide(config)
-        for key in _OF_TABLES:
-            if config.get(key):
-                raise UsageError(
-                    f"--{key.replace('_', '-')}: is for tables; X of a Zarr store is used as it is"
-                )
+        refuse((key for key in _OF_TABLES if config.get(key)), "is for tables; X of a Zarr store is used as it is")
         config.setdefault("target", ["y"])
         if not Path(config["table"]).is_dir():  # said when it is read
             return
@@ -87,7 +84,6 @@ class ZarrSource(Source):
             if len(values) != expected:
                 raise UsageError(f"{config['table']}: {name} has {len(values)} entries, X has shape {matrix.shape}")
         words = y.dtype.kind in "OUST"
-        self.classes = self.kind.wants_classes(config.get("loss"), words)
         if words:
             y = y.astype(object)
         targets = list(config["target"]) if y.ndim == 1 else [f"{config['target'][0]}{t}" for t in range(y.shape[1])]
@@ -102,7 +98,7 @@ class ZarrSource(Source):
             np.arange(rows),
             rows,
             groups=beside.get("row_groups"),
-            classes=self.classes,
+            classes=self.kind.wants_classes(config.get("loss"), words),
             offset=beside.get("offset"),
         )
         return self

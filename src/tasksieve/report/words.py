@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,12 @@ def plural(noun: str) -> str:
 def count(n: int, noun: str) -> str:
     """ "1 feature", "5,000 features" """
     return f"{n:,} {noun if n == 1 else plural(noun)}"
+
+
+def few(names: Iterable[object], most: int) -> str:
+    """ "a, b, c, ..." """
+    words = [str(name) for name in names]
+    return ", ".join(words[:most]) + (", ..." if len(words) > most else "")
 
 
 def capital(text: str) -> str:

@@ -14,17 +14,18 @@ from ..report.from_model import quality_tables, standardised_fact, used_words
 from ..report.proof import carry
 from ..report.rows import coefficient_rows, row_labels, rows_are_classes
 from ..report.unseen import beside_null, unseen_quality
-from ..report.words import count
+from ..report.words import count, few
 from ..tables.stack import FILE_TASK
 from ..verify import Unreadable
 from .code import code_samples
+from .findings import read_findings
 from .folder import DATA, PROOF, VARIANTS, VERSIONS, RunError, RunFolder
 from .genome import read_genome
 from .methods import methods
 from .model_file import SavedModel, load_model
 from .registry import MODELS
 from .results import NULL, SavedPath, quality_measure, read_columns, read_member_tables, read_path
-from .trust_content import run_trust, spent_facts
+from .trust_content import spent_facts
 
 
 def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> ReportContent:
@@ -41,11 +42,11 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
     labels = row_labels(model, saved.targets)
     rows, intercept = coefficient_rows(model)
     coef = scipy.sparse.csr_array(rows)
-    trust, covariates = run_trust(folder), covariates_of(model, coef.shape[1])
+    (trust, _), covariates = read_findings(folder), covariates_of(model, coef.shape[1])
     unseen = unseen_quality(getattr(model, "cv_quality_", None), trust.sharing, _task_names(saved))
     several = isinstance(model.coef_, list) or model.coef_.ndim == 3
     content = ReportContent(
-        title=f"What predicts {', '.join(saved.targets[:3])}{', ...' if len(saved.targets) > 3 else ''}?",
+        title=f"What predicts {few(saved.targets, 3)}?",
         asked=_asked(saved, data, config, len(covariates)),
         answered="",
         tasks=np.array(labels, dtype=str),
@@ -120,10 +121,9 @@ def _asked(saved: SavedModel, data: dict[str, Any], config: dict[str, Any], n_co
             "own that is drawn towards those of its neighbours on a graph?"
         )
     elif several:
-        named = ", ".join(saved.targets[:5]) + (", ..." if len(saved.targets) > 5 else "")
         subject = (
-            f"Which of {d:,} features are needed to predict {len(saved.targets)} targets ({named}) together? All tasks "
-            "share one table: each target is a task, and they have the rows and features in common."
+            f"Which of {d:,} features are needed to predict {len(saved.targets)} targets ({few(saved.targets, 5)}) "
+            "together? All tasks share one table: each target is a task, and they have the rows and features in common."
         )
     else:
         subject = f"Which of {d:,} features are needed to predict “{saved.targets[0]}”{inside}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse
@@ -13,45 +13,93 @@ from ..findings.permutation import PermutationTest
 from ..fitted.quality import ALL
 from ..report.findings import ASSUMPTIONS, StabilityFinding
 from ..report.sharing import SharingFinding
+from ..report.trust import Trust
 from ..tables import TableError, read_arrays, write_arrays, write_table
 from .arrays import pack_names, pack_rows, unpack_names, unpack_rows
 from .folder import COMPARISON, PERMUTATION, STABILITY, RunError, RunFolder
+
+T = TypeVar("T")
+
+
+def _number(value: Any) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _numbers(values: Any) -> np.ndarray:
+    return np.array([_number(value) for value in values])
+
+
+def _or_none(numbers: Any) -> list[float | None]:
+    return [float(number) if np.isfinite(number) else None for number in numbers]
+
+
+def _words(values: Any) -> list[str]:
+    return [str(value) for value in values]
+
+
+def _bounds(values: Any) -> dict[str, float]:
+    return {name: _number(values[name]) for name in values}
+
+
+# What the JSON files hold, and how it is read back.
+Fields = Mapping[str, Callable[[Any], Any]]
+OF_PERMUTATION: Fields = {"statistic": float, "pvalue": float, "moved": str, "approximate": bool, "null": _numbers}
+OF_STABILITY: Fields = {
+    "threshold": float, "n_pairs": int, "q": int, "n_candidates": int, "assumption": str, "bound": _number,
+    "bounds": _bounds, "halves": str, "noun": str,
+}  # fmt: skip
+OF_COMPARISON: Fields = {
+    "loss": str, "score": str, "level": float, "folds": str, "classes": bool, "models": _words, "note": str,
+}  # fmt: skip
+
+
+def _read(folder: RunFolder, name: str, build: Callable[[dict[str, Any]], T]) -> T | None:
+    """What was found, if the run has looked for it."""
+    if not (folder / name).is_file():
+        return None
+    content = folder.read_json(name)
+    try:
+        return build(content)
+    except (KeyError, TypeError, ValueError, OverflowError, MemoryError, TableError) as error:
+        raise RunError(f"{folder / name} is not readable: {type(error).__name__}: {str(error)[:200]}") from None
+
+
+def _fields(content: Mapping[str, Any], fields: Fields) -> dict[str, Any]:
+    return {name: read(content[name]) for name, read in fields.items()}
+
+
+def write_findings(folder: RunFolder, found: Trust, names: Sequence[str]) -> None:
+    """All that was found; ``names`` are those of all features."""
+    if found.permutation is not None:
+        write_permutation(folder, found.permutation)
+    if found.stability is not None:
+        write_stability(folder, found.stability, names)
+    if found.sharing is not None:
+        write_comparison(folder, found.sharing)
+
+
+def read_findings(folder: RunFolder) -> tuple[Trust, list[str]]:
+    """All that a run has found about its findings, and the names of all features where stability is part of it."""
+    stability, names = read_stability(folder) or (None, [])
+    return Trust(read_permutation(folder), stability, read_comparison(folder)), names
+
 
 # --- does anything matter? ---------------------------------------------------------------------------------------
 
 
 def write_permutation(folder: RunFolder, found: PermutationTest) -> None:
     """``permutation.json``."""
-    folder.write_json(
-        PERMUTATION,
-        {
-            "statistic": found.statistic,
-            "pvalue": found.pvalue,
-            "moved": found.moved,
-            "approximate": found.approximate,
-            "null": [float(value) for value in found.null],
-        },
-    )
+    folder.write_json(PERMUTATION, {name: getattr(found, name) for name in OF_PERMUTATION} | {"null": [*found.null]})
 
 
 def read_permutation(folder: RunFolder) -> PermutationTest | None:
-    """That of a run, if it has one."""
-    if not (folder / PERMUTATION).is_file():
-        return None
-    content = folder.read_json(PERMUTATION)
-    try:
-        null = np.array([float(value) for value in content["null"]])
-        found = PermutationTest(
-            float(content["statistic"]),
-            null,
-            float(content["pvalue"]),
-            bool(content["approximate"]),
-            str(content["moved"]),
-        )
-        if not np.all(np.isfinite([*null, found.statistic])) or not 0.0 < found.pvalue <= 1.0:
-            raise ValueError("numbers")
-    except (KeyError, TypeError, ValueError) as error:
-        raise RunError(f"{folder / PERMUTATION} is not readable: {error}") from None
+    return _read(folder, PERMUTATION, _permutation)
+
+
+def _permutation(content: dict[str, Any]) -> PermutationTest:
+    found = PermutationTest(**_fields(content, OF_PERMUTATION))
+    if not np.all(np.isfinite([*found.null, found.statistic])) or not 0.0 < found.pvalue <= 1.0:
+        raise ValueError("numbers")
     return found
 
 
@@ -65,53 +113,31 @@ def write_stability(folder: RunFolder, found: StabilityFinding, names: Sequence[
     columns: dict[str, Any] = {"feature": [names[j] for j in order]}
     if found.groups is not None:
         columns["group"] = [found.groups[j] for j in order]
-    columns["selection_probability"] = [None if math.isnan(share) else share for share in shares[order].tolist()]
+    columns["selection_probability"] = _or_none(shares[order])
     columns["stable"] = ["yes" if mark else "no" for mark in found.stable[order].tolist()]
     write_table(folder / "stability.csv", columns)
     packed, ends = pack_names(list(names))
-    write_arrays(
-        folder / "stability.npz",
-        {
-            "probabilities": shares,
-            "stable": found.stable.astype(np.uint8),
-            "alphas": found.alphas,
-            "path_features": found.path_features,
-            "feature_names": packed,
-            "feature_ends": ends,
-            **pack_rows(scipy.sparse.csr_array(found.path)),
-        },
-    )
-    folder.write_json(
-        STABILITY,
-        {
-            "threshold": found.threshold,
-            "n_pairs": found.n_pairs,
-            "q": found.q,
-            "n_candidates": found.n_candidates,
-            "assumption": found.assumption,
-            "bound": _or_none(found.bound),
-            "bounds": {name: _or_none(bound) for name, bound in found.bounds.items()},
-            "halves": found.halves,
-            "dropped_tasks": list(found.dropped),
-            "noun": found.noun,
-        },
-    )
-
-
-def _or_none(number: float) -> float | None:
-    return float(number) if np.isfinite(number) else None
+    arrays = {
+        "probabilities": shares,
+        "stable": found.stable.astype(np.uint8),
+        "alphas": found.alphas,
+        "path_features": found.path_features,
+        "feature_names": packed,
+        "feature_ends": ends,
+        **pack_rows(scipy.sparse.csr_array(found.path)),
+    }
+    write_arrays(folder / "stability.npz", arrays)
+    content = {name: getattr(found, name) for name in OF_STABILITY}
+    content["bound"] = _or_none([found.bound])[0]
+    content["bounds"] = dict(zip(found.bounds, _or_none(found.bounds.values()), strict=True))
+    folder.write_json(STABILITY, {**content, "dropped_tasks": list(found.dropped)})
 
 
 def read_stability(folder: RunFolder) -> tuple[StabilityFinding, list[str]] | None:
     """That of a run and the names of all features, if it has one."""
-    if not (folder / STABILITY).is_file():
-        return None
-    content = folder.read_json(STABILITY)
-    try:
-        arrays = read_arrays(folder / "stability.npz", stored=True)
-        return _stability(content, arrays)
-    except (KeyError, TypeError, ValueError, OverflowError, MemoryError, TableError) as error:
-        raise RunError(f"{folder / STABILITY} is not readable: {type(error).__name__}: {str(error)[:200]}") from None
+    return _read(
+        folder, STABILITY, lambda content: _stability(content, read_arrays(folder / "stability.npz", stored=True))
+    )
 
 
 def _stability(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[StabilityFinding, list[str]]:
@@ -131,23 +157,14 @@ def _stability(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[
     if content["assumption"] not in ASSUMPTIONS or not set(content["bounds"]) <= set(ASSUMPTIONS):
         raise ValueError("assumption")
     path = unpack_rows(arrays, (len(alphas), len(features))).toarray()
-    bounds = {name: math.nan if bound is None else float(bound) for name, bound in content["bounds"].items()}
     found = StabilityFinding(
-        probabilities=shares,
-        stable=stable,
-        threshold=float(content["threshold"]),
-        n_pairs=int(content["n_pairs"]),
-        q=int(content["q"]),
-        n_candidates=int(content["n_candidates"]),
-        assumption=content["assumption"],
-        halves=content["halves"],
-        noun=content["noun"],
-        bound=math.nan if content["bound"] is None else float(content["bound"]),
-        bounds=bounds,
+        shares,
+        stable,
         path=path,
         alphas=alphas,
         path_features=features,
-        dropped=[str(label) for label in content["dropped_tasks"]],
+        dropped=_words(content["dropped_tasks"]),
+        **_fields(content, OF_STABILITY),
     )
     return found, names
 
@@ -162,46 +179,18 @@ def write_comparison(folder: RunFolder, found: SharingFinding) -> None:
         columns[name] = [None if math.isnan(value) else value for value in values.tolist()]
     columns["rows"] = [int(count) for count in columns["rows"]]
     write_table(folder / "comparison.csv", columns)
-    folder.write_json(
-        COMPARISON,
-        {
-            "loss": found.loss,
-            "score": found.score,
-            "level": found.level,
-            "folds": found.folds,
-            "classes": found.classes,
-            "models": list(found.models),
-            "note": found.note,
-            "columns": columns,
-        },
-    )
+    content = {name: getattr(found, name) for name in OF_COMPARISON}
+    folder.write_json(COMPARISON, {**content, "models": list(found.models), "columns": columns})
 
 
 def read_comparison(folder: RunFolder) -> SharingFinding | None:
-    """That of a run, if it has one."""
-    if not (folder / COMPARISON).is_file():
-        return None
-    content = folder.read_json(COMPARISON)
-    try:
-        columns = content["columns"]
-        tasks = [str(name) for name in columns["task"]]
-        numbers = {
-            name: np.array([math.nan if value is None else float(value) for value in values])
-            for name, values in columns.items()
-            if name != "task"
-        }
-        if len(tasks) < 2 or any(len(values) != len(tasks) for values in numbers.values()):
-            raise ValueError("lengths")
-        return SharingFinding(
-            tasks=tasks[:-1],
-            models=[str(name) for name in content["models"]],
-            numbers=numbers,
-            loss=str(content["loss"]),
-            score=str(content["score"]),
-            level=float(content["level"]),
-            folds=str(content["folds"]),
-            classes=bool(content["classes"]),
-            note=str(content["note"]),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise RunError(f"{folder / COMPARISON} is not readable: {type(error).__name__}: {error}") from None
+    return _read(folder, COMPARISON, _comparison)
+
+
+def _comparison(content: dict[str, Any]) -> SharingFinding:
+    columns = dict(content["columns"])
+    tasks = _words(columns.pop("task"))
+    numbers = {name: _numbers(values) for name, values in columns.items()}
+    if len(tasks) < 2 or any(len(values) != len(tasks) for values in numbers.values()):
+        raise ValueError("lengths")
+    return SharingFinding(tasks[:-1], numbers=numbers, **_fields(content, OF_COMPARISON))

@@ -9,7 +9,7 @@ import numpy as np
 from ..atomic import write_bytes
 from ..report.methods import WHERE, model_words, objective_words, paper, software
 from ..report.words import count, quantity
-from .findings import read_comparison, read_permutation, read_stability
+from .findings import read_findings
 from .folder import CERTIFICATE, CONFIG, DATA, METHODS, VERSIONS, RunFolder
 from .quality_file import quality_from
 from .registry import MODELS
@@ -49,16 +49,17 @@ def methods(folder: RunFolder) -> tuple[str, list[str]]:
     citations = [software(version), paper(name)]
     if (folder / "model.json").is_file():
         said += _fit(folder, config, data)
-    permutation, stability, sharing = read_permutation(folder), read_stability(folder), read_comparison(folder)
-    if permutation is not None:
+    trust, _ = read_findings(folder)
+    tested, sharing = trust.permutation, trust.sharing
+    if tested is not None:
         said.append(
-            f"Whether any feature matters was tested with {len(permutation.null):,} permutations of {permutation.moved}"
-            f" (statistic: the smallest penalty strength that selects nothing): p = {permutation.pvalue:.2g}"
-            f"{' (approximate)' if permutation.approximate else ''}."
+            f"Whether any feature matters was tested with {len(tested.null):,} permutations of {tested.moved} "
+            f"(statistic: the smallest penalty strength that selects nothing): p = {tested.pvalue:.2g}"
+            f"{' (approximate)' if tested.approximate else ''}."
         )
         citations.append(PERMUTATION_PAPER)
-    if stability is not None:
-        said.append(_stability(stability[0]))
+    if trust.stability is not None:
+        said.append(_stability(trust.stability))
         citations += STABILITY_PAPERS
     if sharing is not None:
         at = {name: float(values[-1]) for name, values in sharing.numbers.items()}

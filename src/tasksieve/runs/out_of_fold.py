@@ -68,8 +68,10 @@ def _titled(model: Any, part: np.ndarray) -> list[tuple[str, np.ndarray]]:
         return [("prediction", part)]
     if part.ndim == 1:
         return [("decision value", part)]
-    if isinstance(classes, list):  # a pair for each task
-        names = ["first class", "second class"]
-    else:
-        names = [str(label) for label in classes.tolist()]
-    return [(f"probability of {name}", part[:, k]) for k, name in enumerate(names)]
+    return [(f"probability of {name}", part[:, k]) for k, name in enumerate(class_names(model))]
+
+
+def class_names(model: Any) -> list[str]:
+    """What the classes of a classifier are called, whose tasks may each have two of their own."""
+    classes = model.classes_
+    return ["first class", "second class"] if isinstance(classes, list) else [str(label) for label in classes.tolist()]

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse
 
 from ..report.content import ReportContent
-from ..report.trust import Trust
-from .findings import read_comparison, read_permutation, read_stability
+from ..report.words import few
+from .findings import read_findings
 from .folder import CONFIG, DATA, VERSIONS, RunFolder
 from .methods import methods
 from .registry import MODELS
@@ -23,12 +23,6 @@ SPENT = {
 }
 
 
-def run_trust(folder: RunFolder) -> Trust:
-    """What the files of a run say about its findings."""
-    stability = read_stability(folder)
-    return Trust(read_permutation(folder), None if stability is None else stability[0], read_comparison(folder))
-
-
 def spent_facts(timing: dict[str, Any]) -> list[tuple[str, str]]:
     """Seconds, part by part."""
     return [(title, f"{float(timing[name]):.2f}") for name, title in SPENT.items() if name in timing]
@@ -36,11 +30,9 @@ def spent_facts(timing: dict[str, Any]) -> list[tuple[str, str]]:
 
 def findings_content(folder: RunFolder) -> ReportContent:
     """Everything a report shows of a run of ``stability`` or ``compare``, which leaves no model."""
-    config, data, trust = folder.read_json(CONFIG), folder.read_json(DATA), run_trust(folder)
-    found, (paragraph, citations) = read_stability(folder), methods(folder)
-    names = [] if found is None else found[1]
-    targets = [str(name) for name in config.get("target", [])]
-    shown = ", ".join(targets[:3]) + (", ..." if len(targets) > 3 else "")
+    config, data = folder.read_json(CONFIG), folder.read_json(DATA)
+    (trust, names), (paragraph, citations) = read_findings(folder), methods(folder)
+    shown = few(config.get("target", []), 3)
     tasks, d = int(data["tasks"]), int(data["features"])
     kind = MODELS[str(config["model"])]
     if config.get("command") == "compare":

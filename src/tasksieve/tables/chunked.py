@@ -58,6 +58,7 @@ class ChunkedProblem:
     n_used: int
     tasks: Array
     notes: list[str]
+    classes: bool = False
 
     @property
     def n_features(self) -> int:

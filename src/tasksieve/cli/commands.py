@@ -1,0 +1,214 @@
+"""The commands: what they are called, what they are for, their options, and the function that does the work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .options import REQUIRED, Columns, Format, Missing, Option, run_options
+
+RUN = Option("run", str, "Folder of a finished run.", default=REQUIRED, argument=True)
+OUT = Option("out", str, "Folder of the run.", role="run", flag="--out,-o", default=REQUIRED)
+TASK = Option("task", str, "Column with the task of each row.", flag="--task,-t")
+TASK_NAME = Option("task_name", list[str], "Where files are tasks: a pattern with {} for the part of the path that "
+                   "names it, or a name for each file.")  # fmt: skip
+WEIGHTS = Option("weights", str, "Column with the weight of each row.")
+ID = Option("id", str, "Column that names the rows; by default that of the fit.")
+MISSING = Option("missing", Missing, "Rows with missing values.", default="error")
+UNKNOWN = Option("unknown", Literal["error", "zero"], "Words that the fit has not seen.", default="error")
+SEPARATOR = Option("separator", str, "Between the cells of a CSV file.")
+FORMAT = Option("format", Format, "Of the table; by default from its name.")
+MAX_MEMORY = Option("max_memory", float, "GiB that the model may take; by default 0.25, or 100 times its file where "
+                    "that is more.")  # fmt: skip
+JSON = Option("json", bool, "As JSON.", default=False)
+REPORT = Option("report", bool, "Write report.html.", role="run", flag="--report/--no-report", default=True)
+OVERWRITE = Option("overwrite", bool, "Start anew.", role="run", default=False)
+QUIET = Option("quiet", bool, "Only errors.", role="run", flag="--quiet,-q", default=False)
+DEBUG = Option("debug", bool, "Show where an error comes from.", role="run", default=False)
+
+
+def tables(help: str) -> Option:
+    return Option("table", list[str], help, default=REQUIRED, argument=True)
+
+
+def parameter(key: str, kind: Any, help: str | None, default: Any = None, **more: Any) -> Option:
+    """Of a model: one that `grade` or `stream` makes itself."""
+    return Option(key, kind, help, role="param", default=default, **more)
+
+
+INTERCEPT = parameter("fit_intercept", bool, None, True, flag="--intercept/--no-intercept")
+PENALTY_STRENGTH = "Strength of the penalty."
+
+PREDICT = (
+    RUN,
+    tables("The rows to predict; several files, a glob, a folder."),
+    Option("out", str, "A .csv or .parquet file; by default standard output.", flag="--out,-o"),
+    Option("alpha", float, "Predict with this value of the path."),
+    Option("task", str, "Task column, where it has another name here."),
+    TASK_NAME,
+    ID,
+    Option("all_tasks", bool, "Every task's prediction for every row.", default=False),
+    Option("probabilities", bool, "Of the classes, too.", default=False),
+    *(MISSING, UNKNOWN, FORMAT, SEPARATOR, MAX_MEMORY, QUIET, DEBUG),
+)
+EVALUATE = (
+    RUN,
+    tables("Rows that the model has not seen, with labels; several files, a glob, a folder."),
+    Option("out", str, "Write the scores of each task to a .csv or .parquet file.", flag="--out,-o"),
+    Option("predictions", str, "Write every row's id, task, label and prediction to a .csv or .parquet file."),
+    Option("alpha", float, "Evaluate this value of the path."),
+    Option("target", list[str], "Target column, where it has another name here.", flag="--target,-y"),
+    Option("task", str, "Task column, where it has another name here.", flag="--task,-t"),
+    TASK_NAME,
+    WEIGHTS,
+    Option("row_groups", str, "Column that related rows share: they count as one in the uncertainty."),
+    *(ID, MISSING, UNKNOWN),
+    Option("level", float, "Of the intervals.", default=0.9),
+    *(FORMAT, SEPARATOR, MAX_MEMORY, QUIET, DEBUG),
+)
+INSPECT = (
+    Option("run", str, "Folder of a run, a certificate.npz, or a saved online model.", default=REQUIRED, argument=True),
+    *(JSON, MAX_MEMORY, DEBUG),
+)
+DIFF = (
+    Option("runs", list[str], "Folders of two or more finished runs.", default=REQUIRED, argument=True),
+    Option("html", str, "Write a page with tables and pictures, too."),
+    *(JSON, MAX_MEMORY, QUIET, DEBUG),
+)
+VERIFY = (
+    Option("run", str, "Folder of a run, or a certificate.npz.", default=REQUIRED, argument=True),
+    Option("data", str, "The file of data; by default the table of the run."),
+    Option("value", int, "A value of the path, counted from 0."),
+    Option("every", bool, "All values of the path; by default the one chosen.", flag="--all", default=False),
+    Option("exact", bool, "Rational arithmetic: trust no floating point. Slow.", default=False),
+    *(QUIET, DEBUG),
+)
+GRADE = (
+    Option("coefficients", str, "Table with columns feature, coefficient (and task); or feature and one per task.",
+           default=REQUIRED, argument=True),
+    tables("The data; several files, a glob, a folder: one for each task."),
+    Option("target", list[str], "Column that is predicted.", flag="--target,-y", default=REQUIRED),
+    parameter("alpha", float, PENALTY_STRENGTH, REQUIRED),
+    *(TASK, TASK_NAME),
+    Option("columns", Columns, "Columns that not all files have: an error, left out, "
+           "or no features of the tasks that lack them. (default: same)"),
+    parameter("loss", str, "Loss: {names}.", "squared"),
+    parameter("penalty", str, "Penalty: {names}.", "l21"),
+    parameter("ridge", float, "Strength of a ridge beside it.", 0.0),
+    Option("features", list[str], "Columns of features; by default all others.", flag="--features,-x"),
+    Option("drop", list[str], "Columns to leave out."),
+    WEIGHTS,
+    Option("offset", str, "Column with what is known of each prediction."),
+    MISSING,
+    Option("intercepts", str, "Table with columns task, intercept; else features called (Intercept).", role="run"),
+    INTERCEPT,
+    parameter("standardize", bool, "The penalty is of coefficients per standard deviation.", False),
+    parameter("positive", bool, "Coefficients below 0 are not allowed.", False),
+    parameter("solve", bool, "Solve the problem, too: for a sharper proof, and to compare.", True,
+              flag="--solve/--no-solve"),
+    Option("certificate", str, "Write the proof to a .npz file.", role="run"),
+    *(SEPARATOR, QUIET, DEBUG),
+)  # fmt: skip
+STREAM = (
+    Option("table", str, "CSV, Parquet or libsvm file; - for CSV from standard input.", default=REQUIRED,
+           argument=True),
+    OUT,
+    Option("target", str, "Column to predict.", flag="--target,-y"),
+    TASK,
+    Option("features", list[str], "Columns to learn from; by default all others.", flag="--features,-x"),
+    WEIGHTS,
+    Option("missing", Literal["error", "drop"], "Rows with missing values.", default="error"),
+    Option("model", Literal["regressor", "classifier"], None, flag="--model,-m", default="regressor"),
+    parameter("alpha", float, PENALTY_STRENGTH, 1.0),
+    parameter("penalty", Literal["l21", "l11", "l1+l21"], "Rows, entries, or both.", "l21"),
+    parameter("l1", float, "With l1+l21: cost of a single coefficient."),
+    parameter("loss", Literal["squared", "logistic", "hinge"], "By default squared; classifier: logistic."),
+    parameter("gamma", str, "Damping of the steps: auto (default), or a number (larger: smaller steps)."),
+    parameter("l2", float, "Ridge penalty.", 0.0),
+    parameter("scheme", Literal["per-task", "importance", "rounds"], "How tasks that come at different rates are "
+              "counted.", "per-task", parameter="missing"),
+    INTERCEPT,
+    Option("format", Literal["csv", "parquet", "libsvm"], "By default from the file's name."),
+    SEPARATOR,
+    Option("n_features", int, "Of a libsvm file."),
+    Option("chunk_rows", int, "Rows in memory at a time.", default=10_000),
+    Option("checkpoint_every", int, "Rows between checkpoints.", role="run", default=200_000),
+    Option("max_rows", int, "Stop after so many rows.", role="run"),
+    Option("resume", bool, "Go on from the last checkpoint.", role="run", default=False),
+    *(REPORT, OVERWRITE, QUIET, DEBUG),
+)  # fmt: skip
+DATASETS = (
+    Option("name", str, "Which one; by default all are listed.", argument=True),
+    Option("out", str, "A .csv, .parquet or .npz file to write.", flag="--out,-o"),
+    Option("settings", list[str], "Parameter of the data set: name=value.", flag="--set"),
+    DEBUG,
+)
+DEMO = (
+    Option("out", str, "Folder for the table and the run.", flag="--out,-o", default="tasksieve-demo"),
+    *(OVERWRITE, REPORT, QUIET, DEBUG),
+)
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command.
+
+    - `about`: Its help.
+    - `body`: module:function of this package that does the work, imported when it is wanted.
+    """
+
+    name: str
+    about: str
+    body: str
+    options: Sequence[Option]
+
+
+FIT = """Fit a model to a TABLE and leave everything about it in a run folder. Of several files each is a task.
+
+Without --alpha, the strength is chosen by cross-validation.
+
+Exit codes: 0 done, 1 wrong input, 2 wrong options, 3 not converged (the answer is written, its gap is true), \
+4 cannot write, 130 interrupted (--resume continues)."""
+PATH = "Solve a whole sequence of penalty strengths, without choosing one; else as fit."
+STABILITY = """Say which features of a TABLE would be found again, and whether anything matters at all.
+
+Labels are shuffled to test whether anything matters; then the path is followed on random halves of the rows, and \
+features that are used early on most of them are stable. Any two of --threshold, --pfer and --q give the third."""
+COMPARE = """Say whether sharing between the tasks of a TABLE helps, task by task.
+
+The shared model is compared with one model per task, one model for all rows and the mean, by nested \
+cross-validation: no row judges a model that it helped to choose."""
+CHECK = """Say whether the data prove what a run claims.
+
+The same check without tasksieve: verify.py, one file that needs nothing but NumPy.
+
+Exit codes: 0 proved, 1 not proved, 2 could not be read."""
+LEARN = """Learn one row at a time from a TABLE of any length, in bounded memory.
+
+With --resume, an interrupted stream continues from its last checkpoint (standard input must be given from its
+beginning) and ends with the same bytes."""
+
+COMMANDS = (
+    Command("fit", FIT, "fit:run_fit", run_options("fit")),
+    Command("path", PATH, "fit:run_fit", run_options("path")),
+    Command("stability", STABILITY, "findings:run_findings", run_options("stability")),
+    Command("compare", COMPARE, "findings:run_findings", run_options("compare")),
+    Command("predict", "Predict the rows of a TABLE with the model of a run: one line for each row, in the same order.",
+            "predict:run_predict", PREDICT),
+    Command("evaluate", "Say how well the model of a run predicts the rows of a TABLE that it has not seen, task by "
+            "task.", "evaluate:run_evaluate", EVALUATE),
+    Command("report", "Write report.html of a run once more.", "report:run_report", (RUN, MAX_MEMORY, QUIET, DEBUG)),
+    Command("inspect", "Say what is in a run: model, objective, data and their digests, features, gap, files, "
+            "versions.", "inspect:run_inspect", INSPECT),
+    Command("diff", "Say how runs differ: settings, features, coefficients, scores, gaps.", "diff:run_diff", DIFF),
+    Command("verify", CHECK, "verify:run_verify", VERIFY),
+    Command("grade", "Say how far the COEFFICIENTS of any program are from the optimum, and which of its zeros are "
+            "provably right.", "grade:run_grade", GRADE),
+    Command("stream", LEARN, "stream:run_stream", STREAM),
+    Command("datasets", "List the data sets that come with the library, or write one as a table.",
+            "extras:run_datasets", DATASETS),
+    Command("demo", "Fit real handwritten digits, each against the rest, and write the report.", "extras:run_demo",
+            DEMO),
+    Command("info", "Versions, kernels, threads, extras.", "extras:run_info", (DEBUG,)),
+)  # fmt: skip
