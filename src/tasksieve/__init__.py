@@ -19,97 +19,51 @@ __version__ = "0.2.0"
 
 renamed.install()
 
-# Public names, one per line, and where they live.
-_HOME = {
-    "CalibratedMultiTaskLasso": "linear",
-    "CalibratedMultiTaskLassoCV": "linear",
-    "FoldStore": "fitted.checkpoint",
-    "Genotypes": "genotypes",
-    "GraphPath": "svm",
-    "GraphSVC": "svm",
-    "GraphSVCCV": "svm",
-    "GraphSVR": "svm",
-    "GraphSVRCV": "svm",
-    "HeldOutQuality": "fitted.quality",
-    "KnockoffSelection": "findings.knockoffs",
-    "MultiTaskClassifier": "linear",
-    "MultiTaskClassifierCV": "linear",
-    "MultiTaskElasticNet": "linear",
-    "MultiTaskElasticNetCV": "linear",
-    "MultiTaskGroupLasso": "linear",
-    "MultiTaskGroupLassoCV": "linear",
-    "MultiTaskHuber": "linear",
-    "MultiTaskHuberCV": "linear",
-    "MultiTaskLasso": "linear",
-    "MultiTaskLassoCV": "linear",
-    "MultiTaskLogisticRegression": "linear",
-    "MultiTaskLogisticRegressionCV": "linear",
-    "MultiTaskOWL": "linear",
-    "MultiTaskOWLCV": "linear",
-    "MultiTaskPoisson": "linear",
-    "MultiTaskPoissonCV": "linear",
-    "MultiTaskQuantile": "linear",
-    "MultiTaskQuantileCV": "linear",
-    "MultiTaskRegressor": "linear",
-    "MultiTaskRegressorCV": "linear",
-    "MultiTaskSparseGroupLasso": "linear",
-    "MultiTaskSparseGroupLassoCV": "linear",
-    "MultinomialOWL": "linear",
-    "MultinomialOWLCV": "linear",
-    "OnlineMultiTaskClassifier": "online",
-    "OnlineMultiTaskRegressor": "online",
-    "OrderWarning": "fitted.order",
-    "ParameterError": "messages",
-    "Progress": "fitted.progress",
-    "RegularizationPath": "fitted.path",
-    "Status": "path.status",
-    "ScaleWarning": "fitted.scales",
-    "StabilitySelection": "findings.stability",
-    "Storage": "design",
-    "TaskKFold": "fitted.model_selection",
-    "TaskMoments": "tasks",
-    "WeightedDegreeHasher": "svm",
-    "checkpoint": "fitted.checkpoint",
-    "compare": "findings.compare",
-    "grade": "linear.grading",
-    "load_problem": "problem_file",
-    "on_device": "tasks",
-    "open_zarr": "tasks.cluster",
-    "permutation_test": "findings.permutation",
-    "pfer_bound": "findings.bounds",
-    "read_pgen": "genotypes",
-    "read_plink": "genotypes",
-    "read_vcf_zarr": "genotypes",
-    "refit": "findings.refit",
-    "split_inference": "findings.split",
-    "save_problem": "problem_file",
-    "task_scorer": "fitted.model_selection",
-    "watch": "fitted.progress",
-    "write_report": "report",
-}
+# Public names, and the module of each.
+_NAMES = {
+    "design": ("Storage",),
+    "findings.bounds": ("pfer_bound",),
+    "findings.compare": ("compare",),
+    "findings.knockoffs": ("KnockoffSelection",),
+    "findings.permutation": ("permutation_test",),
+    "findings.refit": ("refit",),
+    "findings.split": ("split_inference",),
+    "findings.stability": ("StabilitySelection",),
+    "fitted.checkpoint": ("FoldStore", "checkpoint"),
+    "fitted.model_selection": ("TaskKFold", "task_scorer"),
+    "fitted.order": ("OrderWarning",),
+    "fitted.path": ("RegularizationPath",),
+    "fitted.progress": ("Progress", "watch"),
+    "fitted.quality": ("HeldOutQuality",),
+    "fitted.scales": ("ScaleWarning",),
+    "genotypes": ("Genotypes", "read_pgen", "read_plink", "read_vcf_zarr"),
+    "linear": (
+        "CalibratedMultiTaskLasso", "CalibratedMultiTaskLassoCV", "MultiTaskClassifier",
+        "MultiTaskClassifierCV", "MultiTaskElasticNet", "MultiTaskElasticNetCV", "MultiTaskGroupLasso",
+        "MultiTaskGroupLassoCV", "MultiTaskHuber", "MultiTaskHuberCV", "MultiTaskLasso", "MultiTaskLassoCV",
+        "MultiTaskLogisticRegression", "MultiTaskLogisticRegressionCV", "MultiTaskOWL", "MultiTaskOWLCV",
+        "MultiTaskPoisson", "MultiTaskPoissonCV", "MultiTaskQuantile", "MultiTaskQuantileCV",
+        "MultiTaskRegressor", "MultiTaskRegressorCV", "MultiTaskSparseGroupLasso",
+        "MultiTaskSparseGroupLassoCV", "MultinomialOWL", "MultinomialOWLCV",
+    ),
+    "linear.grading": ("grade",),
+    "messages": ("ParameterError",),
+    "online": ("OnlineMultiTaskClassifier", "OnlineMultiTaskRegressor"),
+    "path.status": ("Status",),
+    "problem_file": ("load_problem", "save_problem"),
+    "report": ("write_report",),
+    "svm": ("GraphPath", "GraphSVC", "GraphSVCCV", "GraphSVR", "GraphSVRCV", "WeightedDegreeHasher"),
+    "tasks": ("TaskMoments", "on_device"),
+    "tasks.cluster": ("open_zarr",),
+}  # fmt: skip
+_HOME = {name: home for home, names in _NAMES.items() for name in names}
 
 # Parts of the package that are useful on their own: ts.screening, ts.datasets, ...
 _PARTS = (
-    "checks",
-    "datasets",
-    "design",
-    "findings",
-    "genotypes",
-    "graph",
-    "linear",
-    "losses",
-    "online",
-    "path",
-    "penalties",
-    "proof",
-    "report",
-    "screening",
-    "solvers",
-    "storages",
-    "svm",
-    "tasks",
+    "checks", "datasets", "design", "findings", "genotypes", "graph", "linear", "losses", "online",
+    "path", "penalties", "proof", "report", "screening", "solvers", "storages", "svm", "tasks",
     "verify",
-)
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from . import datasets as datasets
@@ -152,32 +106,7 @@ if TYPE_CHECKING:
     from .genotypes import read_pgen as read_pgen
     from .genotypes import read_plink as read_plink
     from .genotypes import read_vcf_zarr as read_vcf_zarr
-    from .linear import CalibratedMultiTaskLasso as CalibratedMultiTaskLasso
-    from .linear import CalibratedMultiTaskLassoCV as CalibratedMultiTaskLassoCV
-    from .linear import MultinomialOWL as MultinomialOWL
-    from .linear import MultinomialOWLCV as MultinomialOWLCV
-    from .linear import MultiTaskClassifier as MultiTaskClassifier
-    from .linear import MultiTaskClassifierCV as MultiTaskClassifierCV
-    from .linear import MultiTaskElasticNet as MultiTaskElasticNet
-    from .linear import MultiTaskElasticNetCV as MultiTaskElasticNetCV
-    from .linear import MultiTaskGroupLasso as MultiTaskGroupLasso
-    from .linear import MultiTaskGroupLassoCV as MultiTaskGroupLassoCV
-    from .linear import MultiTaskHuber as MultiTaskHuber
-    from .linear import MultiTaskHuberCV as MultiTaskHuberCV
-    from .linear import MultiTaskLasso as MultiTaskLasso
-    from .linear import MultiTaskLassoCV as MultiTaskLassoCV
-    from .linear import MultiTaskLogisticRegression as MultiTaskLogisticRegression
-    from .linear import MultiTaskLogisticRegressionCV as MultiTaskLogisticRegressionCV
-    from .linear import MultiTaskOWL as MultiTaskOWL
-    from .linear import MultiTaskOWLCV as MultiTaskOWLCV
-    from .linear import MultiTaskPoisson as MultiTaskPoisson
-    from .linear import MultiTaskPoissonCV as MultiTaskPoissonCV
-    from .linear import MultiTaskQuantile as MultiTaskQuantile
-    from .linear import MultiTaskQuantileCV as MultiTaskQuantileCV
-    from .linear import MultiTaskRegressor as MultiTaskRegressor
-    from .linear import MultiTaskRegressorCV as MultiTaskRegressorCV
-    from .linear import MultiTaskSparseGroupLasso as MultiTaskSparseGroupLasso
-    from .linear import MultiTaskSparseGroupLassoCV as MultiTaskSparseGroupLassoCV
+    from .linear import *  # noqa: F403
     from .linear.grading import grade as grade
     from .messages import ParameterError as ParameterError
     from .online import OnlineMultiTaskClassifier as OnlineMultiTaskClassifier

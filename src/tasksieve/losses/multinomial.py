@@ -61,7 +61,8 @@ class _MultinomialOnData(DataLoss):
                 "weight",
                 how=either(" (feature_weights of 0)"),
             )
-        several = len(design.blocks) > 2
+        several, root = len(design.blocks) > 2, design.samples.root
+        weights = np.ones(design.n_samples) if design.weights is None else design.weights
         self.name = "multinomial, several tasks" if several else "multinomial"
         self._blocks: list[_Block] = []
         self._tasks = [slice(*pair) for pair in pairwise(design.blocks.tolist())]
@@ -71,19 +72,12 @@ class _MultinomialOnData(DataLoss):
         for tasks, samples in zip(self._tasks, self._samples, strict=True):
             classes = tasks.stop - tasks.start
             lengths, n = design.samples.lengths[tasks], int(design.samples.lengths[tasks.start])
-            weights = np.ones(n)
-            if design.weights is not None:
-                weights = design.weights[samples][:n]
-            alike = np.all(lengths == n)
-            if alike and classes > 1 and design.weights is not None:
-                alike = np.all(design.weights[samples].reshape(classes, n) == weights)
-            if not alike:
+            own = weights[samples]
+            if np.any(lengths != n) or np.any(own.reshape(classes, n) != own[:n]):
                 raise ValueError("the multinomial loss needs one matrix and one weight a row for all classes")
-            root = np.ones(n) if design.root_weights is None else design.root_weights[samples][:n]
-            weighted = design.root_weights is not None
             known = None if offset is None else offset[samples].reshape(classes, n)
-            own = y[samples].reshape(classes, n)
-            self._blocks.append(_Block(own, known, weights, root, weighted, design.fit_intercept))
+            labels, weighted = y[samples].reshape(classes, n), design.root_weights is not None
+            self._blocks.append(_Block(labels, known, own[:n], root[samples][:n], weighted, design.fit_intercept))
             counts.append(n)
         self._rows = [slice(*pair) for pair in pairwise(np.cumsum(counts).tolist())]
         self._sizes = np.zeros(design.n_tasks)
@@ -91,9 +85,7 @@ class _MultinomialOnData(DataLoss):
             self._sizes = np.sqrt(design.task_sums(np.square(design.samples.weighted(offset))))
         self._all: MultinomialTasks | None = None
         if several:
-            ones = np.ones(design.n_samples)
-            weights, root = (ones if given is None else given for given in (design.weights, design.root_weights))
-            together = MultinomialTasks(design.blocks, design.offsets, y, weights, root, design.fit_intercept, offset)
+            together = MultinomialTasks(design, y, weights, offset)
             self._all = together if together.serves else None
         self.null = self.settled(self.evaluate(np.zeros(design.n_samples)))
 

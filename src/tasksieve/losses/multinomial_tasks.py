@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..design import Design
 from .base import Evaluation
 
 Array = np.ndarray[Any, Any]
@@ -25,22 +26,14 @@ _MOST_PRODUCTS = 1 << 23  # entries of all products of two probabilities: beyond
 class MultinomialTasks:
     """Values, residuals and best intercepts of all tasks, where Newton's method takes them there without trouble.
 
-    - `blocks`, `offsets`: Where the classes of each task start; where each class starts in a flat vector.
-    - `y`, `weights`, `root`: One-hot labels; the weights of samples and their roots.
+    - `y`, `weights`: One-hot labels; the weights of samples.
     - `known`: What is added to all scores.
     - `serves`: Whether this is less work than one task after another.
     """
 
-    def __init__(
-        self,
-        blocks: Array,
-        offsets: Array,
-        y: Array,
-        weights: Array,
-        root: Array,
-        fit_intercept: bool,
-        known: Array | None = None,
-    ) -> None:
+    def __init__(self, design: Design, y: Array, weights: Array, known: Array | None = None) -> None:
+        # where the classes of each task start; where each class starts in a flat vector
+        blocks, offsets, root, fit_intercept = design.blocks, design.offsets, design.samples.root, design.fit_intercept
         counts = np.diff(blocks)
         lengths = (offsets[blocks[1:]] - offsets[blocks[:-1]]) // counts  # rows of each task
         most, n_rows, n_tasks = int(counts.max()), int(lengths.sum()), len(counts)

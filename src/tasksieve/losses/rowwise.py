@@ -8,6 +8,7 @@ holds the dual optimum follow here.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -144,8 +145,7 @@ class RowLossOnData(DataLoss):
         self.smoothness = float(loss.smoothness)
         self.differentiable = loss.differentiable
         self._weights = np.ones(design.n_samples) if design.weights is None else design.weights
-        root = np.ones(design.n_samples) if design.root_weights is None else design.root_weights
-        self._root = root
+        self._root = root = design.samples.root
         self._inverse_root = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
         # What intercepts and unpenalised features can add to a prediction, task by task, in an orthonormal basis: so
         # neither the units of these features nor dependence among them matter.
@@ -240,7 +240,7 @@ class RowLossOnData(DataLoss):
                 for b, second in enumerate(directions[: a + 1]):
                     gram[:, a, b] = gram[:, b, a] = design.task_sums(self._weights * room * first * second)
             step = np.einsum("tab,bt->at", np.linalg.pinv(gram, hermitian=True), off)
-        move = self._combine(step)
+        move = self._combine(directions, step)
         far = np.maximum.reduceat(np.abs(move), design.offsets[:-1]) > _TILTED
         return p - room * np.where(design.per_sample(far), 0.0, move)
 
@@ -345,13 +345,11 @@ class RowLossOnData(DataLoss):
         turned += 16.0 * UNIT * np.abs(slope)
         return float(np.sum((self._weights * turned * away)[live])) * (1.0 + gamma(len(z) + 16))
 
-    def _combine(self, coefficients: Array) -> Array:
-        """A flat vector from coefficients (directions, tasks)."""
-        if len(coefficients) == 1:
-            return np.asarray(self._directions[0] * self.design.per_sample(coefficients[0]))
+    def _combine(self, columns: Iterable[Array], coefficients: Array) -> Array:
+        """A flat vector from coefficients (columns, tasks)."""
         total = np.zeros(self.design.n_samples)
-        for direction, values in zip(self._directions, coefficients, strict=True):
-            total += direction * self.design.per_sample(values)
+        for column, values in zip(columns, coefficients, strict=True):
+            total += column * self.design.per_sample(values)
         return total
 
     def _second(self, z: Array) -> Array:
@@ -390,10 +388,7 @@ class RowLossOnData(DataLoss):
         """
         design, loss = self.design, self.of
         live = self._signs == 0.0
-        part = np.zeros(design.n_samples)
-        if start is not None:
-            for column, values in zip(self._columns, start, strict=True):
-                part += column * design.per_sample(values)
+        part = np.zeros(design.n_samples) if start is None else self._combine(self._columns, start)
         if not live.all():
             reach = np.maximum.reduceat(np.abs(raw), design.offsets[:-1])
             confident = design.per_sample(self._signs * (_CONFIDENT + reach))
@@ -425,7 +420,7 @@ class RowLossOnData(DataLoss):
             curvature = self._weights * (loss.curvature(self._y, z) if count < _TRUSTING else self._second(z))
             step = self._newton_step(gradient, curvature)
             step[:, ~open_] = 0.0
-            move = self._combine(step)
+            move = self._combine(self._directions, step)
             longest = np.maximum.reduceat(np.abs(move), design.offsets[:-1])
             reach = 10.0 + 2.0 * np.maximum.reduceat(np.abs(z), design.offsets[:-1])
             scale = np.minimum(1.0, reach / np.maximum(longest, 1e-300))

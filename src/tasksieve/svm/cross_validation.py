@@ -7,12 +7,11 @@ graph follow one another, so that of the out-of-fold scores no more is kept than
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ..docstrings import described_by
@@ -40,6 +39,7 @@ from .reading import GraphData, in_form_of_y
 from .walk import Walk, stacked
 
 STRENGTHS = (0.1, 1.0, 10.0)  # of a graph, where none are given
+Scorer = Callable[..., float]
 
 
 class GraphModelCV(CertifiedMachine, GraphRows):
@@ -124,20 +124,13 @@ class GraphModelCV(CertifiedMachine, GraphRows):
         labels = data.labels
         strengths = self._strength_grid(model)
         Cs = read_Cs(self.Cs, data, model._weigh(labels, labels.weights))
-        found = make_folds(
-            self.cv,
-            y,
-            self._labels_of_folds(data),
-            groups=groups,
-            random_state=seed,
-            whole_tasks=self.graph is not None,
-        )
+        stratified, whole = self._labels_of_folds(data), self.graph is not None
+        found = make_folds(self.cv, y, stratified, groups=groups, random_state=seed, whole_tasks=whole)
         tol = fold_tolerance(float(self.tol), self.fold_tol)
         scorer = read_scorer(self.scoring)
-        folds = []
-        for f, weights in enumerate(found.weights):
-            progress = reporter(f"{type(self).__name__}, fold {f + 1}", "value", self.verbose)
-            folds.append(_Fold(model, data, weights, tol, scorer, len(strengths) * len(Cs), progress))
+        folds = [_Fold(model, data, weights, tol, scorer) for weights in found.weights]
+        for f, fold in enumerate(folds):
+            fold.report_to(f"{type(self).__name__}, fold {f + 1}", self.verbose, len(strengths) * len(Cs))
 
         # "sharedmem" means threads: the kernels let them run side by side, and X is in memory once
         parallel = Parallel(n_jobs=self.n_jobs, require="sharedmem")
@@ -145,10 +138,10 @@ class GraphModelCV(CertifiedMachine, GraphRows):
         lowest, kept = np.inf, list[np.ndarray]()
         for s, strength in enumerate(strengths.tolist()):
             out = parallel(delayed(carried(fold.along))(Cs, strength) for fold in folds)
-            scores[s] = np.stack([one.losses for one in out], axis=1)
+            scores[s] = np.stack([losses for losses, _ in out], axis=1)
             best = float(np.min(scores[s].mean(axis=1)))
             if best < lowest or not kept:
-                lowest, kept = best, [one.scores for one in out]
+                lowest, kept = best, [of_fold for _, of_fold in out]
         if np.isnan(scores).any():
             raise ValueError(
                 f"scoring={self.scoring!r} is not a number in fold {int(np.argwhere(np.isnan(scores))[0, 2])}: it is "
@@ -175,27 +168,12 @@ class GraphModelCV(CertifiedMachine, GraphRows):
         self.cv_folds_ = found.words
         chosen = [values[k] for values in kept]
         self.cv_predictions_ = self._out_of_fold(data, folds, chosen)
-        null = self._null_scores(model, data, y, task, sample_weight, found.weights, tol)
+        # the same machine without features: it has intercepts alone
+        empty = replace(data, source=np.zeros((data.source.shape[0], 1)))
+        without = [_Fold(model, empty, weights, tol) for weights in found.weights]
+        null = [fold.along(Cs[k : k + 1], self.graph_strength_)[1][0] for fold in without]
         self.cv_quality_ = self._quality(data, folds, (chosen, null), groups, found.weights)
         return self
-
-    def _null_scores(
-        self,
-        model: GraphModel,
-        data: GraphData,
-        y: Any,
-        task: Any,
-        sample_weight: Any,
-        weights: list[Weights],
-        tol: float,
-    ) -> list[np.ndarray]:
-        """Scores of held-out rows by the same machine without features: it has intercepts alone."""
-        counts = np.diff(data.labels.offsets).tolist() if data.labels.form == "list" else [data.labels.n_rows]
-        empty = [np.zeros((count, 1)) for count in counts]
-        without = clone(model).set_params(**({"hasher": None} if hasattr(model, "hasher") else {}))
-        rows = without._read_data(empty if data.labels.form == "list" else empty[0], y, task, sample_weight)
-        folds = [_Fold(without, rows, own, tol, None, 1, None) for own in weights]
-        return [fold.along(np.array([self.C_]), self.graph_strength_).scores[0] for fold in folds]
 
     def _labels_of_folds(self, data: GraphData) -> TaskLabels:
         """Labels that folds are stratified by: signs, or numbers of classes."""
@@ -269,30 +247,11 @@ class GraphModelCV(CertifiedMachine, GraphRows):
         return np.ascontiguousarray(np.moveaxis(given, 0, -1))
 
 
-@dataclass
-class _Along:
-    """What a fold has found along the values of C.
-
-    - `losses` (ndarray of shape (K,)): Held-out losses, or scores times -1.
-    - `scores`: ndarray of shape (K, machines, held-out samples)
-    """
-
-    losses: np.ndarray
-    scores: np.ndarray
-
-
 class _Fold:
     """One fold, which remembers where it has come to from strength to strength."""
 
     def __init__(
-        self,
-        model: GraphModel,
-        data: GraphData,
-        weights: Weights,
-        tol: float,
-        scorer: Callable[..., float] | None,
-        n_values: int,
-        progress: Callable[..., None] | None,
+        self, model: GraphModel, data: GraphData, weights: Weights, tol: float, scorer: Scorer | None = None
     ) -> None:
         train, test = (data.sorted(part) for part in weights)
         self.test, self.n_open = np.flatnonzero(test > 0), 0
@@ -305,30 +264,30 @@ class _Fold:
         self._targets = [data.sorted(target)[self.test] for target in data.targets]
         self._task = np.repeat(np.arange(len(data.tasks)), np.diff(data.offsets))[self.test]
         self._parts = [] if scorer is None else self._held_out_tasks()
-        self._progress, self._done, self._n_values = progress, 0, n_values
+        self._progress: Callable[..., None] | None = None
 
-    def along(self, Cs: np.ndarray, strength: float) -> _Along:
-        """Solve and score for all values of C."""
+    def report_to(self, label: str, verbose: int, n_values: int) -> None:
+        """Say after each value how many of them are solved."""
+        self._progress, self._done, self._n_values = reporter(label, "value", verbose), 0, n_values
+
+    def along(self, Cs: np.ndarray, strength: float) -> tuple[np.ndarray, np.ndarray]:
+        """Held-out losses (or scores times -1) for all K values of C, and scores of shape (K, machines, samples)."""
         losses, scores = [], []
         for C, _ in self._walk.values(Cs, np.array([strength])):
             solutions = self._walk.solve(C, strength)
             self.n_open += not all(found.converged for found in solutions)
             scores.append(np.stack([self._held.scores(found.w) for found in solutions]))
             losses.append(self._loss(scores[-1]) if self._scorer is None else -self._score(solutions))
-            self._done += 1
             if self._progress is not None:
+                self._done += 1
                 self._progress(self._done, self._n_values, f"C = {C:.3g}, graph_strength = {strength:.3g}")
-        return _Along(np.array(losses), np.stack(scores))
+        return np.array(losses), np.stack(scores)
 
     def _loss(self, scores: np.ndarray) -> float:
-        """Mean over machines and tasks of the weighted mean loss."""
+        """Mean over tasks of the weighted mean loss."""
         weight = np.bincount(self._task, weights=self._in_loss)
-        kept = weight > 0
-        means = []
-        for target, z in zip(self._targets, scores, strict=True):
-            loss = self._in_loss * self._held.row_loss.value(target, z)
-            means.append(np.mean(np.bincount(self._task, weights=loss)[kept] / weight[kept]))
-        return float(np.mean(means))
+        total = np.bincount(self._task, weights=self._in_loss * self.row_losses(scores))
+        return float(np.mean(total[weight > 0] / weight[weight > 0]))
 
     def row_losses(self, scores: np.ndarray) -> np.ndarray:
         """Losses of the held-out rows, the mean over machines."""

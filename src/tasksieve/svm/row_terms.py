@@ -10,6 +10,7 @@ differences that are known to a relative error of a few units.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,13 +30,23 @@ class RowTerms:
     term: Array
 
 
+#: by how much a row is short of its target, the error of that, its dual variable, its weight
+Form = Callable[[Array, Array, Array, Array], RowTerms]
+
+
 def row_terms(name: str, epsilon: float, z: Array, e: Array, y: Array, c: Array, beta: Array) -> RowTerms:
     """For weights c > 0 and a feasible beta (`feasible`).
 
     - `name`: Of the loss, as in `LOSSES`.
     - `z`, `e`: Scores and bounds of their errors.
     """
-    found: RowTerms = _FORMS[name](epsilon, z, e, y, c, beta)
+    form = _square if name.startswith("squared") else _linear
+    if name == "logistic":
+        found = _logistic(z, e, y, c, beta)
+    elif name.endswith("hinge"):
+        found = _of_margin(form, z, e, y, c, beta)
+    else:
+        found = _of_residual(form, epsilon, z, e, y, c, beta)
     found.error = found.error * (1.0 + gamma(16)) + gamma(16) * found.loss
     found.term *= 1.0 + gamma(32)
     return found
@@ -50,17 +61,10 @@ def feasible(name: str, y: Array, c: Array, beta: Array) -> Array:
     return np.clip(beta, -c, c) if name == "epsilon_insensitive" else beta
 
 
-def _hinge(epsilon: float, z: Array, e: Array, y: Array, c: Array, beta: Array) -> RowTerms:
-    a, short = y * beta, 1.0 - y * z
-    e = e + gamma(2) * np.abs(short)
-    term = (c - a) * np.maximum(short + e, 0.0) + a * np.maximum(e - short, 0.0)
-    return RowTerms(np.maximum(short, 0.0), np.where(short > -e, e, 0.0), term)
-
-
-def _squared_hinge(epsilon: float, z: Array, e: Array, y: Array, c: Array, beta: Array) -> RowTerms:
-    a, short = y * beta, 1.0 - y * z
-    e = e + gamma(2) * np.abs(short)
-    return _square(short, e, a, c)
+def _linear(over: Array, e: Array, a: Array, c: Array) -> RowTerms:
+    """``c max(over, 0) - a over``, 0 <= a <= c."""
+    term = (c - a) * np.maximum(over + e, 0.0) + a * np.maximum(e - over, 0.0)
+    return RowTerms(np.maximum(over, 0.0), np.where(over > -e, e, 0.0), term)
 
 
 def _square(over: Array, e: Array, a: Array, c: Array) -> RowTerms:
@@ -73,7 +77,29 @@ def _square(over: Array, e: Array, a: Array, c: Array) -> RowTerms:
     return RowTerms(np.square(positive), error, np.where(over < 0.0, outside, inside))
 
 
-def _logistic(epsilon: float, z: Array, e: Array, y: Array, c: Array, beta: Array) -> RowTerms:
+def _of_margin(form: Form, z: Array, e: Array, y: Array, c: Array, beta: Array) -> RowTerms:
+    short = 1.0 - y * z
+    return form(short, e + gamma(2) * np.abs(short), y * beta, c)
+
+
+def _of_residual(form: Form, epsilon: float, z: Array, e: Array, y: Array, c: Array, beta: Array) -> RowTerms:
+    """As of margins where beta and the residual z - y have opposite signs; elsewhere term by term."""
+    r, b = z - y, np.abs(beta)
+    t, e = np.abs(r), e + gamma(2) * np.abs(r)
+    over = t - epsilon
+    e = e + gamma(2) * np.abs(over)
+    found = form(over, e, b, c)
+    power = 2.0 if form is _square else 1.0
+    against = c * np.maximum(over + e, 0.0) ** power + b * (t + e + epsilon)
+    other_sign = 2.0 * b * e  # which the residual may have where it is smaller than its error
+    if form is _square:
+        against += 0.25 * b * (b / c)
+        other_sign += c * e * e
+    found.term = np.where(r * np.sign(beta) <= 0.0, found.term, against) + np.where(t < e, other_sign, 0.0)
+    return found
+
+
+def _logistic(z: Array, e: Array, y: Array, c: Array, beta: Array) -> RowTerms:
     """The divergence of two coins, ``c KL(a / c || 1 / (1 + exp(m)))``: ``q g(d / q)`` for both sides of the coin,
     with ``g(x) = (1 + x) log(1 + x) - x`` and d the difference of the two, from the smaller sides."""
     a, m = y * beta, y * z
@@ -108,37 +134,3 @@ def _side(p: Array, q: Array, d: Array, size: Array, minus_log_q: Array) -> tupl
     parts = np.where(far, p * (np.abs(log_p) + minus_log_q), p * np.abs(ratio)) + np.abs(d)
     # the second part: p itself is known to a few units only
     return value, gamma(16) * parts + gamma(8) * size * np.abs(ratio)
-
-
-def _epsilon(epsilon: float, z: Array, e: Array, y: Array, c: Array, beta: Array) -> RowTerms:
-    r, b = z - y, np.abs(beta)
-    t, e = np.abs(r), e + gamma(2) * np.abs(r)
-    over = t - epsilon
-    e = e + gamma(2) * np.abs(over)
-    aligned = (c - b) * np.maximum(over + e, 0.0) + b * np.maximum(e - over, 0.0)
-    against = c * np.maximum(over + e, 0.0) + b * (t + e + epsilon)
-    term = np.where(r * np.sign(beta) <= 0.0, aligned, against)
-    term += np.where(t < e, 2.0 * b * e, 0.0)  # the residual may have the other sign
-    return RowTerms(np.maximum(over, 0.0), np.where(over > -e, e, 0.0), term)
-
-
-def _squared_epsilon(epsilon: float, z: Array, e: Array, y: Array, c: Array, beta: Array) -> RowTerms:
-    r, b = z - y, np.abs(beta)
-    t, e = np.abs(r), e + gamma(2) * np.abs(r)
-    over = t - epsilon
-    e = e + gamma(2) * np.abs(over)
-    found = _square(over, e, b, c)
-    against = c * np.square(np.maximum(over + e, 0.0)) + b * (t + e + epsilon) + 0.25 * b * (b / c)
-    found.term = np.where(r * np.sign(beta) <= 0.0, found.term, against)
-    found.term += np.where(t < e, 2.0 * b * e + c * e * e, 0.0)
-    return found
-
-
-_FORMS = {
-    "hinge": _hinge,
-    "squared_hinge": _squared_hinge,
-    "logistic": _logistic,
-    "epsilon_insensitive": _epsilon,
-    "squared_epsilon_insensitive": _squared_epsilon,
-    "squared": _squared_epsilon,
-}
