@@ -92,7 +92,7 @@ def cluster_run(store: Any, y: np.ndarray, task: np.ndarray, grid: np.ndarray | 
     if grid is None:
         grid = model._alpha_max(problem, data) * np.geomspace(1, 0.1, n_values)
     fleet = data.storage.fleet
-    far = problem.design.shards[0]
+    far = problem.design.shard
     before = far.passes
     taken = [0]
     take = far.take

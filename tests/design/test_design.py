@@ -292,8 +292,8 @@ def test_a_shared_matrix_is_stored_once(rng):
     weights = (rng.random(30 * 50) < 0.9).astype(float)  # labels missing here and there: still one matrix
     for s in (None, weights):
         design = Design(as_storage(x), 30 * np.arange(51), shared=True, weights=s)
-        assert design.shards[0].storage.x.size == x.size
-        assert np.shares_memory(design.shards[0].storage.x, x)
+        assert design.shard.storage.x.size == x.size
+        assert np.shares_memory(design.shard.storage.x, x)
         assert design.norms().shape == (40, 50)
     assert Design(as_storage(x), 30 * np.arange(51), shared=True).take(np.arange(40)).columns.shape == (30, 40)
 

@@ -200,8 +200,8 @@ def test_prove_knows_every_loss_and_penalty(data, rng, loss, penalty):
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("penalty", [L21(), SparseGroup(0.3, 1.0), Sorted(), LInf()], ids=lambda p: type(p).__name__)
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_several_shards_give_the_answers_of_one(data, loss, penalty):
-    """Features cut into three shards: the same path, to the bit but for what BLAS does with other shapes."""
+def test_several_storages_give_the_answers_of_one(data, loss, penalty):
+    """Features cut into three storages: the same path, to the bit but for what BLAS does with other shapes."""
     x, y, _ = data
     y = np.sign(y) if loss == "logistic" else y
     x = np.asfortranarray(x)
@@ -220,7 +220,7 @@ def test_several_shards_give_the_answers_of_one(data, loss, penalty):
     assert paths[0].passes == pytest.approx(paths[1].passes, rel=0.2)
 
 
-def test_unpenalised_features_in_any_shard(data):
+def test_unpenalised_features_in_any_storage(data):
     x, y, _ = data
     x = np.asfortranarray(x)
     weights = np.ones(300)

@@ -1,4 +1,4 @@
-"""What the engine sees of the data: a `Design`, made of shards of features and the samples they share.
+"""What the engine sees of the data: a `Design`, made of features in a shard and the samples they share.
 
 A storage knows how the numbers lie in memory or on disk; a shard adds weights, intercepts and scaling, and keeps all
 that is features x tasks. Nothing above this layer sees a data matrix. `Storage` is the base of a storage of your own.

@@ -1,10 +1,9 @@
-"""A design: shards of features, and the samples they share."""
+"""A design: features in a shard, and the samples they share."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,7 @@ import numpy as np
 from .anchored import Anchored
 from .samples import Samples
 from .shard import Centred, LocalShard
-from .storage import ColumnStorage
-from .storage.base import by_part
+from .storage import BesideStorage, ColumnStorage
 from .threads import thread_count
 
 Array = np.ndarray[Any, Any]
@@ -22,7 +20,7 @@ Array = np.ndarray[Any, Any]
 class Design:
     """One data matrix per task, in weighted and centred form: what the engine sees of X.
 
-    All that is features x tasks lives in the shards; here are vectors over samples, vectors over features, and the
+    All that is features x tasks lives in the shard; here are vectors over samples, vectors over features, and the
     columns that were requested.
 
     Parameters
@@ -59,29 +57,19 @@ class Design:
         n_threads: int | None = None,
         blocks: Array | None = None,
     ) -> None:
-        storages: list[Any] = list(storage) if isinstance(storage, list | tuple) else [storage]
         self.n_threads = thread_count() if n_threads is None else n_threads
-        self._starts = np.array([0, *accumulate(part.n_features for part in storages)])
-        self.n_features = int(self._starts[-1])
-        self.n_rows = storages[0].n_rows
-        self.unpenalised = (
-            np.empty(0, dtype=np.int64) if unpenalised is None else np.asarray(unpenalised, np.int64)
-        )
-        columns = np.empty((self.n_rows, len(self.unpenalised)), order="F")
-        if len(self.unpenalised):
-            for part, own, here in self._cut_over(storages, self.unpenalised):
-                columns[:, own] = part.take(here)
+        whole: Any = BesideStorage(storage) if isinstance(storage, list | tuple) else storage
+        self.n_rows, self.n_features = whole.n_rows, whole.n_features
+        self.unpenalised = np.asarray([] if unpenalised is None else unpenalised, dtype=np.int64)
+        columns = whole.take(self.unpenalised) if len(self.unpenalised) else np.empty((self.n_rows, 0))
         self.samples = Samples(offsets, shared, weights, fit_intercept, columns)
-        self.shards = [
-            (part.shard_class or LocalShard)(
-                part,
-                self.samples,
-                standardize=standardize,
-                unpenalised=self._inside(k, self.unpenalised),
-                n_threads=self.n_threads,
-            )
-            for k, part in enumerate(storages)
-        ]
+        self.shard = (whole.shard_class or LocalShard)(
+            whole,
+            self.samples,
+            standardize=standardize,
+            unpenalised=self.unpenalised,
+            n_threads=self.n_threads,
+        )
         self.offsets, self.shared = self.samples.offsets, shared
         self.n_tasks, self.n_samples = self.samples.n_tasks, self.samples.n_samples
         self.weights, self.root_weights = weights, self.samples.root_weights
@@ -95,60 +83,16 @@ class Design:
         self.coefficients, self.exact_products = self.samples.coefficients, self.samples.exact_products
         self.blocks = np.array([0, self.n_tasks]) if blocks is None else np.asarray(blocks, np.int64)
         self.standardize = standardize
-        self._longest: Array | None = None
-
-    # -- which shard ----------------------------------------------------------------------------------------------
-
-    def _inside(self, k: int, features: Array) -> Array:
-        """Those of some features that lie in shard k, as it counts them."""
-        if len(self._starts) == 2:
-            return features
-        low, high = self._starts[k], self._starts[k + 1]
-        return features[(features >= low) & (features < high)] - low
-
-    def _cut_over(self, parts: Sequence[Any], features: Array) -> list[tuple[Any, Any, Array]]:
-        """(part, positions in `features`, features as that part counts them), for parts that are concerned."""
-        if len(parts) == 1:
-            return [(parts[0], slice(None), features)]
-        cut = by_part(self._starts, features)
-        return [(part, own, here) for part, (own, here) in zip(parts, cut, strict=True) if len(own)]
-
-    def _gather(self, features: Array, width: int, query: Any) -> Array:
-        """``query(shard, features)`` for some features, put together in their order: (len(features), width)."""
-        if len(self.shards) == 1:
-            return np.asarray(query(self.shards[0], features))
-        out = np.empty((len(features), width))
-        for shard, own, here in self._cut_over(self.shards, features):
-            out[own] = query(shard, here)
-        return out
-
-    def _everywhere(self, query: Any) -> Array:
-        """``query(shard, its part of a vector over features)``, one after another."""
-        if len(self.shards) == 1:
-            return np.asarray(query(self.shards[0], None))
-        cuts = zip(self._starts[:-1], self._starts[1:], strict=True)
-        ranges = [np.arange(low, high) for low, high in cuts]
-        return np.concatenate([query(shard, own) for shard, own in zip(self.shards, ranges, strict=True)])
-
-    @staticmethod
-    def _of(penalty: Any, features: Array | None) -> Any:
-        return penalty if features is None else penalty.restrict(features)
-
-    # -- requests to the shards -----------------------------------------------------------------------------------
 
     @property
     def passes(self) -> float:
         """Full readings of the data, in equivalents."""
-        if len(self.shards) == 1:
-            return self.shards[0].passes
-        sizes = np.diff(self._starts)
-        read = sum(shard.passes * size for shard, size in zip(self.shards, sizes, strict=True))
-        return float(read) / max(self.n_features, 1)
+        return float(self.shard.passes)
 
     @property
     def rounding(self) -> float:
         """Relative rounding error of a correlation: |error| <= rounding * norm * ||r_t||."""
-        return max(shard.rounding for shard in self.shards)
+        return float(self.shard.rounding)
 
     @property
     def finite(self) -> bool:
@@ -157,113 +101,74 @@ class Design:
 
     def norms(self, features: Array | None = None) -> Array:
         """Norms of the columns of ``X~``, all or some, by tasks."""
-        if features is None:
-            return self._everywhere(lambda shard, _: shard.norms())
-        return self._gather(features, self.n_tasks, lambda shard, here: shard.norms(here))
+        return np.asarray(self.shard.norms(features))
 
     def longest(self, features: Array | None = None) -> Array:
         """Largest norm of each feature, or of some, over the tasks."""
-        if len(self.shards) == 1:
-            return np.asarray(self.shards[0].longest(features))
-        if self._longest is None:
-            self._longest = self._everywhere(lambda shard, _: shard.longest())
-        return self._longest if features is None else self._longest[features]
+        return np.asarray(self.shard.longest(features))
 
     def norm_range(self) -> tuple[float, float]:
         """The least and the largest of these."""
-        if len(self.shards) == 1:
-            return self.shards[0].norm_range()
-        least, largest = np.array([shard.norm_range() for shard in self.shards]).T
-        return float(np.min(least)), float(np.max(largest))
+        least, largest = self.shard.norm_range()
+        return least, largest
 
     def correlate(self, r: Array, features: Array | None = None) -> Array:
         """``<x~_jt, r_t>`` for all features or for some: (n_features or len(features), n_tasks)."""
-        if features is None:
-            return self._everywhere(lambda shard, _: shard.correlate(r))
-        return self._gather(features, self.n_tasks, lambda shard, here: shard.correlate(r, here))
+        return np.asarray(self.shard.correlate(r, features))
 
     def touch(self, r: Array, features: Array) -> tuple[Array, Array]:
         """`correlate` and `norms` for some features."""
         return self.correlate(r, features), self.norms(features)
 
     def remember(self, vector: Array, penalty: Any, errors: Array | None = None) -> Any:
-        """A full pass: the vector becomes an anchor of every shard. Returns the gauges of all features, upper bounds
+        """A full pass: the vector becomes an anchor of the shard. Returns the gauges of all features, upper bounds
         where products of a column of norm 1 may be off by `errors`, task by task: an array, or what a remote shard
         has instead (`FarGauges`)."""
-        if len(self.shards) == 1:
-            return self.shards[0].remember(vector, penalty, errors)
-        return self._everywhere(lambda shard, own: shard.remember(vector, self._of(penalty, own), errors))
+        return self.shard.remember(vector, penalty, errors)
 
     def error_gauges(self, errors: Array, penalty: Any) -> Array:
         """Gauges of such errors alone, for all features."""
-        return self._everywhere(lambda shard, own: shard.error_gauges(errors, self._of(penalty, own)))
+        return np.asarray(self.shard.error_gauges(errors, penalty))
 
     def forget(self, m: int) -> None:
         """Anchor m is not needed any more."""
-        for shard in self.shards:
-            shard.forget(m)
+        self.shard.forget(m)
 
     def bound(self, vector: Anchored, penalty: Any, **ball: Any) -> tuple[Array, Array]:
         """Estimates and upper bounds of all gauges, from the anchors alone: see `AnchorStore.bound`."""
-        if len(self.shards) == 1:
-            return self.shards[0].bound(vector, penalty, **ball)
-        both = self._everywhere(
-            lambda shard, own: np.stack(shard.bound(vector, self._of(penalty, own), **ball), axis=1)
-        )
-        return both[:, 0].copy(), both[:, 1].copy()
+        estimate, upper = self.shard.bound(vector, penalty, **ball)
+        return estimate, upper
 
     def ball_bound(
         self, first: Anchored, centre: Anchored, coefs: tuple[float, float], penalty: Any, radius: float
     ) -> Array:
         """The same for a ball on the line from the vector noted last to the first anchor: `AnchorStore.ball_bound`."""
-        return self._everywhere(
-            lambda shard, own: shard.ball_bound(first, centre, coefs, self._of(penalty, own), radius)
-        )
+        return np.asarray(self.shard.ball_bound(first, centre, coefs, penalty, radius))
 
     def take(self, features: Array) -> Centred:
         """Columns of ``X~``, packed, with what they were freed of."""
-        if len(self.shards) == 1:
-            return self.shards[0].take(features)
-        rows = self.n_rows if self.uniform else self.n_samples
-        wide = (len(features), self.n_tasks)
-        out = Centred(
-            np.empty((rows, len(features)), order="F"),
-            np.empty(wide),
-            np.empty(wide),
-            np.empty(wide),
-            np.empty((len(self.nuisance_basis), *wide)),
-        )
-        for shard, own, here in self._cut_over(self.shards, features):
-            part = shard.take(here)
-            out.columns[:, own], out.loadings[:, own] = part.columns, part.loadings
-            out.squares[own], out.shifts[own], out.sizes[own] = part.squares, part.shifts, part.sizes
-        return out
+        found: Centred = self.shard.take(features)
+        return found
 
     @property
     def scale(self) -> Array | None:
         """What columns were divided by, (n_features, n_tasks); None without `standardize`."""
-        if not self.standardize:
-            return None
-        return self._gather(np.arange(self.n_features), self.n_tasks, lambda shard, here: shard.scale(here))
+        return np.asarray(self.shard.scale(np.arange(self.n_features))) if self.standardize else None
 
     def original_units(self, features: Array, rows: Array) -> Array:
         """Coefficients of the raw columns, given those of the scaled ones."""
-        if not self.standardize:
-            return rows
-        return rows / self._gather(features, self.n_tasks, lambda shard, here: shard.scale(here))
+        return rows / self.shard.scale(features) if self.standardize else rows
 
     def scaled_units(self, features: Array, rows: Array) -> Array:
         """Coefficients of the scaled columns, given those of the raw ones."""
-        if not self.standardize:
-            return rows
-        return rows * self._gather(features, self.n_tasks, lambda shard, here: shard.scale(here))
+        return rows * self.shard.scale(features) if self.standardize else rows
 
     @property
     def note(self) -> str:
         """What a user should know about how the columns are read; empty if there is nothing."""
-        return str(getattr(self.shards[0], "note", ""))
+        return str(getattr(self.shard, "note", ""))
 
     @property
     def sparse(self) -> bool:
         """Whether columns are better used where they lie than packed (`SparseColumns`)."""
-        return len(self.shards) == 1 and self.shards[0].storage.sparse and not self.shards[0].has_fragile
+        return bool(self.shard.storage.sparse and not self.shard.has_fragile)

@@ -16,7 +16,6 @@ import numpy as np
 
 from .._kernels import kernels
 from .design import Design
-from .shard import LocalShard
 
 Array = np.ndarray[Any, Any]
 
@@ -172,8 +171,7 @@ class ShiftedColumns:
 
 def shifted_columns(design: Design, features: Array) -> ShiftedColumns:
     """One reading of some columns; where they need neither shifts nor weights, they are used where they lie."""
-    shard = design.shards[0]
-    assert isinstance(shard, LocalShard) and len(design.shards) == 1
+    shard = design.shard
     samples = design.samples
     shard.passes += len(features) / max(shard.n_features, 1)
     offsets, shared = samples.offsets, samples.shared
@@ -198,7 +196,7 @@ def shifted_columns(design: Design, features: Array) -> ShiftedColumns:
 
 def _as_they_lie(design: Design, offsets: Array) -> ShiftedColumns | None:
     """Columns whose means are small beside their spread, where they lie: shifting them would gain no digit."""
-    x = design.shards[0].storage.doubles()
+    x = design.shard.storage.doubles()
     if x is None:
         return None
     matrices = len(offsets) - 1

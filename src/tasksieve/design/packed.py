@@ -8,6 +8,7 @@ import numpy as np
 
 from .._kernels import kernels
 from .design import Design
+from .shard import Centred
 
 Array = np.ndarray[Any, Any]
 
@@ -59,37 +60,37 @@ class PackedColumns(ColumnBlock):
     def __init__(self, design: Design) -> None:
         self.design = design
         rows = design.n_rows if design.uniform else design.n_samples
-        buffer = np.empty((rows, 64), order="F")
-        super().__init__(buffer, design.offsets, design.uniform and design.n_tasks > 1, design.n_threads)
+        self._held = self._room(rows, 64)
+        super().__init__(self._held.columns, design.offsets, design.uniform and design.n_tasks > 1, design.n_threads)
         self.features = np.empty(0, dtype=np.int64)
         self._position = np.full(design.n_features, -1, dtype=np.int64)
-        self._squares = np.empty((64, self.n_tasks))
-        self._shifts, self._sizes = np.empty((64, self.n_tasks)), np.empty((64, self.n_tasks))
-        self._loadings = np.empty((len(design.nuisance_basis), 64, self.n_tasks))
         self._gram = np.empty((1, 0, 0))  # with room for more columns
         self._known = 0  # columns whose inner products it has
         self._asked: Array | None = None
         self._answered = (0, np.empty(0, dtype=np.int64))
 
+    def _room(self, rows: int, count: int) -> Centred:
+        return Centred.empty(rows, count, self.design.n_tasks, len(self.design.nuisance_basis))
+
     @property
     def x(self) -> Array:
-        return self._buffer[:, : len(self.features)]
+        return self._held.columns[:, : len(self.features)]
 
     @property
     def squared_norms(self) -> Array:
-        return self._squares[: len(self.features)]
+        return self._held.squares[: len(self.features)]
 
     def shifts(self, positions: Array) -> Array:
         """What was subtracted from the raw columns: (len(positions), n_tasks)."""
-        return np.asarray(self._shifts[positions])
+        return np.asarray(self._held.shifts[positions])
 
     def loadings(self, positions: Array) -> Array:
         """Coefficients of the shifted columns on the nuisance basis: (n_basis, len(positions), n_tasks)."""
-        return self._loadings.take(positions, axis=1)
+        return self._held.loadings.take(positions, axis=1)
 
     def sizes(self, positions: Array) -> Array:
         """Norms of the shifted columns, before anything was projected out of them: (len(positions), n_tasks)."""
-        return np.asarray(self._sizes[positions])
+        return np.asarray(self._held.sizes[positions])
 
     def unread(self, features: Array) -> Array:
         """Those of some features that would have to be read."""
@@ -109,11 +110,7 @@ class PackedColumns(ColumnBlock):
         return found
 
     def _keep(self, features: Array) -> None:
-        kept = self._position[features]
-        self._buffer[:, : len(kept)] = self._buffer[:, kept]
-        self._squares[: len(kept)] = self._squares[kept]
-        self._shifts[: len(kept)], self._sizes[: len(kept)] = self._shifts[kept], self._sizes[kept]
-        self._loadings[:, : len(kept)] = self._loadings[:, kept]
+        self._held.put(slice(len(features)), self._held, self._position[features])
         self._position[self.features] = -1
         self.features = features.copy()
         self._position[features] = np.arange(len(features))
@@ -122,19 +119,12 @@ class PackedColumns(ColumnBlock):
 
     def _append(self, features: Array) -> None:
         old, new = len(self.features), len(self.features) + len(features)
-        if new > self._buffer.shape[1]:
-            capacity = max(new, 2 * self._buffer.shape[1])
-            buffer = np.empty((len(self._buffer), capacity), order="F")
-            buffer[:, :old] = self._buffer[:, :old]
-            squares, shifts, sizes = (np.empty((capacity, self.n_tasks)) for _ in range(3))
-            squares[:old], shifts[:old], sizes[:old] = self._squares[:old], self._shifts[:old], self._sizes[:old]
-            loadings = np.empty((len(self._loadings), capacity, self.n_tasks))
-            loadings[:, :old] = self._loadings[:, :old]
-            self._buffer, self._loadings = buffer, loadings
-            self._squares, self._shifts, self._sizes = squares, shifts, sizes
-        found = self.design.take(features)
-        self._buffer[:, old:new], self._loadings[:, old:new] = found.columns, found.loadings
-        self._squares[old:new], self._shifts[old:new], self._sizes[old:new] = found.squares, found.shifts, found.sizes
+        rows, capacity = self._held.columns.shape
+        if new > capacity:
+            larger = self._room(rows, max(new, 2 * capacity))
+            larger.put(slice(old), self._held, slice(old))
+            self._held = larger
+        self._held.put(slice(old, new), self.design.take(features))
         self._position[features] = np.arange(old, new)
         self.features = np.concatenate([self.features, features])
 

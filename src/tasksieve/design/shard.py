@@ -27,6 +27,7 @@ NOISE = 64.0 * _EPS
 _SMALL_PASS = 1_000_000  # products that are done before a second thread has started
 _FEW_FEATURES = 1000  # so few that products not yet stored as anchors are no burden
 _GAUGED = 4096  # features whose gauges are made together
+_ALL = slice(None)
 TAKE_BLOCK = 512  # columns handled at a time where a block of them has to be centred explicitly
 
 
@@ -47,6 +48,17 @@ class Centred:
     shifts: Array
     sizes: Array
     loadings: Array
+
+    @classmethod
+    def empty(cls, rows: int, count: int, tasks: int, n_basis: int) -> Centred:
+        """Room for some columns."""
+        squares, shifts, sizes = (np.empty((count, tasks)) for _ in range(3))
+        return cls(np.empty((rows, count), order="F"), squares, shifts, sizes, np.empty((n_basis, count, tasks)))
+
+    def put(self, at: Any, part: Centred, of: Any = _ALL) -> None:
+        """Some columns of another one here."""
+        self.columns[:, at], self.loadings[:, at] = part.columns[:, of], part.loadings[:, of]
+        self.squares[at], self.shifts[at], self.sizes[at] = part.squares[of], part.shifts[of], part.sizes[of]
 
 
 class LocalShard:
@@ -76,12 +88,13 @@ class LocalShard:
         self.unpenalised = unpenalised
         #: full readings of this shard's data, in equivalents
         self.passes = 0.0
-        self._scale: Array | None = None
-        self._norms: Array | None = None
+        # beside the columns, features x tasks, or features x 1 where all tasks agree
+        self._scale: Any = None
+        self._norms: Any = None
         self._largest: Array | None = None
         self._fragile = np.empty(0, dtype=np.int64)
-        self._anchor_store: AnchorStore | None = None
-        self._unshelved: list[Array] = []
+        self._anchor_store: Any = None
+        self._unshelved: list[Any] = []
         #: relative rounding error of a correlation: |error| <= rounding * norm * ||r_t||
         self.rounding = 0.0
 
@@ -89,32 +102,39 @@ class LocalShard:
         """Products of raw weighted columns with the nuisance basis: (n_basis, len(features), n_tasks)."""
         out = np.empty((len(self.samples.basis), len(features), self.samples.n_tasks))
         for b, row in enumerate(self.samples.basis):
-            out[b] = self._products(self.samples.weighted(row), features)
+            out[b] = self._here(self._read([self._asked(self.samples.weighted(row), features)], counted=False)[0])
         return out
 
     # -- columns --------------------------------------------------------------------------------------------------
 
     def measure(self) -> None:
         """Norms, scales, and which columns need care: in one reading of the data, unless they are known."""
-        if self._norms is None:
+        if not self.measured:
             self._first_pass(None)
 
     def norms(self, features: Array | None = None) -> Array:
         """Norms of the columns of ``X~``, all or some, by tasks; a broadcast view where all tasks agree."""
         self.measure()
-        assert self._norms is not None
-        return self._norms if features is None else self._norms[features]
+        return self._by_task(self._norms, features)
 
-    @property
-    def _distinct_norms(self) -> Array:
-        norms = self.norms()
-        return np.ascontiguousarray(norms[:, :1] if self.samples.uniform else norms)
+    def scale(self, features: Array) -> Array:
+        """What columns were divided by (`standardize`)."""
+        self.measure()
+        return self._by_task(self._scale, features)
+
+    def _by_task(self, found: Any, features: Array | None) -> Array:
+        chosen = self._here(found if features is None else found[self._there(features)])
+        return np.broadcast_to(chosen, (len(chosen), self.samples.n_tasks))
 
     def longest(self, features: Array | None = None) -> Array:
         """Largest norm of each feature, or of some, over the tasks."""
         if self._largest is None:
-            self._largest = np.maximum.reduce(self._distinct_norms, axis=1)
+            self.measure()
+            self._largest = self._here(self._widest())
         return self._largest if features is None else self._largest[features]
+
+    def _widest(self) -> Any:
+        return np.maximum.reduce(self._norms, axis=1)
 
     def norm_range(self) -> tuple[float, float]:
         """The least and the largest of these; not numbers if one of them is none."""
@@ -127,8 +147,12 @@ class LocalShard:
 
     def correlate(self, r: Array, features: Array | None = None) -> Array:
         """``<x~_jt, r_t>`` for all features or for some: (n_features or len(features), n_tasks)."""
+        return self._here(self._correlations(r, features))
+
+    def _correlations(self, r: Array, features: Array | None = None) -> Any:
+        """The same, beside the columns."""
         projected = self.samples.project(r)
-        if features is None and self._norms is None:
+        if features is None and not self.measured:
             out = self._first_pass(projected)
         else:
             self.measure()
@@ -138,9 +162,9 @@ class LocalShard:
             for low in range(0, len(chosen), TAKE_BLOCK):
                 part = chosen[low : low + TAKE_BLOCK]
                 columns = self._centred(part if features is None else features[part]).columns
-                out[part] = self._packed_products(columns, projected)
+                out[self._there(part)] = self._there(self._packed_products(columns, projected))
         if self._scale is not None:
-            out /= self._scale if features is None else self._scale[features]
+            out /= self._scale if features is None else self._scale[self._there(features)]
         return out
 
     @property
@@ -180,41 +204,50 @@ class LocalShard:
 
     def remember(self, vector: Array, penalty: Any, errors: Array | None = None) -> Array:
         """A full pass whose products stay here as an anchor; returns the gauges of all features: `Design.remember`."""
-        products = self.correlate(vector)
-        products[self.unpenalised] = 0.0
-        gauges = self._gauges(products, penalty, errors)
+        products = self._penalised_correlations(vector)
+        gauges = self._here(self._gauges(products, penalty, errors))
         self._unshelved.append(products)
         if self._anchor_store is not None or self.n_features > _FEW_FEATURES:
             self._anchors()
         return gauges
 
+    def _penalised_correlations(self, vector: Array) -> Any:
+        """Those of all features; 0 for unpenalised ones, whose correlations are never used."""
+        products = self._correlations(vector)
+        if len(self.unpenalised):
+            products[self._there(self.unpenalised)] = 0.0
+        return products
+
     def error_gauges(self, errors: Array, penalty: Any) -> Array:
         """See `Design.error_gauges`."""
-        return self._gauges(None, penalty, errors)
+        self.measure()
+        return self._here(self._gauges(None, penalty, errors))
 
-    def _gauges(self, products: Array | None, penalty: Any, errors: Array | None) -> Array:
+    def _gauges(self, products: Any, penalty: Any, errors: Array | None) -> Any:
         """Gauges of products, none: of the errors alone, a few features at a time: memory of the size of all products
         costs more to get than to fill."""
-        norms, out = self.norms(), np.empty(self.n_features)
+        out = np.empty(self.n_features)
         everything, pieces = np.arange(self.n_features), penalty.pieces(_GAUGED)
         for piece in pieces:
             own = penalty if len(pieces) == 1 else penalty.restrict(everything[piece])
-            if errors is None:
-                assert products is not None
-                out[piece] = own.row_gauges(products[piece])
-            elif products is None:
-                out[piece] = own.row_gauges(norms[piece] * errors)
+            index = piece if isinstance(piece, slice) else self._there(piece)
+            off = None if errors is None else self._here(self._norms[index]) * errors
+            if products is None or off is None:
+                out[piece] = own.row_gauges(off if products is None else self._here(products[index]))
             else:
-                out[piece] = own.upper_gauges(products[piece], norms[piece] * errors)
-        return out
+                out[piece] = own.upper_gauges(self._here(products[index]), off)
+        return self._there(out)
 
-    def _anchors(self) -> AnchorStore:
+    def _anchors(self) -> Any:
         """Remembered products, created on first use: with few features they may never be needed."""
         if self._anchor_store is None:
-            self._anchor_store = AnchorStore(self._distinct_norms, self.samples.n_tasks, self.n_threads)
+            self._anchor_store = self._new_anchor_store()
         while self._unshelved:
             self._anchor_store.store(self._unshelved.pop(0))
         return self._anchor_store
+
+    def _new_anchor_store(self) -> Any:
+        return AnchorStore(self._norms, self.samples.n_tasks, self.n_threads)
 
     def forget(self, m: int) -> None:
         """Anchor m is not needed any more."""
@@ -222,38 +255,41 @@ class LocalShard:
 
     def bound(self, vector: Anchored, penalty: Any, **ball: Any) -> tuple[Array, Array]:
         """See `AnchorStore.bound`."""
-        return self._anchors().bound(vector, penalty, **ball)
+        estimate, upper = self._anchors().bound(vector, penalty, **ball)
+        return estimate, upper
 
     def ball_bound(self, *arguments: Any) -> Array:
         """See `AnchorStore.ball_bound`."""
-        return self._anchors().ball_bound(*arguments)
+        return np.asarray(self._anchors().ball_bound(*arguments))
+
+    # -- where the columns are: other machines have their own ---------------------------------------------------------
+
+    def _there(self, array: Array) -> Any:
+        """An array beside the columns."""
+        return array
+
+    def _here(self, found: Any) -> Array:
+        """What was found there, as an array."""
+        return np.asarray(found)
+
+    def _rooted(self, squares: Any) -> Any:
+        """Roots of numbers that rounding may have made negative, in their place."""
+        return np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
+
+    def _read(self, asked: list[Asked], counted: bool = True) -> list[Any]:
+        """Products for several vectors in one reading, beside the columns."""
+        columns = asked[0].columns
+        count = self.n_features if columns is None else len(columns)
+        # a second thread is not worth waking for a small pass
+        threads = self.n_threads if count * self.samples.n_samples > _SMALL_PASS else 1
+        products, spent = self.storage.read(asked, threads)
+        self.passes += spent if counted else 0.0
+        return products
 
     # -- how they are done ----------------------------------------------------------------------------------------
 
-    def _products(self, vector: Array, features: Array | None, squares: bool = False) -> Array:
-        count = self.n_features if features is None else len(features)
-        threads = self._pass_threads(count)
-        return self.storage.products(vector, self.samples.offsets, self.samples.shared, features, squares, threads)
-
-    def _pass_threads(self, count: int) -> int:
-        """Threads for a pass over some columns."""
-        return self.n_threads if count * self.samples.n_samples > _SMALL_PASS else 1
-
     def _asked(self, vector: Array, features: Array | None = None, squares: bool = False) -> Asked:
         return Asked(vector, self.samples.offsets, self.samples.shared, features, squares)
-
-    def _read(self, asked: list[Asked]) -> list[Array]:
-        """Products for several vectors in one reading, which is counted."""
-        columns = asked[0].columns
-        threads = self._pass_threads(self.n_features if columns is None else len(columns))
-        products, spent = self.storage.read(asked, threads)
-        self.passes += spent
-        return products
-
-    def _asked_of_one(self, vector: Array, squares: bool = False) -> Asked:
-        """Products for the first task of a uniform design, the same for all."""
-        n = self.storage.n_rows
-        return Asked(np.ascontiguousarray(vector[:n]), np.array([0, n]), False, None, squares)
 
     def _packed_products(self, columns: Array, vector: Array) -> Array:
         if self.samples.uniform:
@@ -291,7 +327,7 @@ class LocalShard:
         sizes = np.sqrt(whole)
         return Centred(out, squares, shifts, sizes, loadings)
 
-    def _first_pass(self, projected: Array | None) -> Array:
+    def _first_pass(self, projected: Array | None) -> Any:
         """Measures the columns, and returns raw products with a projected vector if one is given.
 
         All of it is one reading of the data; a matrix shared by all tasks is measured once for all of them, which costs
@@ -299,8 +335,10 @@ class LocalShard:
         """
         samples, root = self.samples, self.samples.root_weights
         weights = np.ones(samples.n_samples) if root is None else np.square(root)
-        ask: Any = self._asked_of_one if samples.uniform else lambda vector, squares: self._asked(vector, None, squares)
-        asked = [ask(weights, True), *(ask(samples.weighted(column), False) for column in samples.basis)]
+        asked = [self._asked(weights, squares=True), *(self._asked(samples.weighted(row)) for row in samples.basis)]
+        if samples.uniform:  # the first task represents all
+            n = self.storage.n_rows
+            asked = [Asked(a.vector[:n], np.array([0, n]), squares=a.squares) for a in asked]
         if projected is not None:
             asked.append(self._asked(samples.weighted(projected)))
         # Where X holds NaN or infinity so will its norms: for the caller to see, not to be warned of.
@@ -308,54 +346,46 @@ class LocalShard:
             raw, *loadings = self._read(asked)
             products = None if projected is None else loadings.pop()
             self._measure(raw, loadings, weights)
-        return np.empty(0) if products is None else products
+        return products
 
-    def _measure(self, raw: Array, loadings: list[Array], weights: Array) -> None:
+    def _measure(self, raw: Any, loadings: list[Any], weights: Array) -> None:
         """Norms, standard deviations, and the list of columns that need care.
 
         From the columns' squared lengths and their products with the nuisance basis. Norms are upper bounds: what
         rounding can have taken from a difference of squares is added to it.
         """
-        squares = raw.copy() if loadings else raw
+        samples = self.samples
+        squares = raw * 1.0 if loadings else raw  # a copy
         spread = squares  # what a standard deviation is made of: only the mean, the first of the basis, is taken off
-        if self.standardize and loadings and not self.samples.fit_intercept:
+        if self.standardize and loadings and not samples.fit_intercept:
             spread = raw
         elif self.standardize and len(loadings) > 1:
-            spread = raw - np.square(loadings[0])
+            spread = raw - loadings[0] * loadings[0]
         while loadings:  # each is freed as soon as it is used
             loading = loadings.pop()
-            squares -= np.square(loading, out=loading)
-        self.rounding = 4.0 * (self.samples.depth + 8) * _EPS
-        if len(self.samples.basis):
+            loading *= loading
+            squares -= loading
+        self.rounding = 4.0 * (samples.depth + 8) * _EPS
+        if len(samples.basis):
             lost = self.rounding * raw
             self.rounding *= FRAGILE_RATIO
             low = squares < raw / FRAGILE_RATIO**2
-            self._fragile = np.flatnonzero(low.any(axis=1))
+            self._fragile = np.flatnonzero(self._here(low.any(axis=1)))
             if self.standardize and spread is squares:
-                spread = squares.copy()
+                spread = squares * 1.0
             squares += lost
             for start in range(0, len(self._fragile), TAKE_BLOCK):
                 part = self._fragile[start : start + TAKE_BLOCK]
-                found = self._centred(part)
+                found, positions, width = self._centred(part), self._there(part), squares.shape[1]
                 whole = np.square(found.sizes)
-                width = squares.shape[1]
                 # Beside unpenalised features little may be left of a column, and that little is rounding.
-                squares[part] = np.maximum(found.squares, whole / FRAGILE_RATIO**2)[:, :width]
+                squares[positions] = self._there(np.maximum(found.squares, whole / FRAGILE_RATIO**2)[:, :width])
                 if self.standardize:
-                    spread[part] = whole[:, :width]
+                    spread[positions] = self._there(whole[:, :width])
         if self.standardize:
-            totals = self.samples.task_sums(weights)
-            totals = totals[:1] if self.samples.uniform else totals
+            totals = samples.task_sums(weights)[: squares.shape[1]]
             # A task without a single row has no deviations either.
-            scale = np.sqrt(np.divide(spread, totals, out=np.zeros_like(spread), where=totals > 0.0))
-            scale[scale == 0.0] = 1.0
-            squares = squares / np.square(scale)
-            self._scale = np.broadcast_to(scale, (self.n_features, self.samples.n_tasks))
-        norms = np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
-        self._norms = np.broadcast_to(norms, (self.n_features, self.samples.n_tasks))
-
-    def scale(self, features: Array) -> Array:
-        """What columns were divided by (`standardize`)."""
-        self.measure()
-        assert self._scale is not None
-        return self._scale[features]
+            self._scale = self._rooted(spread / self._there(np.where(totals > 0.0, totals, 1.0)))
+            self._scale[self._scale == 0.0] = 1.0
+            squares = squares / (self._scale * self._scale)
+        self._norms = self._rooted(squares)

@@ -17,12 +17,11 @@ class SparseColumns:
     def __init__(self, design: Design) -> None:
         if not design.sparse:
             raise ValueError("SparseColumns needs sparse storage, and columns that are not mostly offset")
-        self._shard = design.shards[0]
-        storage: Any = self._shard.storage
+        self._shard = design.shard
         self.design = design
         self.offsets = design.offsets
         self.n_tasks = design.n_tasks
-        self._x = storage.x
+        self._x = self._shard.storage.x
         self._chosen = np.empty(0, dtype=np.int64)
         self._block: Any = None
 

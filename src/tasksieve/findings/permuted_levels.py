@@ -164,7 +164,7 @@ class PermutedLevels:
     def _one_by_one(self, permuted: list[Array]) -> Array:
         """The same for a sparse matrix, whose columns are used where they lie."""
         design, penalty = self._design, self._problem.penalty
-        storage, levels = design.shards[0].storage, np.empty(permuted[0].shape[1])
+        storage, levels = design.shard.storage, np.empty(permuted[0].shape[1])
         for p in range(len(levels)):
             vector = np.concatenate([block[:, p] for block in permuted])
             products = storage.products(vector, design.offsets, design.shared, None, False, self._threads)

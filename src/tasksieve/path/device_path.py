@@ -31,8 +31,7 @@ class DeviceStrategy(CoordinateOrNewton):
         from ..solvers.device_newton import DeviceNewton
 
         super().__init__(problem, "auto")
-        storage: Any = problem.design.shards[0].storage
-        self._device = DeviceNewton(self.columns, storage.device)
+        self._device = DeviceNewton(self.columns, problem.design.shard.storage.device)
         self.only_sizes = True
 
     def solve(
@@ -94,7 +93,7 @@ class DeviceEngine(Engine):
 
     @property
     def _shard(self) -> Any:
-        return self.design.shards[0]
+        return self.design.shard
 
     def _judge(
         self, step: Any, working: Array, upper: Array, at: Evaluation, errors: Array, found: Found

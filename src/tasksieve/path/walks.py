@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 def problem_facts(problem: Problem, n_values: int, *, by_sums: bool = True, by_device: bool = True) -> Facts:
     """What the choice of a solver depends on; False for those that are not wanted."""
     design = problem.design
-    shard = design.shards[0]
+    shard = design.shard
     storage = shard.storage
     here, dense = storage.shard_class is None, not storage.sparse
     n_matrices = 1 if design.uniform or design.n_tasks == 1 else design.n_tasks
@@ -44,10 +44,8 @@ def problem_facts(problem: Problem, n_values: int, *, by_sums: bool = True, by_d
 
 def _passes_are_cheap(problem: Problem) -> bool:
     """Whether a problem's columns lie on a device that makes passes, the loss is squared, and rows are penalised."""
-    shards = problem.design.shards
-    if len(shards) != 1 or not shards[0].cheap_passes:
-        return False
-    return not VariationalNewton.needs.unmet(problem.loss, problem.penalty)
+    unmet = VariationalNewton.needs.unmet(problem.loss, problem.penalty)
+    return problem.design.shard.cheap_passes and not unmet
 
 
 def _sums_determine(problem: Problem) -> bool:

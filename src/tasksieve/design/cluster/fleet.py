@@ -20,6 +20,7 @@ from uuid import uuid4
 import numpy as np
 
 from ..lost import ClusterError, DataLost
+from ..storage.base import kept_type
 from . import worker
 from .messages import CHANGING, Failed, Message, Question, Reply, Stale, Start
 from .needs import active_client, dask_config
@@ -267,7 +268,7 @@ class Fleet:
     def _load(self, jobs: dict[str, list[int]], load: dict[str, int], limits: dict[str, int]) -> set[int]:
         """Ranges read by their workers: those that now are held."""
         width = max(np.diff(self.starts))
-        item = self.source.dtype.itemsize if self.source.dtype.itemsize in (1, 4, 8) else 8
+        item = kept_type(self.source.dtype).itemsize
         fetched: dict[str, dict[int, Any]] = {}
         read: dict[str, tuple[bool, list[tuple[int, int, int, int]]]] = {}
         for address, shards in jobs.items():

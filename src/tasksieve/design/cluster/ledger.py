@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..anchored import Anchored
 from ..ledger import Gauges, Lookahead, Reach
-from .messages import Judged, Question, Rejected
+from .messages import Chosen, Judged, Question, Rejected
 
 Array = np.ndarray[Any, Any]
 
+_NONE = np.empty(0, dtype=np.int64)
 _MOST_SENT = 1024  # columns that come with an answer, of all shards together
 
 
@@ -30,14 +31,12 @@ class ClusterLedger:
 
     def __init__(self, shard: Any, penalty: Any, largest: float, least: float) -> None:
         self._shard, self._largest, self.least = shard, largest, least
-        name, setup = shard.named(penalty)
-        for question in (*setup, Question("begin", (name,))):
-            shard.queue(question)
+        shard.queue(Question("begin", (shard.named(penalty),)))
         self._most = max(16, _MOST_SENT // shard.n_shards)
-        self._standing = Gauges(np.empty(0), np.empty(0, dtype=np.int64), largest)
+        self._standing = Gauges(np.empty(0), _NONE, largest)
         self._judged: dict[int, Judged] = {}
-        self._working, self._upper = np.empty(0, dtype=np.int64), np.empty(0)
-        self._gone = self._chosen = np.empty(0, dtype=np.int64)
+        self._working, self._upper = _NONE, np.empty(0)
+        self._gone = self._chosen = _NONE
         self._chosen_levels = np.empty(0)
         self._chosen_for: tuple[float, float, int] | None = None
         self._foreseen: tuple[tuple[Any, ...], Question, dict[int, Rejected]] | None = None
@@ -46,7 +45,7 @@ class ClusterLedger:
     # -- W = 0 ----------------------------------------------------------------------------------------------------
 
     def at_null(self, lam: float) -> Gauges:
-        return Gauges(np.empty(0), np.empty(0, dtype=np.int64), self._largest / lam if lam > 0.0 else self._largest)
+        return Gauges(np.empty(0), _NONE, self._largest / lam if lam > 0.0 else self._largest)
 
     def stand_at_null(self, lam: float) -> None:
         self._foreseen = None
@@ -54,12 +53,9 @@ class ClusterLedger:
 
     def null_bounds(self, lam: float, errors: Array, most: int) -> Array:
         self._foreseen = None
-        found = self._shard.ask(Question("null_bounds", (lam, errors, most)))[0]
-        counts, near, largest, others = zip(*found.values(), strict=True)
-        features = self._all(list(near))
-        if sum(counts) > most:
-            features = features[:0]
-        self._standing = Gauges(np.empty(0), features[:0], max(others if len(features) else largest))
+        counts, near, largest, others = zip(*self._shard.everywhere("null_bounds", lam, errors, most), strict=True)
+        features = self._all(near) if sum(counts) <= most else _NONE
+        self._standing = Gauges(np.empty(0), _NONE, max(others if len(features) else largest))
         return features
 
     def correct(self, features: Array, gauges: Array) -> None:
@@ -80,28 +76,20 @@ class ClusterLedger:
         promising: tuple[float, float, int] | None = None,
         more: bool = False,
     ) -> tuple[int, int]:
-        asked = list(reaches)
-        name, setup = self._shard.named(penalty)
+        asked, name = list(reaches), self._shard.named(penalty)
         foreseen, self._foreseen = self._foreseen, None
         if foreseen is not None and not more and same(foreseen[0], (asked, name, kept, about, promising)):
             _, accepted, answers = foreseen
             self._shard.queue(accepted, _masks(answers))
-            return self._rejected(answers, about, promising)
-        with_mask = self._shard.replay.long and not more
-        common = (asked, name, promising, more, with_mask, self._room(), self._most)
-        answers = self._shard.ask(*setup, Question("reject", common, self._split_about(kept, about)))[-1]
-        self._receive(answers)
-        if with_mask:
-            self._shard.replay.compact(_masks(answers))
-        return self._rejected(answers, about, promising)
-
-    def _rejected(
-        self, answers: dict[int, Rejected], about: Array, promising: tuple[float, float, int] | None
-    ) -> tuple[int, int]:
-        gone = np.concatenate([said.gone for said in answers.values()])
-        self._gone = np.sort(about)[gone]
-        self._chosen = self._all([said.chosen for said in answers.values()])
-        self._chosen_levels = np.concatenate([said.levels for said in answers.values()])
+        else:
+            with_mask = self._shard.replay.long and not more
+            common = (asked, name, promising, more, with_mask, self._room(), self._most)
+            answers = self._shard.ask(Question("reject", common, self._split_about(kept, about)))[0]
+            self._receive(answers)
+            if with_mask:
+                self._shard.replay.compact(_masks(answers))
+        self._gone = np.sort(about)[np.concatenate([said.gone for said in answers.values()])]
+        self._choose([said.chosen for said in answers.values()])
         self._chosen_for = promising
         return sum(said.proven for said in answers.values()), sum(said.fresh for said in answers.values())
 
@@ -110,16 +98,18 @@ class ClusterLedger:
 
     def promising(self, penalty: Any, last: float, lam: float, room: int) -> Array:
         if self._chosen_for != (last, lam, room):  # no rejection has chosen them
-            name, setup = self._shard.named(penalty)
-            found = self._shard.ask(*setup, Question("promising", (name, (last, lam, room), self._most)))[-1]
-            self._chosen = self._all([said[0] for said in found.values()])
-            self._chosen_levels = np.concatenate([said[1] for said in found.values()])
-            for k, said in found.items():
-                self._shard.receive(k, said[2])
-        chosen, self._chosen_for = self._chosen, None
-        if len(chosen) > room:
-            return np.asarray(chosen[np.argpartition(self._chosen_levels, -room)[-room:]])
-        return chosen
+            found = self._shard.everywhere("promising", self._shard.named(penalty), (last, lam, room), self._most)
+            self._choose(found)
+            for k, chosen in enumerate(found):
+                self._shard.receive(k, chosen.sent)
+        self._chosen_for = None
+        if len(self._chosen) > room:
+            return np.asarray(self._chosen[np.argpartition(self._chosen_levels, -room)[-room:]])
+        return self._chosen
+
+    def _choose(self, found: list[Chosen]) -> None:
+        self._chosen = self._all([chosen.features for chosen in found])
+        self._chosen_levels = np.concatenate([chosen.levels for chosen in found])
 
     # -- judging --------------------------------------------------------------------------------------------------
 
@@ -136,32 +126,28 @@ class ClusterLedger:
         errors: Array,
         lookahead: Lookahead | None = None,
     ) -> int:
-        name, setup = self._shard.named(penalty)
         self._working, self._upper = working, upper
-        self._gone, self._chosen_for = self._gone[:0], None
-        common = followed, note, name, lam, hidden, vector, errors, self._room(), self._most
-        question = Question("judge", common, self._split(working, upper))
-        self._ask([*setup, question], lookahead)
+        self._gone, self._chosen_for = _NONE, None
+        common = followed, note, self._shard.named(penalty), lam, hidden, vector, errors, self._room(), self._most
+        self._ask(Question("judge", common, self._split(working, upper)), lookahead)
         return sum(said.n_open for said in self._judged.values())
 
-    def _ask(self, questions: list[Question], lookahead: Lookahead | None = None) -> None:
-        """Judgements, the last of some questions, and the lookahead."""
+    def _ask(self, question: Question, lookahead: Lookahead | None = None) -> None:
+        """Judgements, and the lookahead."""
         self._foreseen = None
         if lookahead is None:
-            self._hear(self._shard.ask(*questions)[-1])
+            self._hear(self._shard.ask(question)[0])
             return
-        name, setup = self._shard.named(lookahead.penalty)
+        reaches, penalty, kept, about, promising = lookahead
+        name, with_mask = self._shard.named(penalty), self._shard.replay.long
         self._n_foreseen += 1
-        with_mask = self._shard.replay.long
-        later = lookahead.reaches, name, lookahead.promising, False, with_mask, self._room(), self._most
-        accepted = Question("accept", (self._n_foreseen, *later), self._split_about(lookahead.kept, lookahead.about))
-        asked = *questions, *setup, Question("foresee", accepted.common, accepted.own)
-        answers = self._shard.ask(*asked)
-        self._hear(answers[len(questions) - 1])
-        self._receive(answers[-1])
+        later = self._n_foreseen, reaches, name, promising, False, with_mask, self._room(), self._most
+        accepted = Question("accept", later, self._split_about(kept, about))
+        judged, answers = self._shard.ask(question, Question("foresee", later, accepted.own))
+        self._hear(judged)
+        self._receive(answers)
         if all(said.measured for said in self._judged.values()):
-            key = lookahead.reaches, name, lookahead.kept, lookahead.about, lookahead.promising
-            self._foreseen = key, accepted, answers[-1]
+            self._foreseen = (reaches, name, kept, about, promising), accepted, answers
 
     def _hear(self, answers: dict[int, Judged]) -> None:
         self._judged |= answers
@@ -170,7 +156,7 @@ class ClusterLedger:
     def _receive(self, answers: dict[int, Any]) -> None:
         """Columns that have come with answers."""
         for k, said in answers.items():
-            self._shard.receive(k, said.sent)
+            self._shard.receive(k, said.chosen.sent)
 
     def judge_again(self) -> int:
         return 0
@@ -178,14 +164,13 @@ class ClusterLedger:
     def measure(self, vector: Array, penalty: Any, errors: Array) -> None:
         left = {k: () for k, said in self._judged.items() if not said.measured}
         if left:
-            name, setup = self._shard.named(penalty)
-            question = Question("touch_open", (vector, name, errors, self._room(), self._most), left)
-            self._ask([*setup, question])
+            self._ask(Question("touch_open", self._at(vector, penalty, errors), left))
 
     def measure_all(self, vector: Array, penalty: Any, errors: Array, lookahead: Lookahead | None = None) -> None:
-        name, setup = self._shard.named(penalty)
-        common = vector, name, errors, self._room(), self._most
-        self._ask([*setup, Question("measure_all", common)], lookahead)
+        self._ask(Question("measure_all", self._at(vector, penalty, errors)), lookahead)
+
+    def _at(self, vector: Array, penalty: Any, errors: Array) -> tuple[Any, ...]:
+        return vector, self._shard.named(penalty), errors, self._room(), self._most
 
     def settle(self) -> tuple[Gauges, Gauges]:
         kept = max(said.kept for said in self._judged.values())
@@ -195,11 +180,7 @@ class ClusterLedger:
 
     def find_violators(self) -> None:
         """They have come with the judgement."""
-        self._chosen = self._leading()
-        self._chosen_levels = np.concatenate([said.levels for said in self._judged.values()])
-
-    def _leading(self) -> Array:
-        return self._all([said.leading for said in self._judged.values()])
+        self._choose([said.chosen for said in self._judged.values()])
 
     def violators(self, room: int) -> Array:
         worst = np.argsort(-self._chosen_levels)
@@ -210,7 +191,7 @@ class ClusterLedger:
     def _room(self) -> int:
         return max(100, len(self._working))
 
-    def _all(self, positions: list[Array]) -> Array:
+    def _all(self, positions: Sequence[Array]) -> Array:
         both = zip(positions, self._shard.starts[:-1], strict=True)
         return np.concatenate([part + low for part, low in both])
 

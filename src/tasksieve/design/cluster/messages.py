@@ -62,6 +62,17 @@ class Sent(NamedTuple):
     scale: Array | None
 
 
+class Chosen(NamedTuple):
+    """Features for a working set, as the shard counts them.
+
+    - `sent`: Those of their columns that were not sent before.
+    """
+
+    features: Array
+    levels: Array
+    sent: Sent
+
+
 class Judged(NamedTuple):
     """A shard's summary of the gauges of its features at a vector.
 
@@ -69,17 +80,14 @@ class Judged(NamedTuple):
     - `measured`: They have been measured, and are open no more.
     - `kept`, `hidden`: The largest gauge outside the working set, of features that are not and of those that are
       rejected.
-    - `leading`, `levels`: Violators, worst first, and their levels.
-    - `sent`: Columns of theirs.
+    - `chosen`: Violators, worst first.
     """
 
     n_open: int
     measured: bool
     kept: float
     hidden: float
-    leading: Array
-    levels: Array
-    sent: Sent
+    chosen: Chosen
 
 
 class Rejected(NamedTuple):
@@ -87,17 +95,14 @@ class Rejected(NamedTuple):
 
     - `proven`, `fresh`: As of `Ledger.reject`.
     - `gone`: For each feature of the request: whether it is rejected.
-    - `chosen`, `levels`: Features for the next working set, or violators of this one, and their levels.
-    - `sent`: Columns of theirs.
+    - `chosen`: Features for the next working set, or violators of this one.
     - `mask`: All that are rejected, packed, where that was requested.
     """
 
     proven: int
     fresh: int
     gone: Array
-    chosen: Array
-    levels: Array
-    sent: Sent
+    chosen: Chosen
     mask: bytes | None
 
 

@@ -46,8 +46,9 @@ class ClusterShard:
         self._sizes = np.diff(self.starts)
         free = dict(enumerate(self.by_shard(unpenalised)))
         start = Start(samples, standardize, wrappers, self._fleet.threads(), free)
-        self._replay = Replay()
-        self._log = FitLog(start, lambda: [*self._all_told(), *self._replay.questions()])
+        #: what is sent to a shard that begins again
+        self.replay = Replay()
+        self._log = FitLog(start, self._all_told)
         self._fleet.watch(self, self._log)
         self._passes = np.zeros(len(self._sizes))
         #: relative rounding error of a correlation, the largest of all ranges
@@ -82,35 +83,29 @@ class ClusterShard:
 
     def ask(self, *questions: Question) -> list[dict[int, Any]]:
         """For each question the answers of the shards that it concerns."""
-        queued, masks = [question for question, _ in self._queued], [masks for _, masks in self._queued]
-        every = [*queued, *questions]
-        found = self._fleet.ask(self._log, every)
+        every = [*self._queued, *((question, None) for question in questions)]
+        found = self._fleet.ask(self._log, [question for question, _ in every])
         self._queued = []
-        for question, known in zip(every, [*masks, *([None] * len(questions))], strict=True):
+        for question, masks in every:
             if question.verb in CHANGING:
-                self._replay.add(question)
-            if known is not None:
-                self._replay.compact(known)
+                self.replay.add(question)
+            if masks is not None:
+                self.replay.compact(masks)
         for k, answer in found.items():
             self._passes[k] += answer.passes
             self.rounding = max(self.rounding, answer.rounding)
             self.has_fragile |= answer.fragile
         replies = {k: iter(found[k].found) for k in sorted(found)}
-        answers = [{k: next(said) for k, said in replies.items() if question.concerns(k)} for question in every]
-        return answers[len(queued) :]
+        answers = [{k: next(said) for k, said in replies.items() if question.concerns(k)} for question, _ in every]
+        return answers[len(every) - len(questions) :]
 
     def queue(self, question: Question, masks: dict[int, tuple[Any, ...]] | None = None) -> None:
         """Sent to the shards with the next question; `masks` are the rows that they have rejected then."""
         self._queued.append((question, masks))
 
-    @property
-    def replay(self) -> Replay:
-        """What is sent to a shard that begins again."""
-        return self._replay
-
-    def everywhere(self, *questions: Question) -> list[Any]:
-        """The answers of all shards to the last question, in order."""
-        return list(self.ask(*questions)[-1].values())
+    def everywhere(self, verb: str, *common: Any) -> list[Any]:
+        """The answers of all shards to a question, in order."""
+        return list(self.ask(Question(verb, common))[0].values())
 
     def by_shard(self, features: Array) -> list[Array]:
         """Some features, as each shard counts its own."""
@@ -130,23 +125,22 @@ class ClusterShard:
             out[at] = part
         return out
 
-    def named(self, penalty: Any) -> tuple[PenaltyName, list[Question]]:
-        """A penalty by name, and the questions that introduce it to the shards."""
+    def named(self, penalty: Any) -> PenaltyName:
+        """A penalty by name; a new one is introduced to the shards with the next question."""
         origin = getattr(penalty, "origin", None)
         base, strength = (penalty, None) if origin is None else origin
-        known = self._tokens.get(id(base))
-        if known is not None:
-            return PenaltyName(known[0], strength), []
-        if len(self._tokens) >= _MOST_PENALTIES:
-            used = self._replay.tokens()
-            for key in [key for key, (token, _) in self._tokens.items() if token not in used][:1]:
-                del self._tokens[key]
-        token, self._n_named = self._n_named, self._n_named + 1
-        self._tokens[id(base)] = token, base
-        return PenaltyName(token, strength), [self._told(token, base)]
+        if id(base) not in self._tokens:
+            if len(self._tokens) >= _MOST_PENALTIES:
+                used = self.replay.tokens()
+                for key in [key for key, (token, _) in self._tokens.items() if token not in used][:1]:
+                    del self._tokens[key]
+            self._tokens[id(base)] = self._n_named, base
+            self.queue(self._told(self._n_named, base))
+            self._n_named += 1
+        return PenaltyName(self._tokens[id(base)][0], strength)
 
     def _all_told(self) -> list[Question]:
-        return [self._told(token, base) for token, base in self._tokens.values()]
+        return [*(self._told(token, base) for token, base in self._tokens.values()), *self.replay.questions()]
 
     def _told(self, token: int, base: Any) -> Question:
         from distributed.protocol.pickle import dumps
@@ -161,7 +155,7 @@ class ClusterShard:
     def norm_range(self) -> tuple[float, float]:
         """The least and the largest norm of a feature."""
         if self._range is None:
-            self._measured(self.everywhere(Question("measure")))
+            self._measured(self.everywhere("measure"))
         assert self._range is not None
         return self._range
 
@@ -174,13 +168,13 @@ class ClusterShard:
             norms = self.norms(features)
             return np.maximum.reduce(norms[:, :1] if self.samples.uniform else norms, axis=1)
         if self._longest is None:
-            self._longest = np.concatenate(self.everywhere(Question("longest")))
+            self._longest = np.concatenate(self.everywhere("longest"))
         return self._longest
 
     def norms(self, features: Array | None = None) -> Array:
         """Norms of the columns of ``X~``, all or some, by tasks."""
         if features is None:
-            return np.concatenate(self.everywhere(Question("norms")))
+            return np.concatenate(self.everywhere("norms"))
         return self._known_rows(self._norm_rows, "norms", features)
 
     def scale(self, features: Array) -> Array:
@@ -197,7 +191,7 @@ class ClusterShard:
         """``<x~_jt, r_t>`` for all features or for some: (n_features or len(features), n_tasks)."""
         if features is not None:
             return self._gathered("correlate", (r,), features)
-        return np.concatenate(self.everywhere(Question("correlate", (r,))))
+        return np.concatenate(self.everywhere("correlate", r))
 
     def touch(self, r: Array, features: Array) -> tuple[Array, Array]:
         """`correlate` and `norms` for some features, in one go."""
@@ -230,28 +224,17 @@ class ClusterShard:
         """Columns of ``X~``, packed: see `Design.take`."""
         samples = self.samples
         rows = self.storage.n_rows if samples.uniform else samples.n_samples
-        wide = (len(features), 1 if samples.uniform else samples.n_tasks)
-        out = Centred(
-            np.empty((rows, len(features)), order="F"),
-            np.empty(wide),
-            np.empty(wide),
-            np.empty(wide),
-            np.empty((len(samples.basis), *wide)),
-        )
-
-        def put(at: Any, part: Centred, of: Any) -> None:
-            out.columns[:, at], out.loadings[:, at] = part.columns[:, of], part.loadings[:, of]
-            out.squares[at], out.shifts[at], out.sizes[at] = part.squares[of], part.shifts[of], part.sizes[of]
-
+        tasks = 1 if samples.uniform else samples.n_tasks
+        out = Centred.empty(rows, len(features), tasks, len(samples.basis))
         left = []
         for position, j in enumerate(features.tolist()):
             if j in self._unasked:
-                put(position, *self._unasked.pop(j))
+                out.put(position, *self._unasked.pop(j))
             else:
                 left.append(position)
         missing = np.array(left, dtype=np.int64)
         for at, sent in self.some("take", (), features[missing]):
-            put(missing[at], sent.columns, slice(None))
+            out.put(missing[at], sent.columns)
             self._learn(features[missing[at]], sent)
         return out
 
@@ -259,20 +242,17 @@ class ClusterShard:
 
     def remember(self, vector: Array, penalty: Any, errors: Array | None = None) -> FarGauges:
         """A full pass whose products stay in the shards as an anchor, as do the gauges."""
-        name, setup = self.named(penalty)
-        asked = [Question("remember", (vector, name, errors))]
+        asked, first = [Question("remember", (vector, self.named(penalty), errors))], not self.replay.anchors
         if self._range is None:  # norms come along
             asked.append(Question("measure"))
-        first = not self._replay.anchors
-        answers = self.ask(*setup, *asked)[len(setup) :]
-        if self._range is None:
-            self._measured(list(answers[1].values()))
-        return FarGauges(self, answers[0], first)
+        gauges, *norms = self.ask(*asked)
+        for found in norms:
+            self._measured(list(found.values()))
+        return FarGauges(self, gauges, first)
 
     def error_gauges(self, errors: Array, penalty: Any) -> Array:
         """See `Design.error_gauges`."""
-        name, setup = self.named(penalty)
-        return np.concatenate(self.everywhere(*setup, Question("error_gauges", (errors, name))))
+        return np.concatenate(self.everywhere("error_gauges", errors, self.named(penalty)))
 
     def forget(self, m: int) -> None:
         """Anchor m is not needed any more: the shards are notified with the next question."""
@@ -280,15 +260,13 @@ class ClusterShard:
 
     def bound(self, vector: Any, penalty: Any, note: bool = False, **ball: Any) -> tuple[Array, Array]:
         """See `AnchorStore.bound`."""
-        name, setup = self.named(penalty)
-        verb = "noted_bound" if note else "bound"
-        found = self.everywhere(*setup, Question(verb, (vector, name, {"note": note, **ball})))
-        return np.concatenate([part[0] for part in found]), np.concatenate([part[1] for part in found])
+        verb, name = "noted_bound" if note else "bound", self.named(penalty)
+        estimates, uppers = zip(*self.everywhere(verb, vector, name, {"note": note, **ball}), strict=True)
+        return np.concatenate(estimates), np.concatenate(uppers)
 
     def ball_bound(self, first: Any, centre: Any, coefs: Any, penalty: Any, radius: float) -> Array:
         """See `AnchorStore.ball_bound`."""
-        name, setup = self.named(penalty)
-        return np.concatenate(self.everywhere(*setup, Question("ball_bound", (first, centre, coefs, name, radius))))
+        return np.concatenate(self.everywhere("ball_bound", first, centre, coefs, self.named(penalty), radius))
 
 
 class FarGauges:
@@ -311,7 +289,7 @@ class FarGauges:
         return int(self._shard.starts[k]) + self._largest[k][1]
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
-        return np.concatenate(self._shard.everywhere(Question("gauges", (self._first,)))).astype(dtype or np.float64)
+        return np.concatenate(self._shard.everywhere("gauges", self._first)).astype(dtype or np.float64)
 
     def __truediv__(self, by: float) -> Array:
         return np.asarray(self) / by

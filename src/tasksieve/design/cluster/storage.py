@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..samples import Samples
-from ..storage.base import Asked, ColumnStorage, Reading, empty_products, for_kernels, part_read
+from ..storage.base import Asked, ColumnStorage, Reading, asked_by_part, empty_products, kept_type, part_read
 from .fleet import Fleet
 from .messages import Question
 from .shard import ClusterShard
@@ -32,7 +32,7 @@ class ClusterStorage(ColumnStorage):
     def __init__(self, source: ColumnSource, order: Array | None) -> None:
         self._source, self._order = source, order
         self.n_rows, self.n_features = source.shape
-        self.dtype = source.dtype if for_kernels(source.dtype) else np.dtype(np.float64)
+        self.dtype = kept_type(source.dtype)
         self._whole: Callable[[Array], Array] | None = None
 
     def keep_together(self, whole: Callable[[Array], Array]) -> None:
@@ -56,26 +56,12 @@ class ClusterStorage(ColumnStorage):
         return ClusterShard(self, samples, standardize=False, unpenalised=np.empty(0, dtype=np.int64), n_threads=1)
 
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
-        starts, parts = self.fleet.starts, []
-        own: dict[int, tuple[Any, ...]] = {}
-        for k in range(self.fleet.n_shards):
-            here, positions = [], []
-            for m, a in enumerate(asked):
-                if a.columns is None:
-                    here.append(a)
-                    positions.append((m, np.arange(starts[k], starts[k + 1])))
-                    continue
-                at = np.flatnonzero((a.columns >= starts[k]) & (a.columns < starts[k + 1]))
-                if len(at):
-                    here.append(Asked(a.vector, a.offsets, a.shared, a.columns[at] - starts[k], a.squares))
-                    positions.append((m, at))
-            parts.append(positions)
-            if here:
-                own[k] = (here,)
+        parts = asked_by_part(asked, self.fleet.starts)
+        own = {k: ([a for _, _, a in part],) for k, part in enumerate(parts) if part}
         products = empty_products(asked, self.n_features)
         for k, found in self._raw.ask(Question("read_raw", (), own))[0].items():
-            for (m, at), part in zip(parts[k], found[0], strict=True):
-                products[m][at] = part
+            for (m, positions, _), answer in zip(parts[k], found, strict=True):
+                products[m][positions] = answer
         return Reading(products, part_read(asked, self.n_features))
 
     def take(self, features: Array) -> Array:

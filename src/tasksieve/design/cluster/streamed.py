@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ..storage import DenseStorage
-from ..storage.base import Asked, ColumnStorage, Reading, empty_products, for_kernels, part_read, split_asked
+from ..storage import BesideStorage, DenseStorage
+from ..storage.base import Asked, ColumnStorage, Reading, kept_type
 from .sources import ColumnSource
 
 Array = np.ndarray[Any, Any]
@@ -16,58 +17,45 @@ Array = np.ndarray[Any, Any]
 _BLOCK_BYTES = 128 << 20  # of columns in memory at a time
 
 
-class StreamedStorage(ColumnStorage):
+def held_columns(columns: Array, order: Array | None) -> DenseStorage:
+    """Columns as kernels read them, rows in task order."""
+    if order is not None:
+        columns = columns[order]
+    return DenseStorage(np.asfortranarray(columns, dtype=kept_type(columns.dtype)))
+
+
+class StreamedStorage(BesideStorage):
     """A range of a source's columns, of which a block is in memory while it is worked with.
 
     - `low`, `high`: The range.
     - `order`: Permutation that brings the rows into task order.
     """
 
+    def __init__(self, source: ColumnSource, low: int, high: int, order: Array | None) -> None:
+        step = max(1, _BLOCK_BYTES // (kept_type(source.dtype).itemsize * max(source.shape[0], 1)))
+        cuts = _cuts([*(edge - low for edge in source.edges if low < edge < high), high - low], step)
+        super().__init__([_Block(source, low + a, low + b, order) for a, b in pairwise(cuts)])
+
+
+class _Block(ColumnStorage):
+    """Some of these columns, read whenever they are needed."""
+
     costly_reads = True
     sparse = False
 
     def __init__(self, source: ColumnSource, low: int, high: int, order: Array | None) -> None:
-        self._source, self._low, self._order = source, low, order
+        self._source, self._low, self._high, self._order = source, low, high, order
         self.n_rows, self.n_features = source.shape[0], high - low
-        self.dtype = source.dtype if for_kernels(source.dtype) else np.dtype(np.float64)
-        step = max(1, _BLOCK_BYTES // (self.dtype.itemsize * max(self.n_rows, 1)))
-        inside = [edge - low for edge in source.edges if low < edge < high]
-        self._cuts = _cuts([*inside, self.n_features], step)
+        self.dtype = kept_type(source.dtype)
 
-    def _block(self, k: int) -> DenseStorage:
-        low, high = self._cuts[k], self._cuts[k + 1]
-        rows = self._source.read(self._low + low, self._low + high)
-        if self._order is not None:
-            rows = rows[self._order]
-        return DenseStorage(np.asfortranarray(rows, dtype=self.dtype))
+    def _load(self) -> DenseStorage:
+        return held_columns(self._source.read(self._low, self._high), self._order)
 
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
-        everything, some = split_asked(asked)
-        products = empty_products(asked, self.n_features)
-        for k, (low, high) in enumerate(zip(self._cuts[:-1], self._cuts[1:], strict=True)):
-            chosen = [(m, np.asarray(asked[m].columns)) for m in some]
-            wanted = [(m, np.flatnonzero((columns >= low) & (columns < high))) for m, columns in chosen]
-            wanted = [(m, positions) for m, positions in wanted if len(positions)]
-            if not everything and not wanted:
-                continue
-            block = self._block(k)
-            if everything:
-                found = block.read([asked[m] for m in everything], threads).products
-                for m, part in zip(everything, found, strict=True):
-                    products[m][low:high] = part
-            for m, positions in wanted:
-                a = asked[m]
-                here = np.asarray(a.columns)[positions] - low
-                products[m][positions] = block.products(a.vector, a.offsets, a.shared, here, a.squares, threads)
-        return Reading(products, part_read(asked, self.n_features))
+        return self._load().read(asked, threads)
 
     def take(self, features: Array) -> Array:
-        out = np.empty((self.n_rows, len(features)), order="F")
-        for k, (low, high) in enumerate(zip(self._cuts[:-1], self._cuts[1:], strict=True)):
-            positions = np.flatnonzero((features >= low) & (features < high))
-            if len(positions):
-                out[:, positions] = self._block(k).take(features[positions] - low)
-        return out
+        return self._load().take(features)
 
 
 def _cuts(edges: Sequence[int], step: int) -> list[int]:

@@ -15,12 +15,10 @@ import numpy as np
 from ..._kernels import compiled
 from ..ledger import Ledger, Reach, least_ratio
 from ..shard import LocalShard
-from ..storage import DenseStorage
-from ..storage.base import for_kernels
 from ..threads import one_blas_thread
-from .messages import CHANGING, Failed, Judged, Message, PenaltyName, Rejected, Reply, Sent, Stale
+from .messages import CHANGING, Chosen, Failed, Judged, Message, PenaltyName, Rejected, Reply, Sent, Stale
 from .sources import ColumnSource
-from .streamed import StreamedStorage
+from .streamed import StreamedStorage, held_columns
 
 Array = np.ndarray[Any, Any]
 
@@ -69,10 +67,9 @@ class WorkerStore:
             with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
                 for number, question in enumerate(message.questions):
                     if question.concerns(shard):
-                        said = getattr(resident, question.verb)(*question.arguments(shard))
+                        said = resident.answer(question.verb, question.arguments(shard))
                         if number >= message.replayed:
                             found.append(said)
-                        resident.version += question.verb in CHANGING
         except Exception as error:
             if self.residents.get(position) is resident:
                 del self.residents[position]  # whatever it has done by half
@@ -82,7 +79,7 @@ class WorkerStore:
 
 
 class Resident:
-    """A shard of one fit, and its ledger: the verbs of both, for penalties that are known by name.
+    """A shard of one fit, and its ledger. It answers to the verbs of both, and to its own.
 
     - `version`: How often it has been changed.
     """
@@ -106,6 +103,14 @@ class Resident:
         self._foreseen: tuple[int, Array] | None = None  # token of the lookahead, and the rows it would reject
         self._sent = np.zeros(self.shard.n_features, dtype=bool)
 
+    def answer(self, verb: str, arguments: Sequence[Any]) -> Any:
+        """Penalties come by name."""
+        found = [self._named(part) if isinstance(part, PenaltyName) else part for part in arguments]
+        holder = next(part for part in (self, self.shard, self._ledger) if hasattr(part, verb))
+        said = getattr(holder, verb)(*found)
+        self.version += verb in CHANGING
+        return said
+
     def keep_penalty(self, token: int, packed: bytes) -> None:
         """A penalty of these features, by name."""
         self._penalties[token] = pickle.loads(zlib.decompress(packed))
@@ -123,78 +128,48 @@ class Resident:
         """The least and the largest norm."""
         return self.shard.norm_range()
 
-    def longest(self) -> Array:
-        return self.shard.longest()
-
-    def norms(self, features: Array | None = None) -> Array:
-        return np.array(self.shard.norms(features))
-
-    def scale(self, features: Array) -> Array:
-        return np.array(self.shard.scale(features))
-
-    def correlate(self, vector: Array, features: Array | None = None) -> Array:
-        return self.shard.correlate(vector, features)
-
-    def touch(self, vector: Array, features: Array) -> tuple[Array, Array]:
-        products, norms = self.shard.touch(vector, features)
-        return products, np.array(norms)
-
-    def basis_loadings(self, features: Array) -> Array:
-        return self.shard.basis_loadings(features)
-
     def take(self, features: Array) -> Sent:
         """Packed columns."""
         self._sent[features] = True
-        scale = self.scale(features) if self.shard.standardize else None
-        return Sent(features, self.shard.take(features), self.norms(features), scale)
+        scale = self.shard.scale(features) if self.shard.standardize else None
+        return Sent(features, self.shard.take(features), self.shard.norms(features), scale)
 
-    def _send(self, features: Array, most: int) -> Sent:
-        """Columns that have not been sent yet, the most likely ones if they are many."""
-        new = features[~self._sent[features]]
+    def _chosen(self, features: Array, most: int) -> Chosen:
+        """With the columns that have not been sent yet, the most likely ones if they are many."""
+        levels, new = self.ledger.levels, features[~self._sent[features]]
         if len(new) > most:
-            new = new[np.argsort(-self.ledger.levels[new])[:most]]
-        return self.take(new)
+            new = new[np.argsort(-levels[new])[:most]]
+        return Chosen(features, levels[features], self.take(new))
 
     def take_raw(self, features: Array) -> Array:
         """Columns as the storage has them."""
         return self.shard.storage.take(features)
 
-    def read_raw(self, asked: Sequence[Any]) -> tuple[list[Array], float]:
+    def read_raw(self, asked: Sequence[Any]) -> list[Array]:
         """Products as of `ColumnStorage.read`."""
         products, spent = self.shard.storage.read(asked, self.shard.n_threads)
         self.shard.passes += spent
-        return products, spent
+        return products
 
     # -- anchors --------------------------------------------------------------------------------------------------
 
-    def remember(self, vector: Array, penalty: PenaltyName, errors: Array | None) -> tuple[float, int, float]:
+    def remember(self, vector: Array, penalty: Any, errors: Array | None) -> tuple[float, int, float]:
         """The largest gauge, whose it is, and the least ratio of column norm to threshold."""
-        named = self._named(penalty)
-        gauges = self._gauges = self.shard.remember(vector, named, errors)
+        gauges = self._gauges = self.shard.remember(vector, penalty, errors)
         if self._first_gauges is None:
             self._first_gauges = gauges
-        return float(gauges.max(initial=0.0)), int(gauges.argmax()), least_ratio(self.shard.longest, named)
+        return float(gauges.max(initial=0.0)), int(gauges.argmax()), least_ratio(self.shard.longest, penalty)
 
-    def gauges(self, first: bool) -> Array:
+    def gauges(self, first: bool) -> Array | None:
         """All gauges of the vector remembered last, or of the first one."""
-        found = self._first_gauges if first else self._gauges
-        assert found is not None
-        return found
+        return self._first_gauges if first else self._gauges
 
-    def error_gauges(self, errors: Array, penalty: PenaltyName) -> Array:
-        return self.shard.error_gauges(errors, self._named(penalty))
-
-    def forget(self, m: int) -> None:
-        self.shard.forget(m)
-
-    def bound(self, vector: Any, penalty: PenaltyName, ball: dict[str, Any]) -> tuple[Array, Array]:
-        estimate, upper = self.shard.bound(vector, self._named(penalty), **ball)
+    def bound(self, vector: Any, penalty: Any, ball: dict[str, Any]) -> tuple[Array, Array]:
+        """Copies: the next bounds are written to the same place."""
+        estimate, upper = self.shard.bound(vector, penalty, **ball)
         return estimate.copy(), upper.copy()
 
     noted_bound = bound
-
-    def ball_bound(self, first: Any, centre: Any, coefs: Any, penalty: PenaltyName, radius: float) -> Array:
-        return self.shard.ball_bound(first, centre, coefs, self._named(penalty), radius)
 
     # -- the ledger -----------------------------------------------------------------------------------------------
 
@@ -203,35 +178,28 @@ class Resident:
         assert self._ledger is not None
         return self._ledger
 
-    def begin(self, penalty: PenaltyName) -> None:
+    def begin(self, penalty: Any) -> None:
         """A new ledger, for a penalty at unit strength."""
         assert self._first_gauges is not None
-        self._ledger, self._foreseen = Ledger(self.shard, self._named(penalty), self._first_gauges), None
+        self._ledger, self._foreseen = Ledger(self.shard, penalty, self._first_gauges), None
 
     def restore(self, mask: bytes) -> None:
         """Rejected rows, as reported by a shard that is lost."""
         packed = np.frombuffer(zlib.decompress(mask), dtype=np.uint8)
         self.ledger.rejected = np.unpackbits(packed, count=self.shard.n_features).astype(bool)
 
-    def stand_at_null(self, lam: float) -> None:
-        self.ledger.stand_at_null(lam)
-
     def null_bounds(self, lam: float, errors: Array, most: int) -> tuple[int, Array, float, float]:
         """How many features are in doubt, which ones if they are few, the largest bound and the largest of others."""
-        self.ledger.null_bounds(lam, errors, most)
+        few = self.ledger.null_bounds(lam, errors, most)
         bounds = self.ledger.gauges
-        near = np.flatnonzero(bounds > 1.0)
         others = float(np.max(bounds[bounds <= 1.0], initial=0.0))
-        return len(near), near if len(near) <= most else near[:0], float(bounds.max(initial=0.0)), others
-
-    def correct(self, features: Array, gauges: Array) -> None:
-        self.ledger.correct(features, gauges)
+        return int(np.count_nonzero(bounds > 1.0)), few, float(bounds.max(initial=0.0)), others
 
     def judge(
         self,
         followed: Any,
         note: bool,
-        penalty: PenaltyName,
+        penalty: Any,
         lam: float,
         hidden: bool,
         vector: Array,
@@ -242,24 +210,21 @@ class Resident:
         upper: Array,
     ) -> Judged:
         """Bounds at a vector; what they leave open is measured where it is little."""
-        named = self._named(penalty)
-        n_open = self.ledger.judge(followed, note, named, lam, working, upper, hidden, vector, errors)
+        n_open = self.ledger.judge(followed, note, penalty, lam, working, upper, hidden, vector, errors)
         measured = n_open <= max(_FEW_TOUCHED, _TOUCH_FRACTION * self.shard.n_features)
         if n_open and measured:
-            self.ledger.measure(vector, named, errors)
+            self.ledger.measure(vector, penalty, errors)
         return self._judged(n_open, measured, room, most)
 
-    def touch_open(self, vector: Array, penalty: PenaltyName, errors: Array, room: int, most: int) -> Judged:
+    def touch_open(self, vector: Array, penalty: Any, errors: Array, room: int, most: int) -> Judged:
         """What was left open is measured."""
-        self.ledger.measure(vector, self._named(penalty), errors)
+        self.ledger.measure(vector, penalty, errors)
         return self._judged(0, True, room, most)
 
-    def measure_all(
-        self, vector: Array, penalty: PenaltyName, errors: Array, room: int, most: int
-    ) -> Judged:
+    def measure_all(self, vector: Array, penalty: Any, errors: Array, room: int, most: int) -> Judged:
         """A full pass, which is remembered."""
         self.ledger.unmeasured()
-        self.ledger.measure_all(vector, self._named(penalty), errors)
+        self.ledger.measure_all(vector, penalty, errors)
         return self._judged(0, True, room, most)
 
     def _judged(self, n_open: int, measured: bool, room: int, most: int) -> Judged:
@@ -267,13 +232,12 @@ class Resident:
         self.ledger.settle()
         kept, hidden = self.ledger.largest()
         self.ledger.find_violators()
-        leading = self.ledger.violators(room)
-        return Judged(n_open, measured, kept, hidden, leading, self.ledger.levels[leading], self._send(leading, most))
+        return Judged(n_open, measured, kept, hidden, self._chosen(self.ledger.violators(room), most))
 
     def reject(
         self,
         reaches: list[Reach],
-        penalty: PenaltyName,
+        penalty: Any,
         promising: tuple[float, float, int] | None,
         more: bool,
         with_mask: bool,
@@ -283,16 +247,15 @@ class Resident:
         about: Array,
     ) -> Rejected:
         """Rows that bounds over all balls prove to be zero."""
-        named = self._named(penalty)
-        proven, fresh = self.ledger.reject(reaches, named, kept, about, promising, more)
+        proven, fresh = self.ledger.reject(reaches, penalty, kept, about, promising, more)
         if promising is not None:
-            chosen = self.ledger.promising(named, *promising)
+            chosen = self.ledger.promising(penalty, *promising)
         else:
             chosen = self.ledger.violators(room)
         gone = ~self.ledger.kept(about)
         mask = zlib.compress(np.packbits(self.ledger.rejected).tobytes(), 1) if with_mask else None
         self._foreseen = None
-        return Rejected(proven, fresh, gone, chosen, self.ledger.levels[chosen], self._send(chosen, most), mask)
+        return Rejected(proven, fresh, gone, self._chosen(chosen, most), mask)
 
     def foresee(self, token: int, *arguments: Any) -> Rejected:
         """What `reject` would say, without rejecting anything yet."""
@@ -309,12 +272,9 @@ class Resident:
         else:  # another worker has foreseen it
             self.reject(*arguments)
 
-    def promising(
-        self, penalty: PenaltyName, asked: tuple[float, float, int], most: int
-    ) -> tuple[Array, Array, Sent]:
-        """Features for the next working set, their levels and columns."""
-        chosen = self.ledger.promising(self._named(penalty), *asked)
-        return chosen, self.ledger.levels[chosen], self._send(chosen, most)
+    def promising(self, penalty: Any, asked: tuple[float, float, int], most: int) -> Chosen:
+        """Features for the next working set."""
+        return self._chosen(self.ledger.promising(penalty, *asked), most)
 
 
 def store_of(worker: Any) -> WorkerStore:
@@ -326,18 +286,13 @@ def store_of(worker: Any) -> WorkerStore:
     return found
 
 
-def in_task_order(rows: Array, order: Array | None) -> Array:
-    """Columns as kernels read them, rows in task order."""
-    if order is not None:
-        rows = rows[order]
-    return np.asfortranarray(rows, dtype=rows.dtype if for_kernels(rows.dtype) else np.float64)
-
-
 # -- what the client runs on a worker ---------------------------------------------------------------------------------
 
 
 async def serve(packed: bytes, dask_worker: Any = None) -> bytes:
     """Answers of all shards that a message concerns and that live here."""
+    from distributed.protocol.pickle import dumps
+
     store, loop = store_of(dask_worker), asyncio.get_running_loop()
     message: Message = await loop.run_in_executor(store.pool, pickle.loads, packed)
     for fit in message.ended:
@@ -347,14 +302,7 @@ async def serve(packed: bytes, dask_worker: Any = None) -> bytes:
     answers = await asyncio.gather(
         *(loop.run_in_executor(store.pool, store.answer, message, shard) for shard in here)
     )
-    found = dict(zip(here, answers, strict=True))
-    return await loop.run_in_executor(store.pool, _pack, found)
-
-
-def _pack(found: dict[int, Any]) -> bytes:
-    from distributed.protocol.pickle import dumps
-
-    return dumps(found, protocol=5)
+    return await loop.run_in_executor(store.pool, dumps, dict(zip(here, answers, strict=True)))
 
 
 async def load(
@@ -371,7 +319,7 @@ async def load(
             if streamed:
                 store.hold(data, shard, epoch, StreamedStorage(source, low, high, order))
             else:
-                store.hold(data, shard, epoch, DenseStorage(in_task_order(source.read(low, high), order)))
+                store.hold(data, shard, epoch, held_columns(source.read(low, high), order))
 
     await loop.run_in_executor(store.pool, read)
     return True
@@ -382,7 +330,7 @@ def hold_fetched(parts: list[Array], order: Array | None, data: str, shard: int,
     from distributed import get_worker
 
     rows = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    store_of(get_worker()).hold(data, shard, epoch, DenseStorage(in_task_order(np.asarray(rows), order)))
+    store_of(get_worker()).hold(data, shard, epoch, held_columns(np.asarray(rows), order))
     return epoch
 
 

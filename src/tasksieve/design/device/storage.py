@@ -14,7 +14,7 @@ from .passes import segment_lengths, segment_products, shared_products
 Array = np.ndarray[Any, Any]
 
 KEPT_TYPES = (torch.float64, torch.float32, torch.int8, torch.uint8)
-_ALIGNED = 16  # entries, and so at least bytes, at which columns begin: a pass over others takes twice as long
+ALIGNED = 16  # entries, and so at least bytes, at which columns begin: a pass over others takes twice as long
 _BLOCK_BYTES = 256 << 20  # moved at a time
 
 
@@ -49,9 +49,9 @@ class DeviceStorage(ColumnStorage):
         n_rows, n_features = sum(len(part) for part in parts), int(parts[0].shape[1])
         if len(parts) == 1 and row_order is None and parts[0].device == device and kind == parts[0].dtype:
             columns = parts[0].T
-            if columns.is_contiguous() and n_rows % _ALIGNED == 0 and columns.data_ptr() % _ALIGNED == 0:
+            if columns.is_contiguous() and n_rows % ALIGNED == 0 and columns.data_ptr() % ALIGNED == 0:
                 return cls(columns, n_rows)
-        out = torch.zeros((n_features, -(-n_rows // _ALIGNED) * _ALIGNED), dtype=kind, device=device)
+        out = torch.zeros((n_features, -(-n_rows // ALIGNED) * ALIGNED), dtype=kind, device=device)
         order = None if row_order is None else torch.from_numpy(np.ascontiguousarray(row_order)).to(device)
         step = max(1, _BLOCK_BYTES // (kind.itemsize * max(n_rows, 1)))
         for low in range(0, n_features, step):
@@ -97,18 +97,16 @@ class DeviceStorage(ColumnStorage):
             self._offsets = key, self.on(np.asarray(offsets, dtype=np.int64))
         return self._offsets[1]
 
-    def products(
-        self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
-    ) -> Array:
-        return self.multiply([vector], offsets, shared, columns, squares)[0].cpu().numpy()
-
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
-        def together(own: list[Asked]) -> list[Array]:
-            first = own[0]
-            found = self.multiply(
-                [a.vector for a in own], first.offsets, first.shared, first.columns, first.squares
-            )
-            return [part.cpu().numpy() for part in found]
+        found, spent = self.read_there(asked)
+        return Reading([part.cpu().numpy() for part in found], spent)
+
+    def read_there(self, asked: Sequence[Asked]) -> Reading:
+        """The same, but products stay on the device."""
+
+        def together(own: list[Asked]) -> list[torch.Tensor]:
+            a = own[0]
+            return self.multiply([one.vector for one in own], a.offsets, a.shared, a.columns, a.squares)
 
         return read_grouped(asked, self.n_features, together)
 

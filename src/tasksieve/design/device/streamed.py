@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 
-from ..storage.base import Asked, ColumnStorage, Reading, part_read, split_asked
+from ..storage.base import Asked, ColumnStorage, empty_products
 from ..storage.dense import DenseStorage
-from .blocks import block_products, on_the_device
 from .machine import free_bytes, in_words
+from .storage import ALIGNED, DeviceStorage
 
 Array = np.ndarray[Any, Any]
 
@@ -39,6 +40,8 @@ class StreamedStorage(ColumnStorage):
         self.n_rows, self.n_features = sum(len(part) for part in self._parts), parts[0].n_features
         types = {part.dtype for part in self._parts}
         self.dtype = types.pop() if len(types) == 1 else np.dtype(np.float64)
+        #: where each stacked row stands in task order
+        self._position = None if row_order is None else np.argsort(row_order)
         self.progress: Callable[..., None] | None = None
         self._width = self._block_width()
 
@@ -54,70 +57,44 @@ class StreamedStorage(ColumnStorage):
             )
         return min(width, self.n_features)
 
-    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
-        everything, some = split_asked(asked)
-        products: list[Any] = [None] * len(asked)
-        if everything:
-            began = time.monotonic()
-            own = [asked[k] for k in everything]
-            for k, found in zip(everything, self._pass(own), strict=True):
-                products[k] = found
-            self._say(time.monotonic() - began)
-        for k in some:  # a few columns do not have to travel
-            a = asked[k]
-            products[k] = DenseStorage(self._cut(a.columns)).products(
-                a.vector, a.offsets, a.shared, None, a.squares, threads
-            )
-        return Reading(products, part_read(asked, self.n_features))
-
-    def _pass(self, asked: Sequence[Asked]) -> list[Array]:
-        vectors = on_the_device(asked, self.device)
-        out = [np.empty((self.n_features, len(a.offsets) - 1)) for a in asked]
+    def _together(self, asked: list[Asked], threads: int) -> list[Array]:
+        chosen = asked[0].columns
+        if chosen is not None:  # a few columns do not have to travel
+            return DenseStorage(self._cut(chosen)).read([replace(asked[0], columns=None)], threads).products
+        began = time.monotonic()
+        products = empty_products(asked, self.n_features)
         for columns, block in self._travelling():
-            for whole, found in zip(out, block_products(block, asked, vectors), strict=True):
-                whole[columns] = found.cpu().numpy()
-        return out
+            for whole, found in zip(products, block.read(asked, threads).products, strict=True):
+                whole[columns] = found
+        self._say(time.monotonic() - began)
+        return products
 
-    def _travelling(self) -> Iterator[tuple[slice, torch.Tensor]]:
-        """Blocks of columns on the device, (columns, rows), the next one under way."""
+    def _travelling(self) -> Iterator[tuple[slice, DeviceStorage]]:
+        """Blocks of columns on the device, the next one under way."""
         pinned = self.device.type == "cuda"
-        kept = {np.float64: torch.float64, np.float32: torch.float32, np.int8: torch.int8, np.uint8: torch.uint8}
-        shape = (self._width, self.n_rows)
-        staging = [torch.empty(shape, dtype=kept[self.dtype.type], pin_memory=pinned) for _ in range(2)]
-        cuts = [slice(low, min(low + self._width, self.n_features)) for low in range(0, self.n_features, self._width)]
-        waiting: tuple[slice, torch.Tensor] | None = None
-        for k, columns in enumerate(cuts):
-            position = staging[k % 2][: columns.stop - columns.start]
+        shape, kind = (self._width, -(-self.n_rows // ALIGNED) * ALIGNED), getattr(torch, self.dtype.name)
+        staging = [torch.zeros(shape, dtype=kind, pin_memory=pinned) for _ in range(2)]
+        waiting: tuple[slice, DeviceStorage] | None = None
+        for k, low in enumerate(range(0, self.n_features, self._width)):
+            columns = slice(low, min(low + self._width, self.n_features))
+            position = staging[k % 2][: columns.stop - low]
             self._fill(position.numpy(), columns)
             # the block before the last has left its place: what was made of it has been fetched
             block = position.to(self.device, non_blocking=True) if pinned else position
             if waiting is not None:
                 yield waiting
-            waiting = columns, block
+            waiting = columns, DeviceStorage(block, self.n_rows)
         if waiting is not None:
             yield waiting
 
     def _fill(self, out: Array, columns: slice) -> None:
         first = 0
         for part in self._parts:
-            block = part[:, columns].T
-            if self._order is None:
-                out[:, first : first + len(part)] = block
-            else:
-                position = self._position[first : first + len(part)]
-                out[:, position] = block
+            rows: Any = slice(first, first + len(part))
+            out[:, rows if self._position is None else self._position[rows]] = part[:, columns].T
             first += len(part)
 
-    @property
-    def _position(self) -> Array:
-        """Where each stacked row stands in task order."""
-        assert self._order is not None
-        position = np.empty(self.n_rows, dtype=np.int64)
-        position[self._order] = np.arange(self.n_rows)
-        return position
-
-    def _cut(self, features: Array | None) -> Array:
-        assert features is not None
+    def _cut(self, features: Array) -> Array:
         found = [np.asarray(part[:, features], dtype=self.dtype) for part in self._parts]
         rows = found[0] if len(found) == 1 else np.concatenate(found)
         return np.asfortranarray(rows if self._order is None else rows[self._order])

@@ -8,7 +8,7 @@ their order in the user's data. Several vectors, of one design or of many, share
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -23,6 +23,11 @@ LARGE = 1 << 30  # bytes in memory that take longer to read than to work with
 def for_kernels(dtype: np.dtype[Any]) -> bool:
     """Whether the kernels read this type; numbers in foreign byte order they do not."""
     return dtype.type in KERNEL_TYPES and dtype.isnative
+
+
+def kept_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type in which such numbers are kept: their own where kernels read it, else double precision."""
+    return dtype if for_kernels(dtype) else np.dtype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -65,13 +70,24 @@ class ColumnStorage(Protocol):
         """``sum_i x_ij^p vector_i`` for every task: (columns, tasks); ``p`` is 2 with `squares`.
 
         Stacked rows: `vector` is flat and `offsets` cuts it into tasks. A shared matrix: `vector` is n_rows x tasks
-        in flat column order. A storage has this or `read` of its own.
+        in flat column order.
         """
         return self.read([Asked(vector, offsets, shared, columns, squares)], threads).products[0]
 
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
         """The `products` of several vectors; in one reading of the data wherever a storage can."""
-        return one_by_one(self, asked, threads)
+        products: list[Any] = [None] * len(asked)
+        everything = [k for k, a in enumerate(asked) if a.columns is None]
+        some = [[k] for k, a in enumerate(asked) if a.columns is not None]
+        for group in [everything, *some] if everything else some:
+            for k, found in zip(group, self._together([asked[k] for k in group], threads), strict=True):
+                products[k] = found
+        return Reading(products, part_read(asked, self.n_features))
+
+    def _together(self, asked: list[Asked], threads: int) -> list[Array]:
+        """Products of all columns with several vectors, or of some with one; for storages without a `read` of their
+        own."""
+        ...
 
     def doubles(self) -> Array | None:
         """All columns as they lie, a Fortran-ordered float64 array, where they do: nothing is read for it."""
@@ -84,12 +100,6 @@ class ColumnStorage(Protocol):
     def take(self, features: Array) -> Array:
         """Raw columns, (n_rows, len(features)), float64, Fortran order."""
         ...
-
-
-def one_by_one(storage: ColumnStorage, asked: Sequence[Asked], threads: int) -> Reading:
-    """`ColumnStorage.read` by a reading each."""
-    products = [storage.products(a.vector, a.offsets, a.shared, a.columns, a.squares, threads) for a in asked]
-    return Reading(products, sum(part_read([a], storage.n_features) for a in asked))
 
 
 def part_read(asked: Sequence[Asked], n_features: int) -> float:
@@ -111,6 +121,21 @@ def by_part(starts: Array, features: Array) -> list[tuple[Array, Array]]:
     return [(own, features[own] - starts[k]) for k, own in enumerate(positions)]
 
 
+def asked_by_part(asked: Sequence[Asked], starts: Array) -> list[list[tuple[int, Any, Asked]]]:
+    """For parts that begin at `starts`, the requests that concern them: which one it is, the rows of its products
+    that are theirs, and the request as the part counts its columns."""
+    parts: list[list[tuple[int, Any, Asked]]] = [[] for _ in starts[1:]]
+    for m, a in enumerate(asked):
+        if a.columns is None:
+            for k, part in enumerate(parts):
+                part.append((m, slice(*starts[k : k + 2]), a))
+            continue
+        for part, (positions, own) in zip(parts, by_part(starts, a.columns), strict=True):
+            if len(own):
+                part.append((m, positions, replace(a, columns=own)))
+    return parts
+
+
 def empty_products(asked: Sequence[Asked], n_features: int) -> list[Array]:
     """Room for the products of several vectors, parts of which come one after the other."""
     return [
@@ -118,32 +143,23 @@ def empty_products(asked: Sequence[Asked], n_features: int) -> list[Array]:
     ]
 
 
-def split_asked(asked: Sequence[Asked]) -> tuple[list[int], list[int]]:
-    """Positions of requests for all columns, and of requests for some."""
-    everything = [k for k, a in enumerate(asked) if a.columns is None]
-    return everything, [k for k, a in enumerate(asked) if a.columns is not None]
-
-
 def read_grouped(
-    asked: Sequence[Asked], n_features: int, together: Callable[[list[Asked]], list[Array]]
+    asked: Sequence[Asked], n_features: int, together: Callable[[list[Asked]], list[Any]]
 ) -> Reading:
     """A reading for each partition of the rows, another for squares; ``together`` serves requests that share it."""
-    everything, some = split_asked(asked)
     products: list[Any] = [None] * len(asked)
     spent = 0.0
-    for squares in (True, False):
-        groups = alike(asked, [k for k in everything if asked[k].squares == squares])
-        for group in [*groups, *([k] for k in some if asked[k].squares == squares)]:
-            own = [asked[k] for k in group]
-            for k, found in zip(group, together(own), strict=True):
-                products[k] = found
-            spent += part_read(own, n_features)
+    groups: dict[Any, list[int]] = {}
+    for k, a in enumerate(asked):
+        groups.setdefault((not a.squares, *alike(a)) if a.columns is None else k, []).append(k)
+    for group in groups.values():
+        own = [asked[k] for k in group]
+        for k, found in zip(group, together(own), strict=True):
+            products[k] = found
+        spent += part_read(own, n_features)
     return Reading(products, spent)
 
 
-def alike(asked: Sequence[Asked], positions: Sequence[int]) -> list[list[int]]:
-    """Positions of requests with the same partition of rows: one kernel call serves them. Squares come first."""
-    groups: dict[tuple[bool, bytes], list[int]] = {}
-    for k in positions:
-        groups.setdefault((asked[k].shared, asked[k].offsets.tobytes()), []).append(k)
-    return [sorted(group, key=lambda k: not asked[k].squares) for group in groups.values()]
+def alike(asked: Asked) -> tuple[bool, bytes]:
+    """Requests of which this is the same cut the rows alike: one kernel call serves them."""
+    return asked.shared, asked.offsets.tobytes()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
-from .base import Asked, ColumnStorage, Reading, by_part, empty_products
+from .base import Asked, ColumnStorage, Reading, asked_by_part, by_part, empty_products
 
 Array = np.ndarray[Any, Any]
 
@@ -36,17 +35,14 @@ class BesideStorage(ColumnStorage):
         return [(part, positions, own) for part, (positions, own) in zip(self.parts, cut, strict=True)]
 
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
-        chosen = [None if a.columns is None else self._cut(a.columns) for a in asked]
         products = empty_products(asked, self.n_features)
         spent = 0.0
-        for k, part in enumerate(self.parts):
-            own = [
-                a if cut is None else replace(a, columns=cut[k][2]) for a, cut in zip(asked, chosen, strict=True)
-            ]
-            found, cost = part.read(own, threads)
-            spent += cost * part.n_features / max(self.n_features, 1)
-            for out, cut, answer in zip(products, chosen, found, strict=True):
-                out[slice(*self._starts[k : k + 2]) if cut is None else cut[k][1]] = answer
+        for part, own in zip(self.parts, asked_by_part(asked, self._starts), strict=True):
+            if own:
+                found, cost = part.read([a for _, _, a in own], threads)
+                spent += cost * part.n_features / max(self.n_features, 1)
+                for (m, positions, _), answer in zip(own, found, strict=True):
+                    products[m][positions] = answer
         return Reading(products, spent)
 
     def unread(self, features: Array) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..sparse_format import compressed
-from .base import BLOCK_BYTES, ColumnStorage, for_kernels
+from .base import BLOCK_BYTES, ColumnStorage, for_kernels, kept_type
 from .dense import DenseStorage
 from .mapped import MappedRowStorage
 from .own import Storage
@@ -22,9 +22,7 @@ def _stack_dense(blocks: Sequence[Array], order: Array | None) -> Array:
     """One Fortran-ordered array from row blocks, a few columns at a time so that no second copy appears."""
     if len(blocks) == 1 and order is None and blocks[0].flags.f_contiguous:
         return blocks[0]
-    dtype = np.result_type(*[block.dtype for block in blocks])
-    if not for_kernels(dtype):  # int8 and uint8 meet in int16
-        dtype = np.dtype(np.float64)
+    dtype = kept_type(np.result_type(*[block.dtype for block in blocks]))  # int8 and uint8 meet in int16
     rows = sum(len(block) for block in blocks)
     features = blocks[0].shape[1]
     out = np.empty((rows, features), dtype=dtype, order="F")
@@ -34,10 +32,6 @@ def _stack_dense(blocks: Sequence[Array], order: Array | None) -> Array:
         columns = blocks[0][:, part] if len(blocks) == 1 else np.vstack([block[:, part] for block in blocks])
         out[:, part] = columns if order is None else columns[order]
     return out
-
-
-def _kernel_type(x: Array) -> Array:
-    return x if for_kernels(x.dtype) else x.astype(np.float64)
 
 
 def as_storage(blocks: Any, row_order: Array | None = None, offsets: Array | None = None) -> ColumnStorage:
@@ -79,4 +73,4 @@ def as_storage(blocks: Any, row_order: Array | None = None, offsets: Array | Non
         if len(parts) == 1 and row_order is None and whole.flags.f_contiguous and for_kernels(whole.dtype):
             return DenseStorage(whole)
         return MappedRowStorage(parts, row_order)
-    return DenseStorage(_stack_dense([_kernel_type(part) for part in parts], row_order))
+    return DenseStorage(_stack_dense([part.astype(kept_type(part.dtype), copy=False) for part in parts], row_order))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from .base import BLOCK_BYTES, Asked, ColumnStorage, Reading, part_read, split_asked
+from .base import BLOCK_BYTES, Asked, ColumnStorage, empty_products
 from .dense import DenseStorage
 
 Array = np.ndarray[Any, Any]
@@ -38,29 +39,13 @@ class ComputedStorage(ColumnStorage):
         assert self._compute is not None
         return np.asarray(self._compute(self._of, features), dtype=np.float64, order="F")
 
-    def products(
-        self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
-    ) -> Array:
+    def _together(self, asked: list[Asked], threads: int) -> list[Array]:
+        columns, products = asked[0].columns, empty_products(asked, self.n_features)
         chosen = np.arange(self.n_features) if columns is None else columns
-        out = np.empty((len(chosen), len(offsets) - 1))
+        of_all = [replace(a, columns=None) for a in asked]
         step = max(1, BLOCK_BYTES // (8 * max(self.n_rows, 1)))
         for low in range(0, len(chosen), step):
             block = DenseStorage(self.take(chosen[low : low + step]))
-            out[low : low + step] = block.products(vector, offsets, shared, None, squares, threads)
-        return out
-
-    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
-        everything, some = split_asked(asked)
-        products: list[Any] = [None] * len(asked)
-        for k in everything:
-            products[k] = np.empty((self.n_features, len(asked[k].offsets) - 1))
-        step = max(1, BLOCK_BYTES // (8 * max(self.n_rows, 1)))
-        for low in range(0, self.n_features if everything else 0, step):
-            block = DenseStorage(self.take(np.arange(low, min(low + step, self.n_features))))
-            found = block.read([asked[k] for k in everything], threads).products
-            for k, part in zip(everything, found, strict=True):
-                products[k][low : low + step] = part
-        for k in some:
-            a = asked[k]
-            products[k] = self.products(a.vector, a.offsets, a.shared, a.columns, a.squares, threads)
-        return Reading(products, part_read(asked, self.n_features))
+            for out, part in zip(products, block.read(of_all, threads).products, strict=True):
+                out[low : low + step] = part
+        return products

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..._kernels import kernels
-from .base import (
-    BLOCK_BYTES,
-    LARGE,
-    Asked,
-    ColumnStorage,
-    Reading,
-    alike,
-    for_kernels,
-    part_read,
-    split_asked,
-)
+from .base import BLOCK_BYTES, LARGE, Asked, ColumnStorage, alike, empty_products, for_kernels
 
 Array = np.ndarray[Any, Any]
 
@@ -45,27 +34,14 @@ class DenseStorage(ColumnStorage):
     def doubles(self) -> Array | None:
         return self.x if self.dtype == np.float64 else None
 
-    def products(
-        self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
-    ) -> Array:
-        tasks = len(offsets) - 1
-        out = np.empty((self.n_features if columns is None else len(columns), tasks))
-        if shared and tasks > 1:
-            block = vector.reshape(tasks, self.n_rows).T
-            kernels.shared_products(self.x, columns, block, squares, threads, out)
-        else:
-            kernels.segment_products(self.x, columns, vector, offsets, squares, threads, out)
-        return out
-
-    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
-        everything, some = split_asked(asked)
-        spent = part_read(asked, self.n_features)
-        if len(everything) == 1:
-            everything, some = [], [*everything, *some]
-        products: list[Any] = [None] * len(asked)
-        for k in everything:
-            products[k] = np.empty((self.n_features, len(asked[k].offsets) - 1))
-        groups = alike(asked, everything)
+    def _together(self, asked: list[Asked], threads: int) -> list[Array]:
+        products = empty_products(asked, self.n_features)
+        if len(asked) == 1:
+            self._alone(asked[0], threads, products[0])
+            return products
+        groups: dict[Any, list[int]] = {}
+        for k in sorted(range(len(asked)), key=lambda k: not asked[k].squares):
+            groups.setdefault(alike(asked[k]), []).append(k)
         # Where they cut the rows in different ways, a block of columns serves all before the next is read.
         step = self.n_features
         if len(groups) > 1:
@@ -73,14 +49,18 @@ class DenseStorage(ColumnStorage):
             step = _CHUNK * max(threads, fitting // _CHUNK)
         for low in range(0, self.n_features, max(step, 1)):
             columns = slice(low, low + step)
-            for group in groups:
-                self._together([asked[k] for k in group], columns, threads, [products[k][columns] for k in group])
-        for k in some:
-            a = asked[k]
-            products[k] = self.products(a.vector, a.offsets, a.shared, a.columns, a.squares, threads)
-        return Reading(products, spent)
+            for group in groups.values():
+                self._alike([asked[k] for k in group], columns, threads, [products[k][columns] for k in group])
+        return products
 
-    def _together(self, asked: list[Asked], columns: slice, threads: int, out: list[Array]) -> None:
+    def _alone(self, a: Asked, threads: int, out: Array) -> None:
+        if a.shared and len(a.offsets) > 2:
+            block = a.vector.reshape(-1, self.n_rows).T
+            kernels.shared_products(self.x, a.columns, block, a.squares, threads, out)
+        else:
+            kernels.segment_products(self.x, a.columns, a.vector, a.offsets, a.squares, threads, out)
+
+    def _alike(self, asked: list[Asked], columns: slice, threads: int, out: list[Array]) -> None:
         """Products of neighbouring columns with vectors that cut the rows alike, squares first."""
         x, squares, offsets = self.x[:, columns], sum(a.squares for a in asked), asked[0].offsets
         tasks = len(offsets) - 1

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._kernels import kernels
-from .base import BLOCK_BYTES, Asked, ColumnStorage, Reading, for_kernels, part_read
+from .base import BLOCK_BYTES, Asked, ColumnStorage, Reading, kept_type, part_read
 
 Array = np.ndarray[Any, Any]
 
@@ -75,12 +75,8 @@ class MappedRowStorage(ColumnStorage):
 
     def _add(self, rows: Array, lines: list[tuple[Array, Array, Array]], squares: int, threads: int) -> None:
         vectors, tasks, out = ([*part] for part in zip(*lines, strict=True))
-        kernels.row_products(self._for_products(rows), vectors, squares, tasks, threads, out)
-
-    @staticmethod
-    def _for_products(rows: Array) -> Array:
-        block = np.ascontiguousarray(rows)
-        return block if for_kernels(block.dtype) else block.astype(np.float64)
+        block = np.ascontiguousarray(rows, dtype=kept_type(rows.dtype))
+        kernels.row_products(block, vectors, squares, tasks, threads, out)
 
     def take(self, features: Array) -> Array:
         out = np.empty((self.n_rows, len(features)), order="F")

@@ -120,15 +120,10 @@ class OwnStorage(ColumnStorage):
         self.n_rows, self.n_features = int(storage.n_rows), int(storage.n_features)
         self.dtype = np.dtype(storage.dtype)
 
-    def products(
-        self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
-    ) -> Array:
-        return self._together([Asked(vector, offsets, shared, columns, squares)])[0]
-
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
-        return read_grouped(asked, self.n_features, self._together)
+        return read_grouped(asked, self.n_features, self._alike)
 
-    def _together(self, asked: list[Asked]) -> list[Array]:
+    def _alike(self, asked: list[Asked]) -> list[Array]:
         """Products with vectors that cut the rows alike, of the same columns, all with squares or none."""
         shared, offsets, columns, squares = asked[0].shared, asked[0].offsets, asked[0].columns, asked[0].squares
         tasks = len(offsets) - 1

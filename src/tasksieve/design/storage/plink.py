@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..._kernels import kernels
-from .base import LARGE, Asked, ColumnStorage, Reading, part_read, split_asked
+from .base import LARGE, Asked, ColumnStorage
 
 Array = np.ndarray[Any, Any]
 
@@ -91,18 +90,8 @@ class PlinkStorage(ColumnStorage):
         """Fill values of missing calls, used or not: (features, tasks)."""
         return self._mean(self.counts(features))
 
-    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
-        everything, some = split_asked(asked)
-        products: list[Any] = [None] * len(asked)
-        for group in [everything, *([k] for k in some)]:
-            for k, found in zip(group, self._together([asked[k] for k in group], threads), strict=True):
-                products[k] = found
-        return Reading(products, part_read(asked, self.n_features))
-
     def _together(self, asked: list[Asked], threads: int) -> list[Array]:
         """Products of the same columns with several vectors, in one reading but for very many."""
-        if not asked:
-            return []
         columns = asked[0].columns
         positions = self._columns if columns is None else self._positions(columns)
         count = self.n_features if columns is None else len(columns)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._kernels import kernels
-from .base import LARGE, Asked, ColumnStorage, Reading, for_kernels, read_grouped
+from .base import LARGE, Asked, ColumnStorage, Reading, kept_type, read_grouped
 
 Array = np.ndarray[Any, Any]
 
@@ -19,22 +19,15 @@ class SparseStorage(ColumnStorage):
     sparse = True
 
     def __init__(self, x: Any) -> None:
-        if not for_kernels(x.data.dtype):
-            x = x.astype(np.float64)
-        self.x = x
+        self.x = x = x.astype(kept_type(x.dtype), copy=False)
         self.n_rows, self.n_features = x.shape
         self.dtype = x.dtype
         self.costly_reads = x.data.nbytes + x.indices.nbytes >= LARGE
 
-    def products(
-        self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
-    ) -> Array:
-        return self._together([Asked(vector, offsets, shared, columns, squares)], threads)[0]
-
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
-        return read_grouped(asked, self.n_features, lambda own: self._together(own, threads))
+        return read_grouped(asked, self.n_features, lambda own: self._alike(own, threads))
 
-    def _together(self, asked: list[Asked], threads: int) -> list[Array]:
+    def _alike(self, asked: list[Asked], threads: int) -> list[Array]:
         """Products with vectors that cut the rows alike, of the same columns, all with squares or none."""
         x, shared, offsets, columns = self.x, asked[0].shared, asked[0].offsets, asked[0].columns
         tasks, count = len(offsets) - 1, self.n_features if columns is None else len(columns)
