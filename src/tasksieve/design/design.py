@@ -63,7 +63,7 @@ class Design:
         self.unpenalised = np.asarray([] if unpenalised is None else unpenalised, dtype=np.int64)
         columns = whole.take(self.unpenalised) if len(self.unpenalised) else np.empty((self.n_rows, 0))
         self.samples = Samples(offsets, shared, weights, fit_intercept, columns)
-        self.shard = (whole.shard_class or LocalShard)(
+        self.shard: Any = (whole.shard_class or LocalShard)(
             whole,
             self.samples,
             standardize=standardize,

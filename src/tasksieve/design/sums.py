@@ -6,7 +6,7 @@ costs is in the certificate, which measures columns as they were summed; `Gather
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,17 +36,6 @@ def about(rows: Array) -> Array:
     """About the mean of each column; of a constant column exactly its value."""
     first = rows[:1].astype(np.float64)
     return np.asarray(first[0] + (rows - first).mean(axis=0))
-
-
-def _counted(cells: Array, weights: Array | None) -> tuple[Array | None, Array, Array | None]:
-    """Positions of rows that have weight (None: all), their cells, and their weights unless all are 1."""
-    if weights is None:
-        return None, cells, None
-    kept = np.flatnonzero(weights > 0.0)
-    chosen = None
-    if len(kept) < len(weights):
-        chosen, cells, weights = kept, cells[kept], weights[kept]
-    return chosen, cells, None if np.all(weights == 1.0) else weights
 
 
 class RowSums:
@@ -94,15 +83,20 @@ class RowSums:
         self, rows: Array, y: Array, tasks: Array, folds: Array | None = None, weights: Array | None = None
     ) -> None:
         """Rows in any order; `tasks` and `folds` are numbers from 0."""
-        if len(tasks):
-            self.grow(int(tasks.max()) + 1)
-        step = block_rows(self.n_features + 2)
-        for low in range(0, len(rows), step):
-            part = slice(low, low + step)
-            cells = tasks[part] * self.n_folds
-            if folds is not None:
-                cells = cells + folds[part]
-            self._add_block(rows[part], y[part], cells, None if weights is None else weights[part])
+        d = self.n_features
+        for part, positions, offsets, own in self._sorted_blocks(tasks, folds, weights):
+            here, labels = rows[part], y[part]
+            block = np.empty((d + 2, offsets[-1]))
+            if positions is None:
+                block[:d], block[d] = here.T, labels
+            elif here.flags.c_contiguous:
+                block[:d], block[d] = here[positions].T, labels[positions]
+            else:  # columns lie together
+                block[:d], block[d] = np.take(here.T, positions, axis=1), labels[positions]
+            block[d + 1] = 1.0
+            if self.shift:
+                self._subtract(block, offsets[:: self.n_folds])
+            self._add_sorted(block, offsets, own)
 
     def add_columns(
         self,
@@ -114,66 +108,48 @@ class RowSums:
     ) -> None:
         """The same for rows whose columns lie each on its own, whole numbers or floats, as in a table; none is copied
         but block by block."""
+        for part, positions, offsets, own in self._sorted_blocks(tasks, folds, weights):
+            block = np.empty((self.n_features + 2, offsets[-1]))
+            block[-1] = 1.0
+            known = np.column_stack([self.shifts, self.label_shifts]) if self.shift else None
+            by_task = np.ascontiguousarray(offsets[:: self.n_folds])
+            here = [column[part] for column in (*columns, y)]
+            kernels.sorted_columns(here, positions, by_task, known, self.n_threads, block[:-1])
+            if self.shift:
+                for t in self._begin(block, by_task):
+                    new = block[:-1, by_task[t] : by_task[t + 1]]
+                    new[:-1] -= self.shifts[t][:, None]
+                    new[-1] -= self.label_shifts[t]
+            self._add_sorted(block, offsets, own)
+
+    def _sorted_blocks(
+        self, tasks: Array, folds: Array | None, weights: Array | None
+    ) -> Iterator[tuple[slice, Array | None, Array, Array | None]]:
+        """Blocks of rows, each with the positions in it of those that have weight, sorted by task and fold (None: as
+        they are), where each fold of each task begins then, and their weights unless all are 1."""
         if len(tasks):
             self.grow(int(tasks.max()) + 1)
-        own = [*columns, y]
         step = block_rows(self.n_features + 2)
-        for low in range(0, len(y), step):
+        for low in range(0, len(tasks), step):
             part = slice(low, low + step)
-            cells = tasks[part] * self.n_folds
-            if folds is not None:
-                cells = cells + folds[part]
-            self._add_columns([column[part] for column in own], cells, None if weights is None else weights[part])
+            cells = tasks[part] * self.n_folds + (0 if folds is None else folds[part])
+            positions, own = None, None if weights is None else weights[part]
+            if own is not None and not np.all(own > 0.0):
+                positions = np.flatnonzero(own > 0.0)
+                cells, own = cells[positions], own[positions]
+            if own is not None and np.all(own == 1.0):
+                own = None
+            if not np.all(cells[1:] >= cells[:-1]):
+                order = stable_order(cells, len(self._terms))
+                positions = order if positions is None else positions[order]
+                own = None if own is None else own[order]
+            if len(cells):
+                counts = np.bincount(cells, minlength=len(self._terms))
+                yield part, positions, np.concatenate([[0], np.cumsum(counts)]), own
 
-    def _add_columns(self, columns: list[Array], cells: Array, weights: Array | None) -> None:
-        chosen, cells, weights = _counted(cells, weights)
-        if not len(cells):
-            return
-        order = self._order(cells)
-        positions = chosen if order is None else order if chosen is None else chosen[order]
-        counts, offsets = self._cut(cells)
-        block = np.empty((self.n_features + 2, len(cells)))
-        block[-1] = 1.0
-        known = np.column_stack([self.shifts, self.label_shifts]) if self.shift else None
-        by_task = np.ascontiguousarray(offsets[:: self.n_folds])
-        kernels.sorted_columns(columns, positions, by_task, known, self.n_threads, block[:-1])
-        if self.shift:
-            for t in self._begin(block, by_task):
-                own = block[:-1, by_task[t] : by_task[t + 1]]
-                own[:-1] -= self.shifts[t][:, None]
-                own[-1] -= self.label_shifts[t]
-        self._add_sorted(block, counts, offsets, weights if weights is None or order is None else weights[order])
-
-    def _add_block(self, rows: Array, y: Array, cells: Array, weights: Array | None) -> None:
-        chosen, cells, weights = _counted(cells, weights)
-        if not len(cells):
-            return
-        if chosen is not None:
-            rows, y = rows[chosen], y[chosen]
-        d, order = self.n_features, self._order(cells)
-        counts, offsets = self._cut(cells)
-        block = np.empty((d + 2, len(cells)))
-        if order is None:
-            block[:d], block[d] = rows.T, y
-        elif rows.flags.c_contiguous:
-            block[:d], block[d] = rows[order].T, y[order]
-        else:  # columns lie together
-            block[:d], block[d] = np.take(rows.T, order, axis=1), y[order]
-        block[d + 1] = 1.0
-        if self.shift:
-            self._subtract(block, offsets[:: self.n_folds])
-        self._add_sorted(block, counts, offsets, weights if weights is None or order is None else weights[order])
-
-    def _order(self, cells: Array) -> Array | None:
-        """The permutation that sorts rows by task and fold; None where they are."""
-        return None if np.all(cells[1:] >= cells[:-1]) else stable_order(cells, len(self._terms))
-
-    def _cut(self, cells: Array) -> tuple[Array, Array]:
-        counts = np.bincount(cells, minlength=len(self._terms))
-        return counts, np.concatenate([[0], np.cumsum(counts)])
-
-    def _add_sorted(self, block: Array, counts: Array, offsets: Array, weights: Array | None) -> None:
+    def _add_sorted(self, block: Array, offsets: Array, weights: Array | None) -> None:
         """Rows sorted by task and fold, shifted: columns, labels and ones."""
+        counts = np.diff(offsets)
         self.largest_block = max(self.largest_block, block.shape[1])
         if weights is not None:
             block *= np.sqrt(weights)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,11 +44,11 @@ class Asked:
 class Reading(NamedTuple):
     """Products, in the order of the requests, and what they cost in readings of all data."""
 
-    products: list[Array]
+    products: list[Any]
     spent: float
 
 
-class ColumnStorage(Protocol):
+class ColumnStorage:
     """What a shard needs from the numbers."""
 
     n_rows: int
@@ -85,9 +85,8 @@ class ColumnStorage(Protocol):
         return Reading(products, part_read(asked, self.n_features))
 
     def _together(self, asked: list[Asked], threads: int) -> list[Array]:
-        """Products of all columns with several vectors, or of some with one; for storages without a `read` of their
-        own."""
-        ...
+        """Products of all columns with several vectors, or of some with one, where `read` is not overridden."""
+        raise NotImplementedError
 
     def doubles(self) -> Array | None:
         """All columns as they lie, a Fortran-ordered float64 array, where they do: nothing is read for it."""
@@ -99,7 +98,7 @@ class ColumnStorage(Protocol):
 
     def take(self, features: Array) -> Array:
         """Raw columns, (n_rows, len(features)), float64, Fortran order."""
-        ...
+        raise NotImplementedError
 
 
 def part_read(asked: Sequence[Asked], n_features: int) -> float:
