@@ -51,7 +51,7 @@ def _passes_are_cheap(problem: Problem) -> bool:
 def _sums_determine(problem: Problem) -> bool:
     """Whether sums of products of its columns determine a problem, and can be taken of them here."""
     design, penalty = problem.design, problem.penalty
-    if problem.loss.name != "squared" or not is_sparse_group(penalty) or len(design.shards) != 1:
+    if problem.loss.name != "squared" or not is_sparse_group(penalty):
         return False
     if penalty.coupling is not None or design.samples.dependent or not problem.lambda_max() > 0.0:
         return False
