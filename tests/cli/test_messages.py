@@ -28,7 +28,7 @@ LIBRARY = (
 
 #: files with messages about what no command passes on: lists of matrices, tensors, splitters, tools called from Python
 NOT_TYPED = {
-    "design/device/stack.py", "design/storage/compose.py", "findings/gaussian_copies.py", "findings/knockoffs.py",
+    "design/device/matrix.py", "design/storage/compose.py", "findings/gaussian_copies.py", "findings/knockoffs.py",
     "findings/split.py",
     "fitted/model_selection.py", "fitted/state.py", "graph/certified.py", "graph/cross_validation.py",
     "online/certify.py", "penalties/dirty.py", "penalties/sorted.py", "screening/gap.py", "screening/standalone.py",

@@ -211,9 +211,15 @@ class AnchorStore:
             for products, own in zip(self._products, coef * self._units, strict=True):
                 centre += own * products[block]
             sizes = norms[block].astype(np.float64) * self._unit
-            estimate[block] = part.row_gauges(centre)
-            if norms.shape[1] == 1:  # the remainder moves the row within a ball of its own
-                everywhere = np.broadcast_to(sizes, centre.shape)
-                upper[block] = part.row_reach(centre, 0.0, everywhere, radius + spectral)
-            else:
-                upper[block] = part.row_reach(centre, sizes * remainder, sizes, radius)
+            estimate[block], upper[block] = row_reaches(part, centre, sizes, remainder, spectral, radius)
+
+
+def row_reaches(
+    penalty: Any, centre: Array, sizes: Array, remainder: Array, spectral: float, radius: float
+) -> tuple[Array, Array]:
+    """Estimates and upper bounds of the gauges of some rows, by the penalty's own methods."""
+    if sizes.shape[1] == 1:  # the remainder moves the row within a ball of its own
+        upper = penalty.row_reach(centre, 0.0, np.broadcast_to(sizes, centre.shape), radius + spectral)
+    else:
+        upper = penalty.row_reach(centre, sizes * remainder, sizes, radius)
+    return np.asarray(penalty.row_gauges(centre)), np.asarray(upper)

@@ -8,11 +8,12 @@ A graph is a symmetric matrix A of weights >= 0 with a row per task. Its Laplaci
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import scipy.linalg
+from scipy.sparse.csgraph import shortest_path
 
 from ..messages import value_error
 from ..tasks import read_graph
@@ -83,50 +84,17 @@ def tree_graph(tree: Any, *, inner: bool = False) -> tuple[np.ndarray, list[Any]
     else:
         names, parents = _read_parents(tree)
         lengths = [1.0] * len(names)
-    n_nodes = len(names)
-    children: list[list[int]] = [[] for _ in names]
-    for node, parent in enumerate(parents):
-        if parent >= 0:
-            children[parent].append(node)
-    edges = np.zeros((n_nodes, n_nodes))
+    edges = np.zeros((len(names), len(names)))
     for node, parent in enumerate(parents):
         if parent >= 0:
             edges[node, parent] = edges[parent, node] = lengths[node]
-    if inner:
-        graph = np.zeros_like(edges)
-        graph[edges > 0] = 1.0 / edges[edges > 0]
-        return graph, names
-    leaves = [node for node in range(n_nodes) if not children[node]]
-    depth = np.zeros(n_nodes)
-    above: list[set[int]] = []
-    for leaf in leaves:
-        seen, node = set(), leaf
-        while node >= 0:
-            seen.add(node)
-            node = parents[node]
-        above.append(seen)
-    order = sorted(range(n_nodes), key=lambda node: _height(node, parents))
-    for node in order:
-        if parents[node] >= 0:
-            depth[node] = depth[parents[node]] + lengths[node]
-    graph = np.zeros((len(leaves), len(leaves)))
-    for a in range(len(leaves)):
-        for b in range(a):
-            common = max(above[a] & above[b], key=lambda node: _height(node, parents))
-            distance = depth[leaves[a]] + depth[leaves[b]] - 2 * depth[common]
-            graph[a, b] = graph[b, a] = 1.0 / distance
-    return graph, [names[leaf] for leaf in leaves]
-
-
-def _height(node: int, parents: Sequence[int]) -> int:
-    """Edges between a node and the root."""
-    steps = 0
-    while parents[node] >= 0:
-        node = parents[node]
-        steps += 1
-        if steps > len(parents):
-            raise ValueError("The parents of tree run in a circle: one node has to be the root.")
-    return steps
+    distances = shortest_path(edges, directed=False)
+    if np.isinf(distances).any():
+        raise ValueError("The parents of tree run in a circle: one node has to be the root.")
+    leaves = [node for node in range(len(names)) if node not in parents]
+    joined = edges if inner else distances[np.ix_(leaves, leaves)]
+    graph = np.divide(1.0, joined, out=np.zeros_like(joined), where=joined > 0)
+    return graph, names if inner else [names[leaf] for leaf in leaves]
 
 
 def _read_parents(tree: Any) -> tuple[list[Any], list[int]]:
@@ -149,10 +117,9 @@ def _read_parents(tree: Any) -> tuple[list[Any], list[int]]:
             )
     if not names:
         raise ValueError("tree has no nodes.")
-    if sum(parent < 0 for parent in parents) != 1:
-        raise ValueError(f"tree must have exactly one root, it has {sum(parent < 0 for parent in parents)}.")
-    for node in range(len(parents)):
-        _height(node, parents)
+    roots = sum(parent < 0 for parent in parents)
+    if roots != 1:
+        raise ValueError(f"tree must have exactly one root, it has {roots}.")
     return names, parents
 
 

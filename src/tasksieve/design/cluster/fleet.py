@@ -23,7 +23,7 @@ from ..lost import ClusterError, DataLost
 from ..storage.base import kept_type
 from . import worker
 from .messages import CHANGING, Failed, Message, Question, Reply, Stale, Start
-from .needs import active_client, dask_config
+from .needs import active_client, needed
 from .sources import ColumnSource
 
 Array = np.ndarray[Any, Any]
@@ -161,13 +161,14 @@ class Fleet:
             heard = loads(said)
             for k in (k for k in shards if where[k] == address):
                 answer = heard.get(k, Stale("not there"))
-                if isinstance(answer, Failed):
+                if not isinstance(answer, Reply):
                     log.at.pop(k, None)
+                if isinstance(answer, Failed):
                     raise answer.error
                 if isinstance(answer, Stale):
-                    log.at.pop(k, None)
-                    if k not in heard:
-                        self._forget(k, epochs[k])
+                    with self._lock:
+                        if k not in heard and self._epoch[k] == epochs[k]:
+                            self._where[k] = None
                     continue
                 answers[k] = answer
                 self._deaths[k] = 0
@@ -209,7 +210,7 @@ class Fleet:
         return dict(self.client.nthreads())
 
     def _await_workers(self) -> dict[str, int]:
-        patience = float(dask_config("tasksieve.patience", _PATIENCE))
+        patience = float(needed("dask.config", "X on a cluster").get("tasksieve.patience", _PATIENCE))
         began = time.monotonic()
         while not (found := self._workers()):
             if time.monotonic() - began > patience:
@@ -227,11 +228,6 @@ class Fleet:
                 if self._where[k] == address:
                     self._where[k] = None
                     self._count_death(k, reason)
-
-    def _forget(self, shard: int, epoch: int) -> None:
-        with self._lock:
-            if self._epoch[shard] == epoch:
-                self._where[shard] = None
 
     def _count_death(self, shard: int, reason: BaseException) -> None:
         self._deaths[shard] += 1
@@ -311,7 +307,9 @@ class Fleet:
 
     def _missed(self, address: str, shards: Iterable[int], reason: BaseException) -> None:
         """Columns that could not be read: if the worker is there, it is not its fault."""
-        if address in self._workers() and not _is_comm(reason):
+        from distributed.comm import CommClosedError
+
+        if address in self._workers() and not isinstance(reason, CommClosedError | OSError):
             raise reason
         for k in shards:
             self._count_death(k, reason)
@@ -352,12 +350,6 @@ class Fleet:
         return held
 
 
-def _is_comm(error: BaseException) -> bool:
-    from distributed.comm import CommClosedError
-
-    return isinstance(error, CommClosedError | OSError)
-
-
 def _drop_later(client: Any, data: str) -> None:
     """Workers forget the data when they come to it."""
     with contextlib.suppress(Exception):
@@ -374,14 +366,9 @@ def memory_limits(client: Any) -> dict[str, int]:
     return {address: int(facts.get("memory_limit") or 0) for address, facts in info["workers"].items()}
 
 
-def versions_here() -> dict[str, str]:
-    """What workers have to have, too."""
-    return worker.own_versions()
-
-
 def refuse_other_versions(client: Any, addresses: list[str]) -> None:
     """Workers with another version of tasksieve or NumPy give other bits, or none."""
-    own = versions_here()
+    own = worker.own_versions()
     for address, found in client.run(worker.own_versions, workers=addresses, on_error="return").items():
         if isinstance(found, ModuleNotFoundError):
             raise ClusterError(

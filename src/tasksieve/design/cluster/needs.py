@@ -18,11 +18,6 @@ def needed(name: str, what: str) -> Any:
         raise ModuleNotFoundError(f"{what} needs {error.name}: {INSTALL}") from error
 
 
-def dask_config(key: str, default: Any) -> Any:
-    """A setting of Dask's."""
-    return needed("dask.config", "X on a cluster").get(key, default)
-
-
 def active_client() -> Any:
     """The client that the user has made; never one of our own: where work runs is the user's choice."""
     distributed = needed("distributed", "X on a cluster")

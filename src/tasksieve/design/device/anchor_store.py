@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..anchored import Anchored
+from ..anchored import Anchored, row_reaches
 from .gauges import Thresholds
 
 Array = np.ndarray[Any, Any]
@@ -78,19 +78,11 @@ class DeviceAnchorStore:
             for products, own in zip(self._products, coef, strict=True):
                 centre += own * products[index]
             if limits is not None:
-                found = limits.part(index).reaches(centre, sizes, beside, spectral, radius)
-                estimate[index], upper[index] = found
+                estimate[index], upper[index] = limits.part(index).reaches(centre, sizes, beside, spectral, radius)
                 continue
-            own_penalty = penalty.restrict(everything[part])
-            here, lengths = centre.cpu().numpy(), sizes.cpu().numpy()
-            near = own_penalty.row_gauges(here)
-            if wide:
-                far = own_penalty.row_reach(here, lengths * remainder * self._unit, lengths, radius)
-            else:  # the remainder moves the row within a ball of its own
-                everywhere = np.broadcast_to(lengths, here.shape)
-                far = own_penalty.row_reach(here, 0.0, everywhere, radius + spectral)
-            estimate[index] = torch.from_numpy(np.asarray(near)).to(self._device)
-            upper[index] = torch.from_numpy(np.asarray(far)).to(self._device)
+            own, here, lengths = penalty.restrict(everything[part]), centre.cpu().numpy(), sizes.cpu().numpy()
+            found = row_reaches(own, here, lengths, remainder * self._unit, spectral, radius)
+            estimate[index], upper[index] = (torch.from_numpy(values).to(self._device) for values in found)
         both = torch.stack([estimate, upper]).cpu().numpy()
         return both[0], both[1]
 

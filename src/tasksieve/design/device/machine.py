@@ -23,19 +23,18 @@ def the_torch(asker: object) -> Any:
     return torch
 
 
-def read_device(device: Any, name: str = "device") -> Any:
+def read_device(device: Any) -> Any:
     """A `torch.device` that exists here and computes in double precision, with its number.
 
     - `device`: "cuda", "cuda:1", "cpu".
-    - `name`: What to call it in error messages.
     """
-    asked = setting(name, repr(str(device)))
+    asked = setting("device", repr(str(device)))
     torch = the_torch(asked)
     try:
         found = torch.device(device)
     except (RuntimeError, TypeError, ValueError) as error:
         raise ParameterError(
-            name, "must name a device that torch knows, such as 'cuda', 'cuda:1' or 'cpu'", device
+            "device", "must name a device that torch knows, such as 'cuda', 'cuda:1' or 'cpu'", device
         ) from error
     if found.type == "cuda":
         if not torch.cuda.is_available():
@@ -46,7 +45,7 @@ def read_device(device: Any, name: str = "device") -> Any:
                 asked=asked,
                 version=torch.__version__,
                 built=built,
-                it=parameter_name(name),
+                it=parameter_name("device"),
             )
         count = torch.cuda.device_count()
         index = torch.cuda.current_device() if found.index is None else found.index
@@ -58,7 +57,7 @@ def read_device(device: Any, name: str = "device") -> Any:
                 last=count - 1,
             )
         return torch.device("cuda", index)
-    refuse_single_precision(found, name)
+    refuse_single_precision(found, "device")
     return found
 
 

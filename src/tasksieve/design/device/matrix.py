@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..storage.own import RowVectors, Storage
+from .machine import refuse_too_large
 
 Array = np.ndarray[Any, Any]
 
@@ -30,10 +31,35 @@ class OnDevice(Storage):
 
     @staticmethod
     def as_columns(parts: list[Any], row_order: Array | None) -> Any:
-        """The storage of such matrices on top of each other."""
-        from .stack import on_device_storage
+        """The storage of such matrices, on one device or streaming through it, on top of each other; rows in task
+        order."""
+        devices = [str(getattr(part, "device", "the host")) for part in parts]
+        for t, own in enumerate(devices):
+            if own != devices[0]:
+                raise ValueError(
+                    f"X[{t}] is on {own}, X[0] on {devices[0]}: all matrices of a list must be on one device. Move "
+                    "them with tasksieve.on_device(X, device)."
+                )
+        if all(hasattr(part, "tensor") for part in parts):
+            from .shard import DeviceStorage  # with the shard that its columns live in
 
-        return on_device_storage(parts, row_order)
+            columns = parts[0].columns if len(parts) == 1 and row_order is None else None
+            if columns is not None:  # used where it lies
+                return DeviceStorage(columns, parts[0].n_rows)
+            device = parts[0].device
+            if device.type == "cuda":
+                refuse_too_large(
+                    sum(part.nbytes for part in parts),
+                    device,
+                    "X: a copy with features one after the other, rows sorted by task,",
+                    "Sort the rows by task and hand them to tasksieve.on_device as one NumPy array: no copy of that is "
+                    "made, and what does not fit streams.",
+                )
+            return DeviceStorage.of([part.tensor for part in parts], row_order, device)
+        from .streamed import StreamedStorage
+
+        # where one matrix of a list streams, all do
+        return StreamedStorage([part.streamed() for part in parts], row_order)
 
     def first_not_finite(self) -> tuple[int, int, float] | None:
         """Row, feature and value of the first NaN or infinity, or None."""

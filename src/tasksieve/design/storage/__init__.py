@@ -4,13 +4,12 @@ from .base import KERNEL_TYPES, Asked, ColumnStorage, Reading
 from .beside import BesideStorage
 from .choose import as_storage
 from .compose import Beside, Interactions, OneHot, Scaled
-from .computed import ComputedStorage
+from .computed import ComputedStorage, ScaledStorage
 from .dense import DenseStorage
 from .mapped import MappedRowStorage
 from .own import OwnStorage, RowVectors, Storage
 from .plink import PlinkStorage
 from .repeated import RepeatedStorage
-from .scaled import ScaledStorage
 from .sparse import SparseStorage
 from .together import SharedReading, SharedStorage
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,3 +50,17 @@ class ComputedStorage(ColumnStorage):
             for out, part in zip(products, block.read(of_all, threads).products, strict=True):
                 out[low : low + step] = part
         return products
+
+
+class ScaledStorage(ComputedStorage):
+    """``2^-exponent X``: entries so large or so small that their squares leave the range of double precision."""
+
+    def __init__(self, storage: ColumnStorage, exponent: int) -> None:
+        super().__init__(storage)
+        self._exponent = exponent
+        #: where the columns live, it is there that they are scaled
+        self.shard_class = self.wrapped_shard_class = storage.wrapped_shard_class
+        self.inner, self.around = storage, partial(ScaledStorage, exponent=exponent)
+
+    def take(self, features: Array) -> Array:
+        return np.asfortranarray(np.ldexp(self._of.take(features), -self._exponent))
