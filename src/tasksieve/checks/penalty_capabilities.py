@@ -1,4 +1,4 @@
-"""P7: what a penalty claims beside its four methods is true (`penalties/base.py`)."""
+"""P7: what a penalty claims beside its core is true (`penalties/capabilities`)."""
 
 from __future__ import annotations
 
