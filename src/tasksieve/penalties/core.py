@@ -115,7 +115,7 @@ class RowNorm(Described):
 
 
 class Derived(RowNorm):
-    """What follows from the core: a norm of rows with positivity and a quadratic part, at any strength. Rarely written."""
+    """What follows from the core: positivity, a quadratic part, any strength. Rarely written by a penalty."""
 
     # -- strengths ------------------------------------------------------------------------------------------------
 
