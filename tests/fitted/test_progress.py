@@ -91,14 +91,15 @@ def test_lines_are_few_but_the_last_is_there(capsys):
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_the_command_line_shows_it(terminal, monkeypatch, capsys):
+def test_the_command_line_shows_it(terminal, monkeypatch, capsys, tmp_path):
     from tasksieve.cli import progress
+    from tasksieve.runs import RunFolder
 
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
     monkeypatch.setattr(progress, "BETWEEN_LINES", 0.0)
     monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: terminal, raising=False)
     for quiet in (True, False):
-        display = progress.Display(quiet)
+        display = progress.Display(quiet, RunFolder(tmp_path))
         for done in (1, 2):
             display.show(ts.Progress("work", "value", done, 2, "7 features selected", 3.0))
             display.show(ts.Progress("stream", "row", 1000 * done, None, "", 4.0))

@@ -15,7 +15,7 @@ from cli_helpers import CommandLine, classification_csv, regression_csv
 
 from tasksieve.report.content import CodeSample
 from tasksieve.runs import RunFolder, load_model
-from tasksieve.runs.any_content import run_content
+from tasksieve.runs.content import run_content
 
 RSCRIPT = os.environ.get("RSCRIPT") or shutil.which("Rscript")
 QUIET = ("--no-report", "--quiet")

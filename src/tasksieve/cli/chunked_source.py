@@ -124,10 +124,6 @@ class ChunkedSource(Source):
         self._whole, self._tall = whole, tall
         self._digest: Future[str] | None = None
 
-    @property
-    def title(self) -> str:
-        return self._whole.title
-
     def read(self) -> Source:
         """The sums of a table; the table as a whole where it is not tall after all."""
         config = self.config

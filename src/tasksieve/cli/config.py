@@ -69,20 +69,13 @@ def decide_config(
 def read_config(folder: RunFolder, name: str) -> dict[str, Any]:
     """A configuration from a file, checked as if it had been typed."""
     config = folder.read_json(name)
+    kinds = {option.key: option.kind for option in OPTIONS if option.role != "run"}
+    kinds |= {"table": str, "command": str, "config_format": int, "by_default": list[str]}
     for key, value in config.items():
-        if key == "table":
-            good = isinstance(value, str) or (_is_of(value, list[str]) and bool(value))
-        elif key == "command":
-            good = isinstance(value, str)
-        elif key == "config_format":
-            good = _is_of(value, int)
-        elif key == "by_default":
-            good = _is_of(value, list[str]) and set(value) <= set(config) & set(BY_KEY)
-        elif key not in BY_KEY or BY_KEY[key].role == "run":
+        if key not in kinds:
             raise RunError(f"{folder / name}: unknown option {key!r}")
-        else:
-            good = _is_of(value, BY_KEY[key].kind)
-        if not good:
+        good = _is_of(value, kinds[key]) or (key == "table" and _is_of(value, list[str]) and bool(value))
+        if not good or (key == "by_default" and not set(value) <= set(config) & set(BY_KEY)):
             raise RunError(f"{folder / name}: {key!r} cannot be {str(value)[:60]!r}")
     return explicit(config, MODELS[config.get("model", DEFAULTS["model"])], str(folder / name))
 
@@ -90,13 +83,9 @@ def read_config(folder: RunFolder, name: str) -> dict[str, Any]:
 def _is_of(value: Any, kind: Any) -> bool:
     if kind == list[str]:
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
-    if kind is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if kind is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    if kind is bool or kind is str:
-        return isinstance(value, kind)
-    return value in get_args(kind)
+    if kind in (int, float):
+        return isinstance(value, int | kind) and not isinstance(value, bool)
+    return isinstance(value, kind) if kind in (bool, str) else value in get_args(kind)
 
 
 def check_config(config: dict[str, Any]) -> ModelKind:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..report.compared import measure_rows, write_compared
+from ..report.compared import Line, run_rows, write_compared
 from ..report.words import count
 from ..runs.compared import ComparedRun, compare_runs, read_runs
-from .columns import aligned
 from .exit_codes import OK, UsageError
 from .options import BY_KEY, Asked, flag, gibibytes
 from .report import report_writer
+from .written import aligned
 
 NAMED = 12  # features that are named in a line
 TASKS = 30  # tasks that have a line
@@ -74,26 +74,20 @@ def comparison_lines(runs: Sequence[ComparedRun], found: dict[str, Any]) -> list
 
 def summary_rows(found: dict[str, Any]) -> list[tuple[str, list[str]]]:
     """The same numbers of every run, under each other."""
-    runs = found["runs"]
-
-    def row(name: str, key: str, style: str = "") -> tuple[str, list[str]]:
-        return name, ["-" if run[key] is None else format(run[key], style) for run in runs]
-
-    strengths = sorted({run["strength"] for run in runs})
-    rows = [
-        row("model", "model"),
-        row("/".join(strengths), "value", ".6g"),
-        row("table", "table"),
-        row("rows", "rows", ","),
-        row("tasks", "tasks", ","),
-        row("features", "features", ","),
-        row("features selected", "selected", ","),
-        row("objective", "objective", ".6g"),
-        row("gap, at most", "dual_gap", ".2g"),
-        row("gap / empty model's objective", "relative_gap", ".2g"),
-        ("converged", [{True: "yes", False: "NO", None: "-"}[run["converged"]] for run in runs]),
+    lines: list[Line] = [
+        ("model", "model", str),
+        ("/".join(sorted({run["strength"] for run in found["runs"]})), "value", "{:.6g}".format),
+        ("table", "table", str),
+        ("rows", "rows", "{:,}".format),
+        ("tasks", "tasks", "{:,}".format),
+        ("features", "features", "{:,}".format),
+        ("features selected", "selected", "{:,}".format),
+        ("objective", "objective", "{:.6g}".format),
+        ("gap, at most", "dual_gap", "{:.2g}".format),
+        ("gap / empty model's objective", "relative_gap", "{:.2g}".format),
+        ("converged", "converged", lambda reached: "yes" if reached else "NO"),
     ]
-    return [*rows, *measure_rows(runs, figure, "-"), row("tasksieve", "tasksieve")]
+    return run_rows(found["runs"], lines, figure, "-")
 
 
 def figure(score: float) -> str:

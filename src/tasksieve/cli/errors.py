@@ -17,18 +17,8 @@ from typing import Any
 
 import typer
 
-from .exit_codes import (
-    CANNOT_WRITE,
-    INTERNAL,
-    INTERRUPTED,
-    OK,
-    TERMINATED,
-    USAGE,
-    USER_ERROR,
-    State,
-    UsageError,
-    say,
-)
+from . import exit_codes
+from .exit_codes import State, UsageError, say
 
 
 def tell_warning(message: Warning | str, *where: Any, **more: Any) -> None:
@@ -61,7 +51,7 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             except BaseException as error:
                 code = exit_code(error)
-        raise typer.Exit(code or OK)
+        raise typer.Exit(code or exit_codes.OK)
 
     return run
 
@@ -86,25 +76,27 @@ def exit_code(error: BaseException) -> int:
         traceback.print_exception(error, file=sys.stderr)
     if isinstance(error, KeyboardInterrupt):
         say("tasksieve: interrupted; what is finished is kept, --resume continues from there")
-        return TERMINATED if State.terminated else INTERRUPTED
+        return exit_codes.TERMINATED if State.terminated else exit_codes.INTERRUPTED
     if isinstance(error, BrokenPipeError):  # the reader of our output has gone: not worth a word
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (so that closing the old one cannot complain again)
-        return OK
+        return exit_codes.OK
+    words, code = error_in_words(error)
+    say(f"tasksieve: {words}")
+    return code
+
+
+def error_in_words(error: BaseException) -> tuple[str, int]:
+    """What went wrong, and with which code to leave."""
     if isinstance(error, UsageError):
-        say(f"tasksieve: {error}")
-        return USAGE
+        return str(error), exit_codes.USAGE
     if isinstance(error, OSError):
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG):
-            say(
-                f"tasksieve: cannot write: {error.strerror}; what is finished is kept; make room, then --resume"
-            )
-            return CANNOT_WRITE
-        position = f": {error.filename}" if error.filename else ""
-        say(f"tasksieve: {error.strerror or error}{position}")
-        return USER_ERROR
+            words = f"cannot write: {error.strerror}; what is finished is kept; make room, then --resume"
+            return words, exit_codes.CANNOT_WRITE
+        return f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""), exit_codes.USER_ERROR
     if isinstance(error, MemoryError):
-        say(f"tasksieve: not enough memory: {error or 'no more is given'}; fit and path take --chunk-rows 100000")
-        return USER_ERROR
+        words = f"not enough memory: {error or 'no more is given'}; fit and path take --chunk-rows 100000"
+        return words, exit_codes.USER_ERROR
     from ..design import ClusterError
 
     if isinstance(error, ValueError | ImportError | ClusterError):
@@ -113,11 +105,8 @@ def exit_code(error: BaseException) -> int:
         from .messages import in_words
 
         own = isinstance(error, TableError | RunError)
-        say(f"tasksieve: {with_rows(str(error)) if own else in_words(error)}")
-        return USER_ERROR
+        return with_rows(str(error)) if own else in_words(error), exit_codes.USER_ERROR
     if isinstance(error, Exception):
-        say(
-            f"tasksieve: internal error, {type(error).__name__}: {error}\nThis is a bug; --debug shows where."
-        )
-        return INTERNAL
+        words = f"internal error, {type(error).__name__}: {error}\nThis is a bug; --debug shows where."
+        return words, exit_codes.INTERNAL
     raise error

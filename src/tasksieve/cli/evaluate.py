@@ -12,18 +12,18 @@ from ..fitted.quality import ALL, HeldOutQuality
 from ..report.content import with_error
 from ..report.words import count
 from ..runs import RunFolder, SavedModel
+from ..runs.arrays import plain_numbers
 from ..runs.folder import DATA
 from ..runs.out_of_fold import quality_columns, quality_labels
 from ..tables import Table, TableError, TableProblem
 from ..tables.problem import prepare_labelled, refuse_unknown_labels
 from ..tables.row_columns import RowColumns
-from .columns import aligned
 from .exit_codes import OK, UsageError, say
 from .files import expand_tables, read_new_rows, tables_digest, title
 from .options import Asked
 from .predict import chosen_model, spread, with_names
 from .progress import working
-from .written import refuse_file, write_columns
+from .written import aligned, refuse_file, write_columns
 
 
 def run_evaluate(asked: Asked) -> int:
@@ -157,7 +157,6 @@ def row_columns(saved: SavedModel, table: Table, labelled: TableProblem) -> dict
         found |= {"observed": y, "prediction": predicted.reshape(len(y))}
     else:
         for t, name in enumerate(saved.targets):
-            observed = [None if value != value else value for value in y[:, t].tolist()]
-            found[f"observed ({name})"] = np.array(observed, dtype=object)
+            found[f"observed ({name})"] = np.array(plain_numbers(y[:, t]), dtype=object)
             found[f"prediction ({name})"] = predicted[:, t]
     return {name: spread(values, labelled.rows, table.n_rows) for name, values in found.items()}

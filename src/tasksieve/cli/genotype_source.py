@@ -84,7 +84,8 @@ class GenotypeSource(Source):
         first, *_ = suffixes = FILES[option][1]
         prefixes = [found for prefix in config[option] for found in matching_prefixes(prefix, first)]
         named = [Path(prefix.removesuffix(first) + suffix) for prefix in prefixes for suffix in suffixes]
-        own = [file for path in named for file in (sorted(_files_in(path)) if path.is_dir() else [path])]
+        own = [file for path in named for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
+        own = [file for file in own if not file.is_dir()]
         return [*own, *(Path(config[key]) for key in PATHS[1:] if key in config), *map(Path, config["keep"])]
 
     def parameters(self) -> dict[str, Any]:
@@ -138,10 +139,16 @@ class GenotypeSource(Source):
         X = filter_variants(X, task=None if task is None else task.astype(str), **limits)
         if names:
             X = X.with_covariates(covariates[rows], names)
-        y = y[rows]
+        y = y[rows] if len(targets) > 1 else y[rows, 0]
+        notes = [
+            *_missing_notes("phenotypes", words),
+            *_missing_notes("covariates", beside),
+            *(_zero_notes(words) if classes else ()),
+            *(f"left out: {count:,} {reason}" for reason, count in X.dropped.items()),
+        ]
         self.problem = TableProblem(
             X,
-            tidy_labels(y[:, 0]) if classes and len(targets) == 1 else y[:, 0] if len(targets) == 1 else y,
+            tidy_labels(y) if classes and len(targets) == 1 else y,
             task,
             tables.numbers("weights", rows),
             targets,
@@ -149,12 +156,7 @@ class GenotypeSource(Source):
             None,
             rows,
             n_people,
-            [
-                *_missing_notes("phenotypes", words),
-                *_missing_notes("covariates", beside),
-                *(_zero_notes(words) if classes else ()),
-                *(f"left out: {count:,} {reason}" for reason, count in X.dropped.items()),
-            ],
+            notes,
             tables.labels("row_groups", rows),
             classes,
             tables.numbers("offset", rows),
@@ -170,10 +172,6 @@ def _option(config: dict[str, Any]) -> str:
         options = " and ".join(map(flag, given))
         raise UsageError(f"{options}: do not go together; give genotypes of one kind")
     return given[0]
-
-
-def _files_in(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
 
 
 class _Columns:

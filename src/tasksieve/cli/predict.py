@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..fitted.restore import set_state
 from ..path.status import Status
 from ..runs import RunError, RunFolder, SavedModel, load_model
 from ..runs.folder import STREAM
+from ..runs.model_file import set_rows
 from ..runs.out_of_fold import class_names
 from ..runs.results import read_path
 from ..runs.stream_run import load_stream
@@ -69,16 +69,10 @@ def choose_value(saved: SavedModel, folder: RunFolder, alpha: float | None) -> N
             f"(all are in {folder / 'path.csv'})"
         )
     model = saved.estimator.set_params(alpha=float(path.alphas[k]))
-    coef, intercept = path.coefs[k].toarray(), path.intercepts[k]
-    if isinstance(model.coef_, list):
-        cuts = np.cumsum([len(own) for own in model.coef_])[:-1]
-        coef, intercept = np.split(coef, cuts), np.split(intercept, cuts)
-    else:
-        coef, intercept = coef.reshape(model.coef_.shape), intercept.reshape(model.intercept_.shape)
-    set_state(
+    set_rows(
         model,
-        coef=coef,
-        intercept=intercept,
+        path.coefs[k].toarray(),
+        path.intercepts[k],
         objective=float(path.objectives[k]),
         dual_gap=float(path.dual_gaps[k]),
         n_iter=int(path.n_iter[k]),

@@ -27,7 +27,7 @@ class Display:
     - `folder`: Whose log.
     """
 
-    def __init__(self, quiet: bool, folder: RunFolder | None = None) -> None:
+    def __init__(self, quiet: bool, folder: RunFolder) -> None:
         self.quiet = quiet
         self.folder = folder
         self._began = time.monotonic()
@@ -35,18 +35,16 @@ class Display:
         self._bar: Any = None
         self._lines: dict[str, Any] = {}
 
-    def note(self, message: str, *, log: bool = True, shown: bool = True) -> None:
-        """A line for the log and, unless quiet, for the user."""
-        if log and self.folder is not None:
-            self.folder.log(message)
-        if shown and not self.quiet:
-            if self._bar is not None:
-                self._bar.console.print(message, markup=False, highlight=False)
-            else:
-                say(message)
-
     def log(self, message: str) -> None:
-        self.note(message, shown=False)
+        self.folder.log(message)
+
+    def note(self, message: str) -> None:
+        """A line for the log and, unless quiet, for the user."""
+        self.log(message)
+        if self._bar is not None:
+            self._bar.console.print(message, markup=False, highlight=False)
+        elif not self.quiet:
+            say(message)
 
     def show(self, progress: Progress) -> None:
         """What `watch` calls: a bar on a terminal, a line now and then elsewhere."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..report.content import ReportContent
 from ..runs import RunError, RunFolder
-from ..runs.any_content import run_content
+from ..runs.content import run_content
 from ..runs.folder import CERTIFICATE, COMPARISON, DATA, HISTORY, PERMUTATION, STABILITY, STREAM, TABLES
 from .exit_codes import OK
 from .options import Asked, gibibytes
@@ -19,20 +19,9 @@ from .progress import Display, working
 REPORT = "report.html"
 # Files that a report is made of.
 READ = (
-    "model.json",
-    "model.npz",
-    "path.npz",
-    "cv_scores.csv",
-    CERTIFICATE,
-    DATA,
-    PERMUTATION,
-    STABILITY,
-    "stability.npz",
-    COMPARISON,
-    TABLES,
-    STREAM,
-    HISTORY,
-)
+    "model.json", "model.npz", "path.npz", "cv_scores.csv", CERTIFICATE, DATA, PERMUTATION, STABILITY, "stability.npz",
+    COMPARISON, TABLES, STREAM, HISTORY,
+)  # fmt: skip
 
 
 def report_writer() -> Callable[[ReportContent, Path], object]:

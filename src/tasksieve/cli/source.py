@@ -34,25 +34,13 @@ class Source:
 
     What a fit needs of it is said here for rows in memory; sources that keep something else say otherwise.
 
-    Parameters
-    ----------
-    config : dict
-        What is asked.
-    kind : ModelKind
-
-    Attributes
-    ----------
-    problem : TableProblem or ChunkedProblem
-        After `read`.
-    notes : list of str
-        Notes for the user on how it is read.
-    decided : dict
-        Options that were not given and that reading has decided.
-    has_rows : bool
-        Whether rows are kept; else sums over them.
-    no_proof, not_saved, advice : str
-        Why there is no certificate file, and no file of the problem, if so; what helps where a fit does not converge.
-    genotypes : bool
+    - `config`, `kind`: What is asked.
+    - `problem` (`TableProblem` or `ChunkedProblem`): After `read`.
+    - `notes`: Notes for the user on how it is read.
+    - `decided`: Options that were not given and that reading has decided.
+    - `has_rows`: Whether rows are kept; else sums over them.
+    - `no_proof`, `not_saved`, `advice`: Why there is no certificate file, and no file of the problem, if so; what helps
+      where a fit does not converge.
     """
 
     problem: Any

@@ -9,6 +9,7 @@ import scipy.sparse
 
 from ..genotypes import score_lines
 from ..report.rows import coefficient_rows, row_labels
+from ..runs.arrays import plain_numbers
 from ..runs.folder import SCORE, VARIANTS
 from ..tables import write_table
 from .results import Fitted
@@ -33,9 +34,8 @@ def write_variants(job: Job, fitted: Fitted, probabilities: Array | None) -> Non
     ever, entered = ever[ever >= q], entered[ever >= q]
     table = X.variant_table.take(ever - q)
     columns: dict[str, Any] = {"feature": X.feature_names[ever].tolist()}
-    for name, title in (("chr", "chr"), ("pos", "pos"), ("id", "id"), ("effect_allele", "effect_allele"),
-                        ("other_allele", "other_allele")):  # fmt: skip
-        columns[title] = table[name].tolist()
+    for name in ("chr", "pos", "id", "effect_allele", "other_allele"):
+        columns[name] = table[name].tolist()
     tasks = [""] if problem.task is None else [f"_{label}" for label in np.unique(problem.task)]
     counts = X.counts(ever - q, problem.task)
     sizes = np.array([X.n_rows]) if problem.task is None else np.unique(problem.task, return_counts=True)[1]
@@ -43,14 +43,14 @@ def write_variants(job: Job, fitted: Fitted, probabilities: Array | None) -> Non
         called = sizes[t] - counts[:, t, 2]
         copies = 2.0 * counts[:, t, 0] + counts[:, t, 1]
         frequency = np.divide(copies, 2.0 * called, out=np.full(len(ever), np.nan), where=called > 0)
-        columns[f"frequency{suffix}"] = [None if value != value else value for value in frequency.tolist()]
+        columns[f"frequency{suffix}"] = plain_numbers(frequency)
         columns[f"call_rate{suffix}"] = (called / sizes[t]).tolist()
     for label, row in zip(labels, coef, strict=True):
         columns["coefficient" if len(labels) == 1 else f"coefficient_{label}"] = row[ever].tolist()
     if fitted.path is not None:
         columns["first_alpha"] = entered.tolist()
     if probabilities is not None:
-        columns["stability"] = [None if value != value else value for value in probabilities[ever].tolist()]
+        columns["stability"] = plain_numbers(probabilities[ever])
     write_table(job.folder / VARIANTS, columns)
     job.folder.replace(SCORE, "".join(score_lines(X, coef, np.array(labels, dtype=object))).encode())
     job.tell_data(genome=chromosomes(X), dropped=X.dropped)

@@ -9,6 +9,7 @@ from typing import Any
 from .. import verify as verifier
 from ..runs import RunError, RunFolder
 from ..runs.folder import CONFIG, PROOF, STREAM
+from ..runs.inspected import chosen_value
 from ..tables import TableError
 from ..tables.frames import PACKED
 from .config import check_config
@@ -46,7 +47,7 @@ def _verify(asked: Asked) -> int:
         path = folder / PROOF
     cert = verifier.read_certificate(path)
     if value is None and not asked.every:
-        value = _chosen(cert)
+        value = chosen_value(cert)
     if folder is not None:
         folder.verify()
     config = {} if folder is None else folder.read_json(CONFIG)
@@ -55,21 +56,13 @@ def _verify(asked: Asked) -> int:
         raise verifier.Unreadable(f"{asked.run} is a certificate alone: name the file of data with --data")
     with working("reading", quiet):
         rows, names = _read(cert, table, config)
-        beyond = [] if folder is None else compare_run(folder, cert, rows, names, _chosen(cert))
+        beyond = [] if folder is None else compare_run(folder, cert, rows, names, chosen_value(cert))
     with working("verifying", quiet):
         X, y, progress = rows.pop("X"), rows.pop("y"), None if quiet else _Lines()
         verdict = verifier.verify(cert, X, y, value=value, exact=asked.exact, progress=progress, **rows)
     if not quiet or not verdict:
         print("\n".join([verdict.words, *beyond]))
     return OK if verdict.proved else NOT_PROVED
-
-
-def _chosen(cert: verifier.Certificate) -> int | None:
-    about = cert.header.get("about")
-    chosen = about.get("chosen") if isinstance(about, dict) else None
-    if not isinstance(chosen, int) or isinstance(chosen, bool):
-        return None
-    return chosen % cert.n_values if -cert.n_values <= chosen < cert.n_values else None
 
 
 def _read(

@@ -17,6 +17,7 @@ from .words import capital, count, plural, quantity, score, small
 SCRIPT = ("helpers", "axes", "saving", "compared")
 MOST_FEATURES = 60  # in the table; more are counted
 MOST_TASKS = 60
+Line = tuple[str, str, Callable[[Any], str]]  # of a table: its title, the key of a run, and how that is written
 MOST_POINTS = 4_000  # of a scatter of coefficients
 
 
@@ -66,12 +67,7 @@ def render_compared(found: Mapping[str, Any], contents: Sequence[ReportContent])
 
 def _rows(found: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     """The lines of the first table."""
-    runs = found["runs"]
-
-    def texts(key: str, style: Any) -> list[str]:
-        return ["–" if run[key] is None else style(run[key]) for run in runs]
-
-    lines: list[tuple[str, str, Callable[[Any], str]]] = [
+    lines: list[Line] = [
         ("Model", "model", str),
         ("Strength of the penalty (C: of the loss)", "value", quantity),
         ("Table", "table", str),
@@ -84,15 +80,19 @@ def _rows(found: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
         ("Gap / objective of the empty model", "relative_gap", small),
         ("Tolerance reached", "converged", lambda reached: "yes" if reached else "no"),
     ]
-    rows = [(title, texts(key, style)) for title, key, style in lines]
-    return [*rows, *measure_rows(runs, score, "–"), ("tasksieve", texts("tasksieve", str))]
+    return run_rows(found["runs"], lines, score, "–")
 
 
-def measure_rows(
-    runs: Sequence[Mapping[str, Any]], style: Callable[[float], str], none: str
+def run_rows(
+    runs: Sequence[Mapping[str, Any]], lines: Sequence[Line], style: Callable[[float], str], none: str
 ) -> list[tuple[str, list[str]]]:
-    """A line for each measure of quality that any run has, ± its standard error."""
-    rows = []
+    """The same numbers of every run under each other: those of the lines, each measure of quality that any run has with
+    its standard error, and the version."""
+
+    def texts(key: str, style: Callable[[Any], str]) -> list[str]:
+        return [none if run[key] is None else style(run[key]) for run in runs]
+
+    rows = [(title, texts(key, own)) for title, key, own in lines]
     for measure in dict.fromkeys(run["measure"] for run in runs if run["measure"]):
         cells = []
         for run in runs:
@@ -100,7 +100,7 @@ def measure_rows(
             spread = f" ± {run['score_error']:.2g}" if own and run["score_error"] is not None else ""
             cells.append(f"{style(run['score'])}{spread}" if own else none)
         rows.append((measure, cells))
-    return rows
+    return [*rows, ("tasksieve", texts("tasksieve", str))]
 
 
 def _curve(content: ReportContent) -> dict[str, Any] | None:

@@ -9,22 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .folder import RunError as RunError
-    from .folder import RunFolder as RunFolder
-    from .model_file import SavedModel as SavedModel
-    from .model_file import load_model as load_model
-    from .model_file import save_model as save_model
-    from .registry import MODELS as MODELS
-    from .registry import ModelKind as ModelKind
+    from .folder import RunError, RunFolder
+    from .model_file import SavedModel, load_model, save_model
+    from .registry import MODELS, ModelKind
 
 _HOME = {
-    "MODELS": "registry",
-    "ModelKind": "registry",
-    "RunError": "folder",
-    "RunFolder": "folder",
-    "SavedModel": "model_file",
-    "load_model": "model_file",
-    "save_model": "model_file",
+    **dict.fromkeys(("RunError", "RunFolder"), "folder"),
+    **dict.fromkeys(("SavedModel", "load_model", "save_model"), "model_file"),
+    **dict.fromkeys(("MODELS", "ModelKind"), "registry"),
 }
 
 __all__ = ["MODELS", "ModelKind", "RunError", "RunFolder", "SavedModel", "load_model", "save_model"]

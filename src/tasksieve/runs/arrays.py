@@ -2,8 +2,32 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 import scipy.sparse
+
+
+def require(good: object, what: str) -> None:
+    """A ValueError that says what is wrong with a file, unless it is good."""
+    if not good:
+        raise ValueError(what)
+
+
+def plain_numbers(numbers: Any) -> list[Any]:
+    """Numbers for JSON and tables: None where they are not known. Labels stay as they are."""
+    return [None if value != value else value for value in np.asarray(numbers).ravel().tolist()]
+
+
+def finite_numbers(numbers: Any) -> list[Any]:
+    """The same of numbers of which those that are infinite are not known, either."""
+    return plain_numbers(np.where(np.isfinite(numbers), numbers, np.nan))
+
+
+def numbers_from(plain: Any) -> np.ndarray:
+    """The numbers that `plain_numbers` has written."""
+    return np.array([np.nan if number is None else float(number) for number in plain])
 
 
 def pack_rows(matrix: scipy.sparse.csr_array) -> dict[str, np.ndarray]:
@@ -18,10 +42,10 @@ def pack_rows(matrix: scipy.sparse.csr_array) -> dict[str, np.ndarray]:
 def unpack_rows(arrays: dict[str, np.ndarray], shape: tuple[int, int]) -> scipy.sparse.csr_array:
     """The matrix that `pack_rows` has taken apart; a ValueError where the arrays are no such matrix."""
     data, indices, indptr = (arrays[f"coef_{part}"] for part in ("data", "indices", "indptr"))
-    if data.dtype != np.float64 or indices.dtype != np.int64 or indptr.dtype != np.int64:
-        raise ValueError("type of the coefficients")
-    if min(shape) < 0 or indptr.shape != (shape[0] + 1,) or data.ndim != 1 or data.shape != indices.shape:
-        raise ValueError("shape of the coefficients")
+    types = [array.dtype for array in (data, indices, indptr)]
+    require(types == [np.float64, np.int64, np.int64], "type of the coefficients")
+    fit = min(shape) >= 0 and indptr.shape == (shape[0] + 1,) and data.ndim == 1 and data.shape == indices.shape
+    require(fit, "shape of the coefficients")
     matrix = scipy.sparse.csr_array((data, indices, indptr), shape=shape)
     matrix.check_format(full_check=True)
     return matrix
@@ -37,10 +61,7 @@ def pack_names(names: list[str]) -> tuple[np.ndarray, np.ndarray]:
 def unpack_names(packed: np.ndarray, ends: np.ndarray) -> list[str]:
     """The names that `pack_names` has taken apart."""
     content, positions = packed.astype(np.uint8).tobytes(), ends.astype(np.int64)
-    if np.any(np.diff(positions, prepend=0) < 0) or (len(positions) and positions[-1] != len(content)):
-        raise ValueError("names of the features")
-    starts = np.concatenate([[0], positions[:-1]]).tolist()
-    return [
-        content[start:end].decode("utf-8", "surrogatepass")
-        for start, end in zip(starts, positions.tolist(), strict=True)
-    ]
+    rising = np.all(np.diff(positions, prepend=0) >= 0)
+    require(rising and (not len(positions) or positions[-1] == len(content)), "names of the features")
+    places = pairwise([0, *positions.tolist()])
+    return [content[start:end].decode("utf-8", "surrogatepass") for start, end in places]

@@ -91,25 +91,17 @@ def _python_predict(folder: RunFolder, saved: SavedModel) -> CodeSample:
     arguments = ", ".join(f"{name}={value!r}" for name, value in columns.items() if value)
     task = ", task=task" if saved.task else ""
     offset = ", offset=offset" if saved.facts.get("offset") else ""
+    names, load = "RunFolder, load_model\n", "load_model"
     if (folder / STREAM).is_file():
-        head = (
-            "from tasksieve.runs import RunFolder\n"
-            "from tasksieve.runs.stream_run import load_stream\n"
-            "from tasksieve.tables import prepare_rows, read_table\n\n"
-            f"saved = load_stream(RunFolder({str(folder.path.name)!r}))\n"
-        )
-    else:
-        head = (
-            "from tasksieve.runs import RunFolder, load_model\n"
-            "from tasksieve.tables import prepare_rows, read_table\n\n"
-            f"saved = load_model(RunFolder({str(folder.path.name)!r}))\n"
-        )
+        names, load = "RunFolder\nfrom tasksieve.runs.stream_run import load_stream\n", "load_stream"
     fill = ', missing="mean", fill=saved.fill' if saved.fill is not None else ""
     comma = ", " if arguments else ""
     return CodeSample(
         "Predict new rows",
         "Python",
-        f"{head}table = read_table({UNSEEN!r})\n"
+        f"from tasksieve.runs import {names}from tasksieve.tables import prepare_rows, read_table\n\n"
+        f"saved = {load}(RunFolder({folder.path.name!r}))\n"
+        f"table = read_table({UNSEEN!r})\n"
         f"X, task, offset, rows = prepare_rows(table, saved.encoding{comma}{arguments}{fill})\n"
         f"predictions = saved.estimator.predict(X{task}{offset})\n",
         f"Run it beside the folder {folder.path.name}; {UNSEEN} is a table with the columns of the fit.",

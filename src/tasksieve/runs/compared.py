@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from ..report.content import FitQuality, ReportContent
 from ..report.packing import row_norms
-from .any_content import run_content
+from .content import run_content
 from .folder import CONFIG, DATA, RunError, RunFolder
 
 # Of a configuration, what says nothing about the question.
@@ -85,6 +85,7 @@ def compare_runs(runs: Sequence[ComparedRun]) -> dict[str, Any]:
       each), ``coefficients`` (each run against the first) and ``tasks`` (scores).
     """
     strengths = [run.strengths for run in runs]
+    holders = Counter(name for own in strengths for name in own)
     digests = [run.data.get("sha256") for run in runs]
     every = list(dict.fromkeys(name for own in strengths for name in sorted(own, key=lambda name: -own[name])))
     largest = [max(own.values(), default=1.0) for own in strengths]
@@ -94,8 +95,11 @@ def compare_runs(runs: Sequence[ComparedRun]) -> dict[str, Any]:
         "same_data": None if None in digests else len(set(digests)) == 1,
         "settings": _settings(runs),
         "features": {
-            "in_all": [name for name in every if all(name in own for own in strengths)],
-            "only": {run.name: _only(every, strengths, r) for r, run in enumerate(runs)},
+            "in_all": [name for name in every if holders[name] == len(runs)],
+            "only": {
+                run.name: [name for name in every if holders[name] == 1 and name in own]
+                for run, own in zip(runs, strengths, strict=True)
+            },
             "strengths": [
                 {"feature": name, "strengths": [own.get(name, 0.0) for own in strengths]} for name in every
             ],
@@ -105,21 +109,16 @@ def compare_runs(runs: Sequence[ComparedRun]) -> dict[str, Any]:
     }
 
 
-def _only(names: Sequence[str], strengths: Sequence[dict[str, float]], r: int) -> list[str]:
-    """Features of one run that no other has."""
-    return [name for name in names if [name in own for own in strengths] == [k == r for k in range(len(strengths))]]
-
-
 def _line(run: ComparedRun) -> dict[str, Any]:
     content, certificate = run.content, run.content.certificate
-    quality = content.headline
+    quality, facts = content.headline, dict(content.facts)
     strength = "C" if not content.selects else "alpha"
-    facts = dict(content.facts)
+    value = facts.get(strength, np.nan) if content.alphas is None else content.alphas[content.chosen]
     return {
         "run": run.name,
         "model": facts.get("model", ""),
         "strength": strength,
-        "value": _strength(run),
+        "value": _number(float(value)),
         "table": str(run.data.get("name", "")),
         "rows": int(run.data.get("rows", 0)),
         "tasks": len(content.tasks),
@@ -134,18 +133,6 @@ def _line(run: ComparedRun) -> dict[str, Any]:
         "score_error": None if quality is None or quality.overall is None else _number(quality.overall[1]),
         "tasksieve": content.versions.get("tasksieve", ""),
     }
-
-
-def _strength(run: ComparedRun) -> float | None:
-    content = run.content
-    if content.alphas is not None:
-        return _number(content.alphas[content.chosen])
-    facts = dict(content.facts)
-    value = facts.get("C" if not content.selects else "alpha")
-    try:
-        return None if value is None else float(value)
-    except ValueError:
-        return None
 
 
 def _mean(quality: FitQuality) -> float | None:
@@ -213,9 +200,8 @@ def _against(first: ComparedRun, other: ComparedRun) -> dict[str, Any]:
 def _dense(content: ReportContent, tasks: Sequence[str], features: Sequence[str]) -> np.ndarray:
     rows = {str(name): t for t, name in enumerate(content.tasks)}
     columns = {str(name): j for j, name in enumerate(content.features)}
-    part = scipy.sparse.csr_array(content.coef)[[rows[name] for name in tasks]]
-    dense: np.ndarray = part[:, [columns[name] for name in features]].toarray()
-    return dense
+    chosen = np.array([columns[name] for name in features], dtype=np.int64)
+    return content.coef.tocsr()[[rows[name] for name in tasks]][:, chosen].toarray()
 
 
 def _tasks(runs: Sequence[ComparedRun]) -> list[dict[str, Any]]:

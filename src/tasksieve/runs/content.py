@@ -1,4 +1,4 @@
-"""A run folder as the content of a report."""
+"""A run folder as the content of a report, whatever left it: a fit, a path, a stream, findings alone."""
 
 from __future__ import annotations
 
@@ -19,13 +19,25 @@ from ..tables.stack import FILE_TASK
 from ..verify import Unreadable
 from .code import code_samples
 from .findings import read_findings
-from .folder import DATA, PROOF, VARIANTS, VERSIONS, RunError, RunFolder
+from .folder import CERTIFICATE, CONFIG, DATA, PROOF, STREAM, VARIANTS, RunError, RunFolder
 from .genome import read_genome
 from .methods import methods
 from .model_file import SavedModel, load_model
 from .registry import MODELS
-from .results import NULL, SavedPath, quality_measure, read_columns, read_member_tables, read_path
-from .trust_content import spent_facts
+from .results import COLUMN_WORDS, NULL, TRAINING_ROWS, SavedPath, read_columns, read_member_tables, read_path
+from .stream_run import stream_content
+from .trust_content import as_written, data_facts, findings_content, run_facts
+
+ALONE = ("stability", "compare")  # commands that leave findings, and no model
+
+
+def run_content(folder: RunFolder, *, max_bytes: float | None = None) -> ReportContent:
+    """Everything a report shows of a run; ``max_bytes`` as in `load_model`."""
+    if (folder / STREAM).is_file():
+        return stream_content(folder)
+    if folder.read_json(CONFIG).get("command") in ALONE:
+        return findings_content(folder)
+    return report_content(folder, max_bytes=max_bytes)
 
 
 def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> ReportContent:
@@ -35,8 +47,8 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
     - `max_bytes`: As in `load_model`.
     """
     saved = load_model(folder, max_bytes=max_bytes)
-    data, certificate = folder.read_json(DATA), folder.read_json("certificate.json")
-    timing, config = folder.read_json("timing.json"), folder.read_json("config.json")
+    data, certificate = folder.read_json(DATA), folder.read_json(CERTIFICATE)
+    config = folder.read_json(CONFIG)
     path = read_path(folder) if (folder / "path.npz").is_file() else None
     model = saved.estimator
     labels = row_labels(model, saved.targets)
@@ -54,10 +66,8 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
         coef=coef,
         intercept=intercept,
         certificate=certificate,
-        facts=_facts(saved, data, timing, path, config),
-        reproduce=str(data.get("reproduce", "")),
-        versions={str(name): str(value) for name, value in folder.read_json(VERSIONS).items()},
-        warnings=[str(note) for note in data.get("notes", [])],
+        facts=[*_facts(saved, data, path, config), *run_facts(folder, data)],
+        **as_written(folder),
         row_noun="class" if rows_are_classes(model, saved.targets) else "score" if several else "task",
         tables=read_member_tables(folder),
         trust=trust,
@@ -184,18 +194,11 @@ def selected_along(path: SavedPath, covariates: np.ndarray) -> np.ndarray:
 
 
 def _facts(
-    saved: SavedModel,
-    data: dict[str, Any],
-    timing: dict[str, Any],
-    path: SavedPath | None,
-    config: dict[str, Any],
+    saved: SavedModel, data: dict[str, Any], path: SavedPath | None, config: dict[str, Any]
 ) -> list[tuple[str, str]]:
     kind, model = MODELS[saved.kind], saved.estimator
     facts = [
-        ("table", str(data["name"])),
-        ("rows used", f"{data['rows']:,} of {data['table_rows']:,}"),
-        ("tasks", f"{data['tasks']:,}"),
-        ("features", f"{int(data['features']) - len(covariates_of(model, int(data['features']))):,}"),
+        *data_facts(data, len(covariates_of(model, int(data["features"])))),
         ("model", f"{kind.name} ({type(model).__name__})"),
         (kind.strength, f"{getattr(model, kind.strength):.6g}"),
     ]
@@ -203,16 +206,12 @@ def _facts(
         name, how = standardised_fact(model)
         facts.append((name.lower(), how))
     if path is not None:
-        facts.append(
-            ("values of alpha", f"{len(path.alphas)}, {path.alphas[0]:.4g} to {path.alphas[-1]:.4g}")
-        )
+        facts.append(("values of alpha", f"{len(path.alphas)}, {path.alphas[0]:.4g} to {path.alphas[-1]:.4g}"))
     if config.get("cv"):
         folds = str(data.get("cv_folds") or f"{config['cv']} folds")
         if config.get("row_groups"):
             folds += f" (column “{config['row_groups']}”)"
         facts.append(("cross-validation", f"{folds}, rule “{config.get('selection_rule') or 'min'}”"))
-    facts += spent_facts(timing)
-    facts.append(("data digest (sha256)", str(data["sha256"])[:16] + "..."))
     return facts
 
 
@@ -224,5 +223,5 @@ def _quality(folder: RunFolder, covariates: np.ndarray) -> FitQuality | None:
     if len(columns) != 2:
         raise RunError(f"{folder / 'quality.csv'} is not readable: it has {len(columns)} columns of numbers")
     (_, rows), (measure, values) = columns.items()
-    part = FitQuality(quality_measure(measure), values, rows)
+    part = FitQuality(measure.replace(COLUMN_WORDS, TRAINING_ROWS), values, rows)
     return part if null is None else beside_null(part, null, covariates)

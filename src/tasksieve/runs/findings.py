@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -15,22 +14,23 @@ from ..report.findings import ASSUMPTIONS, StabilityFinding
 from ..report.sharing import SharingFinding
 from ..report.trust import Trust
 from ..tables import TableError, read_arrays, write_arrays, write_table
-from .arrays import pack_names, pack_rows, unpack_names, unpack_rows
+from .arrays import (
+    finite_numbers,
+    numbers_from,
+    pack_names,
+    pack_rows,
+    plain_numbers,
+    require,
+    unpack_names,
+    unpack_rows,
+)
 from .folder import COMPARISON, PERMUTATION, STABILITY, RunError, RunFolder
 
 T = TypeVar("T")
 
 
 def _number(value: Any) -> float:
-    return math.nan if value is None else float(value)
-
-
-def _numbers(values: Any) -> np.ndarray:
-    return np.array([_number(value) for value in values])
-
-
-def _or_none(numbers: Any) -> list[float | None]:
-    return [float(number) if np.isfinite(number) else None for number in numbers]
+    return float(numbers_from([value])[0])
 
 
 def _words(values: Any) -> list[str]:
@@ -43,7 +43,7 @@ def _bounds(values: Any) -> dict[str, float]:
 
 # What the JSON files hold, and how it is read back.
 Fields = Mapping[str, Callable[[Any], Any]]
-OF_PERMUTATION: Fields = {"statistic": float, "pvalue": float, "moved": str, "approximate": bool, "null": _numbers}
+OF_PERMUTATION: Fields = {"statistic": float, "pvalue": float, "moved": str, "approximate": bool, "null": numbers_from}
 OF_STABILITY: Fields = {
     "threshold": float, "n_pairs": int, "q": int, "n_candidates": int, "assumption": str, "bound": _number,
     "bounds": _bounds, "halves": str, "noun": str,
@@ -98,8 +98,7 @@ def read_permutation(folder: RunFolder) -> PermutationTest | None:
 
 def _permutation(content: dict[str, Any]) -> PermutationTest:
     found = PermutationTest(**_fields(content, OF_PERMUTATION))
-    if not np.all(np.isfinite([*found.null, found.statistic])) or not 0.0 < found.pvalue <= 1.0:
-        raise ValueError("numbers")
+    require(np.all(np.isfinite([*found.null, found.statistic])) and 0.0 < found.pvalue <= 1.0, "numbers")
     return found
 
 
@@ -113,7 +112,7 @@ def write_stability(folder: RunFolder, found: StabilityFinding, names: Sequence[
     columns: dict[str, Any] = {"feature": [names[j] for j in order]}
     if found.groups is not None:
         columns["group"] = [found.groups[j] for j in order]
-    columns["selection_probability"] = _or_none(shares[order])
+    columns["selection_probability"] = plain_numbers(shares[order])
     columns["stable"] = ["yes" if mark else "no" for mark in found.stable[order].tolist()]
     write_table(folder / "stability.csv", columns)
     packed, ends = pack_names(list(names))
@@ -128,8 +127,8 @@ def write_stability(folder: RunFolder, found: StabilityFinding, names: Sequence[
     }
     write_arrays(folder / "stability.npz", arrays)
     content = {name: getattr(found, name) for name in OF_STABILITY}
-    content["bound"] = _or_none([found.bound])[0]
-    content["bounds"] = dict(zip(found.bounds, _or_none(found.bounds.values()), strict=True))
+    content["bound"], *bounds = finite_numbers([found.bound, *found.bounds.values()])
+    content["bounds"] = dict(zip(found.bounds, bounds, strict=True))
     folder.write_json(STABILITY, {**content, "dropped_tasks": list(found.dropped)})
 
 
@@ -144,18 +143,15 @@ def _stability(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[
     names = unpack_names(arrays["feature_names"], arrays["feature_ends"])
     shares, stable, alphas = arrays["probabilities"], arrays["stable"] != 0, arrays["alphas"]
     features = arrays["path_features"]
-    if shares.shape != (len(names),) or stable.shape != shares.shape or shares.dtype != np.float64:
-        raise ValueError("number of features")
-    if alphas.ndim != 1 or alphas.dtype != np.float64 or not np.all(alphas > 0) or not np.all(np.isfinite(alphas)):
-        raise ValueError("values of alpha")
-    if features.ndim != 1 or features.dtype != np.int64 or np.any(features < 0) or np.any(features >= len(names)):
-        raise ValueError("features of the path")
-    if np.any((shares < 0) | (shares > 1)):
-        raise ValueError("shares of the halves")
-    if not isinstance(content["halves"], str) or content["noun"] not in ("feature", "group"):
-        raise ValueError("words")
-    if content["assumption"] not in ASSUMPTIONS or not set(content["bounds"]) <= set(ASSUMPTIONS):
-        raise ValueError("assumption")
+    whole = shares.shape == stable.shape == (len(names),) and shares.dtype == np.float64
+    require(whole, "number of features")
+    values = alphas.ndim == 1 and alphas.dtype == np.float64
+    require(values and np.all((alphas > 0) & np.isfinite(alphas)), "values of alpha")
+    places = features.ndim == 1 and features.dtype == np.int64
+    require(places and np.all((features >= 0) & (features < len(names))), "features of the path")
+    require(not np.any((shares < 0) | (shares > 1)), "shares of the halves")
+    require(isinstance(content["halves"], str) and content["noun"] in ("feature", "group"), "words")
+    require({content["assumption"], *content["bounds"]} <= set(ASSUMPTIONS), "assumption")
     path = unpack_rows(arrays, (len(alphas), len(features))).toarray()
     found = StabilityFinding(
         shares,
@@ -175,8 +171,7 @@ def _stability(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[
 def write_comparison(folder: RunFolder, found: SharingFinding) -> None:
     """``comparison.csv`` (one line for each task, those of their mean last) and ``comparison.json``."""
     columns: dict[str, list[Any]] = {"task": [*found.tasks, ALL]}
-    for name, values in found.numbers.items():
-        columns[name] = [None if math.isnan(value) else value for value in values.tolist()]
+    columns |= {name: plain_numbers(values) for name, values in found.numbers.items()}
     columns["rows"] = [int(count) for count in columns["rows"]]
     write_table(folder / "comparison.csv", columns)
     content = {name: getattr(found, name) for name in OF_COMPARISON}
@@ -190,7 +185,6 @@ def read_comparison(folder: RunFolder) -> SharingFinding | None:
 def _comparison(content: dict[str, Any]) -> SharingFinding:
     columns = dict(content["columns"])
     tasks = _words(columns.pop("task"))
-    numbers = {name: _numbers(values) for name, values in columns.items()}
-    if len(tasks) < 2 or any(len(values) != len(tasks) for values in numbers.values()):
-        raise ValueError("lengths")
+    numbers = {name: numbers_from(values) for name, values in columns.items()}
+    require(len(tasks) > 1 and all(len(values) == len(tasks) for values in numbers.values()), "lengths")
     return SharingFinding(tasks[:-1], numbers=numbers, **_fields(content, OF_COMPARISON))

@@ -14,14 +14,8 @@ from ..atomic import PART, remove_parts, sync_folder, write_bytes, write_json
 from ..fitted.checkpoint import ENDING
 
 # Files of a run. `manifest.json` comes last and lists the others with their digests: a run that has it is finished.
-CONFIG, DATA, VERSIONS, LOG, LOCK, MANIFEST = (
-    "config.json",
-    "data.json",
-    "versions.json",
-    "log.txt",
-    ".lock",
-    "manifest.json",
-)
+CONFIG, DATA, VERSIONS = "config.json", "data.json", "versions.json"
+LOG, LOCK, MANIFEST = "log.txt", ".lock", "manifest.json"
 CERTIFICATE = "certificate.json"
 PROOF = "certificate.npz"  # the same with its proof, for others to check
 STREAM = "stream.npz"  # the state of an online model
@@ -31,34 +25,11 @@ METHODS = "methods.txt"  # a paragraph for an article
 VARIANTS, SCORE = "variants.csv", "score.tsv"  # of a fit of genotypes
 TABLES = "tables.json"  # what a loss or penalty adds to the report
 RESULTS = (
-    "model.json",
-    "model.npz",
-    "coefficients.csv",
-    "coefficients.parquet",
-    "intercepts.csv",
-    "path.npz",
-    "path.csv",
-    "cv_scores.csv",
-    "quality.csv",
-    "cv_quality.csv",
-    "out_of_fold.csv",
-    PERMUTATION,
-    STABILITY,
-    "stability.npz",
-    "stability.csv",
-    COMPARISON,
-    "comparison.csv",
-    METHODS,
-    TABLES,
-    VARIANTS,
-    SCORE,
-    CERTIFICATE,
-    PROOF,
-    "timing.json",
-    "report.html",
-    STREAM,
-    HISTORY,
-)
+    "model.json", "model.npz", "coefficients.csv", "coefficients.parquet", "intercepts.csv", "path.npz", "path.csv",
+    "cv_scores.csv", "quality.csv", "cv_quality.csv", "out_of_fold.csv", PERMUTATION, STABILITY, "stability.npz",
+    "stability.csv", COMPARISON, "comparison.csv", METHODS, TABLES, VARIANTS, SCORE, CERTIFICATE, PROOF, "timing.json",
+    "report.html", STREAM, HISTORY,
+)  # fmt: skip
 PIECES = "pieces"
 OWN = {CONFIG, DATA, VERSIONS, LOG, LOCK, MANIFEST, *RESULTS, PIECES}
 # A JSON file of a run larger than this is not one of ours.

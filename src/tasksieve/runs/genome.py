@@ -19,8 +19,8 @@ def read_genome(folder: RunFolder, data: dict[str, Any]) -> Genome:
     try:
         known = [(str(name), int(first), int(last)) for name, first, last in listed or []]
         indices = {
-            str(name): (_chromosome(chromosome), int(position))
-            for name, chromosome, position in zip(names, chromosomes, positions, strict=True)
+            str(name): (str(int(own) if isinstance(own, float) else own), int(position))
+            for name, own, position in zip(names, chromosomes, positions, strict=True)
         }
     except (TypeError, ValueError) as error:
         raise RunError(f"{folder / DATA} does not list the chromosomes: {error}") from None
@@ -34,8 +34,3 @@ def _columns(folder: RunFolder, *names: str) -> list[list[Any]]:
             return [[] for _ in names]
     columns = read_table(folder / VARIANTS).columns
     return [list(columns[name].values) for name in names]
-
-
-def _chromosome(value: Any) -> str:
-    """Chromosomes that are all numbers come back as such."""
-    return str(int(value)) if isinstance(value, float) else str(value)

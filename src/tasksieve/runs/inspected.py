@@ -12,9 +12,9 @@ from .. import online
 from ..report.content import ReportContent
 from ..report.methods import objective_words
 from ..report.packing import row_norms
-from ..verify import Unreadable, read_certificate
-from .any_content import run_content
+from ..verify import Certificate, Unreadable, read_certificate
 from .compared import IGNORED, asked_of
+from .content import run_content
 from .folder import CONFIG, DATA, MANIFEST, PROOF, STREAM, VERSIONS, RunError, RunFolder, file_digest
 from .stream_run import ESTIMATORS
 
@@ -28,6 +28,8 @@ DATA_WORDS = {
     "bytes": "bytes",
     "sha256": "digest (sha256)",
 }
+MODEL_FACTS = ("model", "alpha", "C", "gamma", "values of alpha", "cross-validation")
+NO_PROOF = "none: an online model is an iterate, not a proved optimum"
 CERTIFICATE_WORDS = {
     "objective": "objective",
     "dual_gap": "gap, at most",
@@ -68,25 +70,20 @@ def inspect_run(folder: RunFolder, max_bytes: float | None) -> dict[str, Any]:
     """A run folder, finished or not."""
     if not folder.begun:
         raise RunError(f"{folder.path} is no run folder: it has no {CONFIG}")
-    config = folder.read_json(CONFIG)
-    command = str(config.get("command", "fit"))
+    config, files = folder.read_json(CONFIG), list_files(folder)
     state = "finished" if folder.finished else "not finished; the same command with --resume continues it"
-    what = f"a run of tasksieve {command}, {state}"
+    what = f"a run of tasksieve {config.get('command', 'fit')}, {state}"
     found: dict[str, Any] = {"path": str(folder.path), "what": what, "finished": folder.finished}
-    files = list_files(folder)
-    whole = folder.finished and all(file["state"] != "CHANGED" and file["state"] != "MISSING" for file in files)
-    if whole:
-        content = run_content(folder, max_bytes=max_bytes)
-        found |= describe(content, folder)
+    if folder.finished and all(file["state"] not in ("CHANGED", "MISSING") for file in files):
+        found |= describe(run_content(folder, max_bytes=max_bytes), folder)
     if (folder / DATA).is_file():
         data = folder.read_json(DATA)
         found["data"] = {title: data[name] for name, title in DATA_WORDS.items() if name in data}
         if data.get("notes"):
             found["data"]["notes"] = "; ".join(str(note) for note in data["notes"])
-    settings = asked_of(config)
-    defaults = set(config.get("by_default") or ())
-    hidden = {*IGNORED, "command", *defaults}
-    found["settings"] = {key: value for key, value in settings.items() if key not in hidden and value is not None}
+    hidden = {*IGNORED, "command", *(config.get("by_default") or ())}
+    asked = asked_of(config).items()
+    found["settings"] = {key: value for key, value in asked if key not in hidden and value is not None}
     found["files"] = files
     if (folder / VERSIONS).is_file():
         found["versions"] = {str(name): str(value) for name, value in folder.read_json(VERSIONS).items()}
@@ -95,34 +92,28 @@ def inspect_run(folder: RunFolder, max_bytes: float | None) -> dict[str, Any]:
 
 def describe(content: ReportContent, folder: RunFolder) -> dict[str, Any]:
     """The model of a finished run, its features, its certificate and its scores."""
-    found: dict[str, Any] = {}
-    facts = dict(content.facts)
-    found["model"] = {"model": facts.get("model", "")}
-    for name in ("alpha", "C", "gamma", "values of alpha", "cross-validation"):
-        if name in facts:
-            found["model"][name] = facts[name]
+    facts = {"model": "", **dict(content.facts)}
+    model = {name: facts[name] for name in MODEL_FACTS if name in facts}
+    found: dict[str, Any] = {"model": model}
     if not content.fitted:
         return found
     if (folder / "model.json").is_file():
         saved = folder.read_json("model.json")
-        found["model"]["minimises"] = objective_words(str(saved["class"]), saved["params"])
+        model["minimises"] = objective_words(str(saved["class"]), saved["params"])
     names = [str(name) for name in content.features]
     found["selected"] = selected(row_norms(content.coef), names, content.covariates, content.selects)
+    found["certificate"] = {"proof": NO_PROOF}
     if content.certificate:
         stated, proved = content.certificate, (folder / PROOF).is_file()
         found["certificate"] = {title: stated[name] for name, title in CERTIFICATE_WORDS.items() if name in stated}
         found["certificate"]["proof"] = f"in {PROOF}; check it with tasksieve verify" if proved else "none"
-    else:
-        found["certificate"] = {"proof": "none: an online model is an iterate, not a proved optimum"}
-    known = sorted([*content.by_task, *content.quality], key=lambda part: not part.unseen)
-    if known:
-        found["quality"] = {}
-    for part in known:
+    quality: dict[str, float | None] = {}
+    for part in sorted([*content.by_task, *content.quality], key=lambda part: not part.unseen):
         mean = float(np.nanmean(part.values)) if np.any(np.isfinite(part.values)) else None
-        found["quality"][part.measure + (f" ({part.caveat})" if part.caveat else "")] = mean
+        quality[part.measure + (f" ({part.caveat})" if part.caveat else "")] = mean
         if part.null_overall is not None:
-            found["quality"][f"{part.measure}, {part.null_words}"] = part.null_overall
-    return found
+            quality[f"{part.measure}, {part.null_words}"] = part.null_overall
+    return {**found, "quality": quality} if quality else found
 
 
 def selected(sizes: np.ndarray, names: Sequence[str], covariates: np.ndarray, selects: bool = True) -> dict[str, Any]:
@@ -157,14 +148,21 @@ def list_files(folder: RunFolder) -> list[dict[str, Any]]:
     return found
 
 
+def chosen_value(stated: Certificate) -> int | None:
+    """The value of a path that its certificate says was chosen."""
+    about = stated.header.get("about")
+    chosen = about.get("chosen") if isinstance(about, dict) else None
+    if not isinstance(chosen, int) or isinstance(chosen, bool):
+        return None
+    return chosen % stated.n_values if -stated.n_values <= chosen < stated.n_values else None
+
+
 def inspect_certificate(path: Path) -> dict[str, Any]:
     """A certificate file by itself: what it claims, not whether that is true."""
     stated = read_certificate(path)
-    header, arrays = stated.header, stated.arrays
-    content = header.get("about")
-    about: dict[str, Any] = content if isinstance(content, dict) else {}
-    k = int(about.get("chosen", stated.n_values - 1)) if stated.n_values > 1 else 0
-    k = k if 0 <= k < stated.n_values else stated.n_values - 1
+    header, arrays, chosen = stated.header, stated.arrays, chosen_value(stated)
+    about = header["about"] if isinstance(header.get("about"), dict) else {}
+    k = stated.n_values - 1 if chosen is None else chosen
     one = slice(*arrays["start"][k : k + 2].tolist())
     squares = np.zeros(int(header.get("n_features", 0)))
     np.add.at(squares, arrays["feature"][one], arrays["coef"][one] ** 2)
@@ -173,7 +171,8 @@ def inspect_certificate(path: Path) -> dict[str, Any]:
     names = [str(name) for name in listed or ()] if named else [f"column {j + 1}" for j in range(len(squares))]
     weights = np.asarray(arrays.get("feature_weights", np.ones(len(squares))))
     rows = [int(n) for n in header.get("rows", [])]
-    found: dict[str, Any] = {
+    digests = header["digests"] if isinstance(header.get("digests"), dict) else {}
+    return {
         "path": str(path),
         "what": "a certificate; tasksieve verify says whether the data prove it",
         "model": {
@@ -192,16 +191,13 @@ def inspect_certificate(path: Path) -> dict[str, Any]:
         },
         "certificate": {"objective": float(arrays["objective"][k]), "gap, at most": float(arrays["gap"][k])},
         "selected": selected(np.sqrt(squares), names, np.flatnonzero(weights == 0.0)),
-    }
-    digests = header.get("digests")
-    if isinstance(digests, dict):
-        found["digests"] = {
+        "digests": {
             f"{kind} of {task}": str(value)
-            for kind in digests
-            if isinstance(digests[kind], list)
-            for task, value in zip(header.get("tasks") or range(len(digests[kind])), digests[kind], strict=False)
-        }
-    return found
+            for kind, own in digests.items()
+            if isinstance(own, list)
+            for task, value in zip(header.get("tasks") or range(len(own)), own, strict=False)
+        },
+    }
 
 
 def inspect_online(path: Path) -> dict[str, Any] | None:
@@ -231,7 +227,7 @@ def inspect_online(path: Path) -> dict[str, Any] | None:
             },
             "selected": selected(sizes, names, np.empty(0, dtype=np.int64)),
             "quality": {"mean loss of rows before they were learned": float(model.progressive_loss_)},
-            "certificate": {"proof": "none: an online model is an iterate, not a proved optimum"},
+            "certificate": {"proof": NO_PROOF},
         }
     return None
 

@@ -40,15 +40,13 @@ def write_methods(folder: RunFolder) -> None:
 
 def methods(folder: RunFolder) -> tuple[str, list[str]]:
     """The paragraph of a run whose results are written, and what to cite, from its files."""
-    config, data = folder.read_json(CONFIG), folder.read_json(DATA)
-    versions = folder.read_json(VERSIONS)
-    kind = str(config.get("model", "lasso"))
-    version = str(versions.get("tasksieve", ""))
-    name, params = _estimator(folder, config, kind)
-    said = [_model(name, params, config, data, version, _shared(folder, config), _covariates(folder))]
+    config, data, version = folder.read_json(CONFIG), folder.read_json(DATA), tasksieve_version(folder)
+    model = folder.read_json("model.json") if (folder / "model.json").is_file() else None
+    name = MODELS[_kind(config)].estimators[0] if model is None else str(model.get("class"))
+    said = [_model(name, model, config, data, version)]
     citations = [software(version), paper(name)]
-    if (folder / "model.json").is_file():
-        said += _fit(folder, config, data)
+    if model is not None:
+        said += _fit(model, folder.read_json(CERTIFICATE), config, data)
     trust, _ = read_findings(folder)
     tested, sharing = trust.permutation, trust.sharing
     if tested is not None:
@@ -74,38 +72,22 @@ def methods(folder: RunFolder) -> tuple[str, list[str]]:
     return " ".join(said), citations
 
 
-def _estimator(folder: RunFolder, config: dict[str, Any], kind: str) -> tuple[str, dict[str, Any]]:
-    """The class of the run's model and its parameters: those of the fit, or what was asked where there is none."""
-    if (folder / "model.json").is_file():
-        content = folder.read_json("model.json")
-        params = content.get("params")
-        return str(content.get("class")), dict(params) if isinstance(params, dict) else {}
-    return MODELS[kind].estimators[0], config
+def tasksieve_version(folder: RunFolder) -> str:
+    return str(folder.read_json(VERSIONS).get("tasksieve", ""))
 
 
-def _shared(folder: RunFolder, config: dict[str, Any]) -> bool:
-    """Whether all tasks share one X: several targets of the same rows."""
-    if (folder / "model.json").is_file():
-        return len(folder.read_json("model.json").get("targets") or ()) > 1
-    return config.get("task") is None and (len(config.get("target") or ()) > 1)
-
-
-def _covariates(folder: RunFolder) -> int:
-    """How many features are never penalised."""
-    if not (folder / "model.json").is_file():
-        return 0
-    return int((folder.read_json("model.json").get("facts") or {}).get("covariates", 0))
+def _kind(config: dict[str, Any]) -> str:
+    return str(config.get("model", "lasso"))
 
 
 def _model(
-    name: str,
-    params: dict[str, Any],
-    config: dict[str, Any],
-    data: dict[str, Any],
-    version: str,
-    shared: bool,
-    n_covariates: int,
+    name: str, model: dict[str, Any] | None, config: dict[str, Any], data: dict[str, Any], version: str
 ) -> str:
+    """What was used, on what; without a model what was asked."""
+    params = config if model is None else dict(model.get("params") or {})
+    targets = config.get("target") if model is None else model.get("targets")
+    shared = len(targets or ()) > 1 and (model is not None or config.get("task") is None)  # several targets of the rows
+    n_covariates = 0 if model is None else int((model.get("facts") or {}).get("covariates", 0))
     tasks, rows, d = int(data["tasks"]), int(data["rows"]), int(data["features"]) - n_covariates
     beside = f" beside {count(n_covariates, 'covariate')}, which are not penalised" if n_covariates else ""
     if shared:
@@ -120,10 +102,11 @@ def _model(
     )
 
 
-def _fit(folder: RunFolder, config: dict[str, Any], data: dict[str, Any]) -> list[str]:
-    content, certificate = folder.read_json("model.json"), folder.read_json(CERTIFICATE)
-    strength = MODELS[str(config.get("model", "lasso"))].strength
-    value = float(content["params"][strength])
+def _fit(
+    model: dict[str, Any], certificate: dict[str, Any], config: dict[str, Any], data: dict[str, Any]
+) -> list[str]:
+    strength = MODELS[_kind(config)].strength
+    value = float(model["params"][strength])
     gap = (
         f"its duality gap proves that no coefficients have an objective lower by more than "
         f"{float(certificate['relative_gap']):.1e} of that of the empty model"
@@ -137,8 +120,8 @@ def _fit(folder: RunFolder, config: dict[str, Any], data: dict[str, Any]) -> lis
     ]
     folds = str(data.get("cv_folds") or f"{config['cv']} folds")
     said = [f"The penalty strength (alpha = {value:.4g}) was chosen by cross-validation ({folds}; {rule}); {gap}."]
-    if "cv_quality" in content:
-        quality = quality_from(content["cv_quality"])
+    if "cv_quality" in model:
+        quality = quality_from(model["cv_quality"])
         if np.isfinite(quality.overall[0]):
             value, error = float(quality.overall[0]), float(quality.overall_errors[0])
             details = ["mean over tasks"] if len(quality.tasks) > 1 else []

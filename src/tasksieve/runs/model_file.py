@@ -13,10 +13,11 @@ import scipy.sparse
 
 from ..fitted.restore import get_state, set_state
 from ..path.status import Status
+from ..report.rows import coefficient_rows
 from ..tables import Encoding, write_arrays
 from ..tables.saved import label_from, plain_label, rebuild, require_finite, require_room
 from ..tasks import Fills, label_array
-from .arrays import pack_names, pack_rows, unpack_names, unpack_rows
+from .arrays import pack_names, pack_rows, require, unpack_names, unpack_rows
 from .folder import RunError, RunFolder
 from .quality_file import plain_quality, quality_from
 from .registry import MODELS
@@ -81,29 +82,26 @@ def save_model(folder: RunFolder, saved: SavedModel) -> None:
             params[name] = {"weights": [[plain_label(label), float(weight)] for label, weight in value.items()]}
         elif isinstance(value, np.generic):
             params[name] = value.item()
-    state = get_state(model)
-    coef, intercept = state["coef"], state["intercept"]
-    if isinstance(coef, list):  # a row for each class of each task, which has its own
-        coef, intercept = np.concatenate(coef), np.concatenate(intercept)
-    arrays.update(pack_rows(scipy.sparse.csr_array(coef.reshape(-1, coef.shape[-1]))))
-    arrays["coef_shape"] = np.array(coef.shape)
-    arrays["intercept"] = np.asarray(intercept, dtype=np.float64)
+    state, (rows, constants) = get_state(model), coefficient_rows(model)
+    shape = rows.shape if isinstance(model.coef_, list) else model.coef_.shape  # a list: each task has its own classes
+    arrays |= pack_rows(scipy.sparse.csr_array(rows))
+    arrays["coef_shape"] = np.array(shape)
+    arrays["intercept"] = np.asarray(constants, dtype=np.float64).reshape(shape[:-1])
     arrays["feature_names"], arrays["feature_ends"] = pack_names(saved.feature_names)
     if saved.fill is not None:
         arrays["fill"] = saved.fill
     if state.get("fills") is not None:  # what stands for missing genotypes
         arrays["fills_features"], arrays["fills_means"] = state["fills"].features, state["fills"].means
     if saved.null is not None:
-        coef, intercept = (np.concatenate(part) if isinstance(part, list) else part for part in _numbers_of(saved.null))
-        rows = coef.reshape(-1, coef.shape[-1])
+        rows, constants = coefficient_rows(saved.null)
         features = np.flatnonzero(rows.any(axis=0))
-        arrays |= {"null_features": features, "null_coef": rows[:, features], "null_intercept": np.ravel(intercept)}
+        arrays |= {"null_features": features, "null_coef": rows[:, features], "null_intercept": constants}
     content = {
         "format": FORMAT,
         "model": saved.kind,
         "class": type(model).__name__,
         "params": params,
-        "tasks": [plain_label(label) for label in state["tasks"].tolist()] if "tasks" in state else None,
+        "tasks": _plain(state["tasks"]) if "tasks" in state else None,
         "classes": _plain_classes(state.get("classes")),
         "single": bool(state.get("single", False)),
         **({"needs_offset": True} if state.get("needs_offset") else {}),
@@ -153,11 +151,9 @@ def load_model(folder: RunFolder, *, max_bytes: float | None = None) -> SavedMod
 def _rebuild(
     content: dict[str, Any], arrays: dict[str, np.ndarray], path: Path, max_bytes: float | None
 ) -> SavedModel:
-    if content["format"] != FORMAT:
-        raise ValueError(f"format {content['format']!r}; this version reads {FORMAT}")
+    require(content["format"] == FORMAT, f"format {content['format']!r}; this version reads {FORMAT}")
     kind = MODELS[content["model"]]
-    if content["class"] not in kind.estimators:
-        raise ValueError(f"class {content['class']!r} is not a {kind.name} model")
+    require(content["class"] in kind.estimators, f"class {content['class']!r} is not a {kind.name} model")
     estimator = kind.estimator(content["class"] == kind.estimators[-1])
     params = dict(content["params"])
     for name, value in params.items():
@@ -165,24 +161,23 @@ def _rebuild(
             params[name] = {label_from(label): float(weight) for label, weight in value["weights"]}
         elif isinstance(value, dict):
             params[name] = [label_from(item) for item in value["labels"]]
-        elif not isinstance(value, bool | int | float | str | None):
-            raise ValueError(f"parameter {name!r}")
+        else:
+            require(isinstance(value, bool | int | float | str | None), f"parameter {name!r}")
     params.update({name: arrays[f"param_{name}"] for name in ARRAY_PARAMETERS if f"param_{name}" in arrays})
     model = estimator(**params)
     shape = tuple(int(n) for n in arrays["coef_shape"])
     names = unpack_names(arrays["feature_names"], arrays["feature_ends"])
     intercept: Any = arrays["intercept"]
-    if len(shape) not in (2, 3) or min(shape) < 0 or shape[-1] != len(names) or intercept.shape != shape[:-1]:
-        raise ValueError("shape of the coefficients")
-    if intercept.dtype != np.float64:
-        raise ValueError("type of the intercepts")
+    fit = len(shape) in (2, 3) and min(shape) >= 0 and shape[-1] == len(names) and intercept.shape == shape[:-1]
+    require(fit, "shape of the coefficients")
+    require(intercept.dtype == np.float64, "type of the intercepts")
     require_finite("the intercepts", intercept)
     require_room(8 * math.prod(shape), path, max_bytes)
     rows = unpack_rows(arrays, (math.prod(shape[:-1]), shape[-1]))
     require_finite("the coefficients", rows.data)
     state: dict[str, Any] = {name: float(content[name]) for name in NUMBERS if name in content}
     if content["tasks"] is not None:
-        state["tasks"] = label_array([label_from(label) for label in content["tasks"]])
+        state["tasks"] = _labels(content["tasks"])
     if content["classes"] is not None:
         state["classes"] = _classes_from(content["classes"])
     if "fills_features" in arrays:
@@ -198,8 +193,8 @@ def _rebuild(
     if len(counts) == n_rows and shape[-2] == sum(counts):  # classes of each task
         cuts = np.cumsum(counts)[:-1]
         coef, intercept = np.split(coef, cuts), np.split(intercept, cuts)
-    elif n_rows != shape[-2]:
-        raise ValueError("number of tasks")
+    else:
+        require(n_rows == shape[-2], "number of tasks")
     set_state(
         model,
         coef=coef,
@@ -211,77 +206,67 @@ def _rebuild(
         **state,
     )
     fill = arrays.get("fill")
-    if fill is not None and (fill.shape != (len(names),) or fill.dtype != np.float64):
-        raise ValueError("means to fill in")
     if fill is not None:
+        require(fill.shape == (len(names),) and fill.dtype == np.float64, "means to fill in")
         require_finite("the means to fill in", fill)
     targets, task = content["targets"], content["task"]
-    if not all(isinstance(name, str) for name in targets) or not isinstance(task, str | None):
-        raise ValueError("names of columns")
-    return SavedModel(
-        model,
-        kind.name,
-        Encoding.from_json(content["encoding"], names),
-        fill,
-        targets,
-        task,
-        dict(content["facts"]),
-        _null_from(arrays, model) if "null_intercept" in arrays else None,
-    )
+    require(all(isinstance(name, str) for name in targets) and isinstance(task, str | None), "names of columns")
+    encoding = Encoding.from_json(content["encoding"], names)
+    null = _null_from(arrays, model) if "null_intercept" in arrays else None
+    return SavedModel(model, kind.name, encoding, fill, targets, task, dict(content["facts"]), null)
 
 
-def _numbers_of(model: Any) -> tuple[Any, Any]:
-    state = get_state(model)
-    return state["coef"], state["intercept"]
+def set_rows(model: Any, rows: np.ndarray, constants: np.ndarray, **state: Any) -> Any:
+    """Give a model other coefficients, all rows of them, in the form of its own."""
+    if isinstance(model.coef_, list):
+        cuts = np.cumsum([len(own) for own in model.coef_])[:-1]
+        return set_state(model, coef=np.split(rows, cuts), intercept=np.split(constants, cuts), **state)
+    coef, intercept = rows.reshape(model.coef_.shape), constants.reshape(np.shape(model.intercept_))
+    return set_state(model, coef=coef, intercept=intercept, **state)
 
 
 def _null_from(arrays: dict[str, np.ndarray], model: Any) -> Any:
     """The null model, in the form of the model: most of its coefficients are 0."""
-    coef, intercept = _numbers_of(model)
-    flat = np.concatenate(coef) if isinstance(coef, list) else coef.reshape(-1, coef.shape[-1])
+    own, _ = coefficient_rows(model)
     features, rows, constants = arrays["null_features"], arrays["null_coef"], arrays["null_intercept"]
-    if features.dtype.kind != "i" or rows.dtype != np.float64 or constants.dtype != np.float64:
-        raise ValueError("type of the null model")
-    if rows.shape != (len(flat), len(features)) or constants.shape != (len(flat),):
-        raise ValueError("shape of the null model")
-    if len(features) and not (features.min() >= 0 and features.max() < flat.shape[1]):
-        raise ValueError("features of the null model")
+    numbers = rows.dtype == constants.dtype == np.float64
+    require(numbers and features.dtype.kind == "i", "type of the null model")
+    require(rows.shape == (len(own), len(features)) and constants.shape == (len(own),), "shape of the null model")
+    require(np.all((features >= 0) & (features < own.shape[1])), "features of the null model")
     require_finite("the null model", rows)
     require_finite("the null model", constants)
-    found = np.zeros(flat.shape)
+    found = np.zeros(own.shape)
     found[:, features] = rows
-    if isinstance(coef, list):
-        cuts = np.cumsum([len(own) for own in coef])[:-1]
-        return set_state(copy(model), coef=np.split(found, cuts), intercept=np.split(constants, cuts))
-    return set_state(copy(model), coef=found.reshape(coef.shape), intercept=constants.reshape(np.shape(intercept)))
+    return set_rows(copy(model), found, constants)
 
 
-# --- classes --------------------------------------------------------------------------------------------
+# --- labels ---------------------------------------------------------------------------------------------
+
+
+def _plain(labels: np.ndarray) -> list[Any]:
+    return [plain_label(label) for label in labels.tolist()]
+
+
+def _labels(plain: list[Any]) -> np.ndarray:
+    return label_array([label_from(label) for label in plain])
 
 
 def _plain_classes(classes: Any) -> Any:
     if classes is None:
         return None
     if isinstance(classes, list):  # those of each task
-        pairs = [
-            None if pair is None else [plain_label(label) for label in pair.tolist()] for pair in classes
-        ]
-        return {"pairs": pairs}
-    return {"all": [plain_label(label) for label in classes.tolist()]}
+        return {"pairs": [None if own is None else _plain(own) for own in classes]}
+    return {"all": _plain(classes)}
 
 
 def _classes_from(content: dict[str, Any]) -> Any:
     if "pairs" in content:
-        return [
-            None if pair is None else label_array([label_from(label) for label in pair])
-            for pair in content["pairs"]
-        ]
-    return label_array([label_from(label) for label in content["all"]])
+        return [None if own is None else _labels(own) for own in content["pairs"]]
+    return _labels(content["all"])
 
 
 def _fills_from(features: np.ndarray, means: np.ndarray, n_features: int) -> Fills:
-    if features.ndim != 1 or means.ndim != 2 or len(features) != len(means) or features.dtype.kind != "i":
-        raise ValueError("means of missing genotypes")
-    if len(features) and not (np.all(np.diff(features) > 0) and features[0] >= 0 and features[-1] < n_features):
-        raise ValueError("means of missing genotypes")
+    good = features.ndim == 1 and means.ndim == 2 and len(features) == len(means) and features.dtype.kind == "i"
+    rising = good and np.all(np.diff(features, prepend=-1, append=n_features) > 0)
+    require(rising, "means of missing genotypes")
     return Fills(features.astype(np.int64), means.astype(np.float64))

@@ -11,6 +11,7 @@ import numpy as np
 from ..fitted.quality import HeldOutQuality
 from ..tables import TableProblem, write_table
 from ..tables.table import row_number
+from .arrays import plain_numbers
 from .folder import RunFolder
 
 LEVEL = 0.9
@@ -54,10 +55,10 @@ def write_out_of_fold(folder: RunFolder, model: Any, problem: TableProblem) -> N
     for t, name in enumerate(names):
         suffix = f" ({name})" if len(names) > 1 else ""
         own = y[:, t] if y.ndim == 2 else y
-        columns[f"observed{suffix}"] = [None if value != value else value for value in own.tolist()]
+        columns[f"observed{suffix}"] = plain_numbers(own)
         part = found[:, t] if y.ndim == 2 else found
         for title, values in _titled(model, part):
-            columns[f"{title}{suffix}"] = [None if value != value else value for value in values.tolist()]
+            columns[f"{title}{suffix}"] = plain_numbers(values)
     write_table(folder / "out_of_fold.csv", columns)
 
 

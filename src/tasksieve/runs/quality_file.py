@@ -9,6 +9,7 @@ import numpy as np
 from ..fitted.quality import HeldOutQuality
 from ..tables.saved import label_from, plain_label
 from ..tasks import label_array
+from .arrays import finite_numbers, numbers_from
 
 TABLES = ("values", "errors", "overall", "overall_errors")
 COUNTS = ("n_rows", "n_units")
@@ -26,23 +27,15 @@ def plain_quality(quality: HeldOutQuality) -> dict[str, Any]:
     return {
         "tasks": [plain_label(label) for label in quality.tasks.tolist()],
         "measures": list(quality.measures),
-        **{name: _numbers(getattr(quality, name)) for name in TABLES},
+        **{name: finite_numbers(getattr(quality, name)) for name in TABLES},
         **{name: getattr(quality, name).tolist() for name in COUNTS},
         **{name: getattr(quality, name) for name in (*WORDS, *NUMBERS)},
         "widening": quality.widening,
         "tuned": quality.tuned,
         "null_covariates": quality.null_covariates,
-        **{name: _numbers(getattr(quality, name)) for name in NULL_TABLES if getattr(quality, name) is not None},
+        **{name: finite_numbers(getattr(quality, name)) for name in NULL_TABLES if getattr(quality, name) is not None},
         **({} if quality.one_class_folds is None else {"one_class_folds": quality.one_class_folds.tolist()}),
     }
-
-
-def _numbers(table: np.ndarray) -> list[float | None]:
-    return [number if np.isfinite(number) else None for number in table.ravel().tolist()]
-
-
-def _table(numbers: list[Any]) -> np.ndarray:
-    return np.array([np.nan if number is None else float(number) for number in numbers])
 
 
 def quality_from(content: Any) -> HeldOutQuality:
@@ -52,14 +45,13 @@ def quality_from(content: Any) -> HeldOutQuality:
         measures = tuple(content["measures"])
         shapes = {"values": (len(tasks), len(measures)), "overall": (len(measures),)}
         shapes |= {"errors": shapes["values"], "overall_errors": shapes["overall"]}
-        found: dict[str, Any] = {name: _table(content[name]).reshape(shapes[name]) for name in TABLES}
+        found: dict[str, Any] = {name: numbers_from(content[name]).reshape(shapes[name]) for name in TABLES}
         found |= {name: np.array([int(number) for number in content[name]], dtype=np.int64) for name in COUNTS}
         found |= {name: content[name] for name in WORDS}
         found |= {name: int(content[name]) for name in NUMBERS}
         found["widening"] = float(content["widening"])
-        found |= {
-            name: _table(content[name]).reshape(shapes[like]) for name, like in NULL_TABLES.items() if name in content
-        }
+        known = {name: shapes[like] for name, like in NULL_TABLES.items() if name in content}
+        found |= {name: numbers_from(content[name]).reshape(shape) for name, shape in known.items()}
         found["tuned"] = content.get("tuned", "alpha")
         found["null_covariates"] = int(content.get("null_covariates", 0))
         if "one_class_folds" in content:

@@ -85,45 +85,21 @@ MODELS = {
     for kind in (
         ModelKind("lasso", ("MultiTaskLasso",), "the same features for all tasks, squared loss"),
         ModelKind("elastic-net", ("MultiTaskElasticNet",), "the same with a ridge penalty"),
-        ModelKind(
-            "logistic",
-            ("MultiTaskLogisticRegression",),
-            "two or more classes per task, logistic loss",
-            targets="classes",
-        ),
+        ModelKind("logistic", ("MultiTaskLogisticRegression",), "two or more classes per task, logistic loss",
+                  targets="classes"),
         ModelKind("huber", ("MultiTaskHuber",), "numbers with outliers: squared up to --delta, linear beyond"),
         ModelKind("quantile", ("MultiTaskQuantile",), "a quantile (--q) instead of the mean"),
         ModelKind("poisson", ("MultiTaskPoisson",), "counts and rates (--offset)"),
         ModelKind("group-lasso", ("MultiTaskGroupLasso",), "whole groups of features (--feature-groups)"),
-        ModelKind(
-            "any",
-            ("MultiTaskRegressor", "MultiTaskClassifier"),
-            "any --loss with any --penalty, --ridge, --task-graph",
-            targets="column",
-        ),
-        ModelKind(
-            "calibrated", ("CalibratedMultiTaskLasso",), "tasks with different noise, square-root loss"
-        ),
+        ModelKind("any", ("MultiTaskRegressor", "MultiTaskClassifier"), "any --loss with any --penalty, --ridge, "
+                  "--task-graph", targets="column"),
+        ModelKind("calibrated", ("CalibratedMultiTaskLasso",), "tasks with different noise, square-root loss"),
         ModelKind("owl", ("MultiTaskOWL",), "correlated features selected together, squared loss"),
-        ModelKind(
-            "multinomial-owl",
-            ("MultinomialOWL",),
-            "several classes, correlated features selected together",
-            targets="classes",
-            tasks=False,
-        ),
-        ModelKind(
-            "sparse-group",
-            ("MultiTaskSparseGroupLasso",),
-            "features, and within them tasks; squared or logistic loss",
-            targets="loss",
-        ),
-        ModelKind(
-            "graph-svm",
-            ("GraphSVR", "GraphSVC"),
-            "support vector machines for tasks on a graph; numbers or classes",
-            targets="column",
-            strength="C",
-        ),
+        ModelKind("multinomial-owl", ("MultinomialOWL",), "several classes, correlated features selected together",
+                  targets="classes", tasks=False),
+        ModelKind("sparse-group", ("MultiTaskSparseGroupLasso",), "features, and within them tasks; squared or "
+                  "logistic loss", targets="loss"),
+        ModelKind("graph-svm", ("GraphSVR", "GraphSVC"), "support vector machines for tasks on a graph; numbers or "
+                  "classes", targets="column", strength="C"),
     )
-}
+}  # fmt: skip

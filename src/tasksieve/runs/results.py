@@ -18,18 +18,9 @@ from .arrays import pack_rows, unpack_rows
 from .folder import TABLES, RunError, RunFolder
 
 PATH_ARRAYS = (
-    "alphas",
-    "objectives",
-    "dual_gaps",
-    "relative_gaps",
-    "n_selected",
-    "rejection_ratios",
-    "seconds",
-    "n_iter",
+    "alphas", "objectives", "dual_gaps", "relative_gaps", "n_selected", "rejection_ratios", "seconds", "n_iter",
     "converged",
-)
-
-
+)  # fmt: skip
 NULL = "null_value"  # the column of the null model beside a measure
 # ``quality.csv`` keeps the words of version 0.2 in the name of its column: programs read it
 TRAINING_ROWS, COLUMN_WORDS = "the training rows", "the rows learnt from"
@@ -52,20 +43,17 @@ def read_member_tables(folder: RunFolder) -> list[ExtraTable]:
     if not (folder / TABLES).is_file():
         return []
     try:
-        return [
-            ExtraTable(
-                str(table["title"]),
-                str(table["note"]),
-                [str(name) for name in table["columns"]],
-                [[str(cell) for cell in row] for row in table["rows"]],
-                None
-                if table["inside"] is None
-                else [[(str(name), str(value)) for name, value in row] for row in table["inside"]],
-            )
-            for table in folder.read_json(TABLES)["tables"]
-        ]
+        return [_member_table(table) for table in folder.read_json(TABLES)["tables"]]
     except (KeyError, TypeError, ValueError) as error:
         raise RunError(f"{folder / TABLES} is not readable: {error}") from None
+
+
+def _member_table(table: dict[str, Any]) -> ExtraTable:
+    inside = table["inside"]
+    if inside is not None:
+        inside = [[(str(name), str(value)) for name, value in row] for row in inside]
+    columns, rows = [str(name) for name in table["columns"]], [[str(cell) for cell in row] for row in table["rows"]]
+    return ExtraTable(str(table["title"]), str(table["note"]), columns, rows, inside)
 
 
 def write_coefficients(
@@ -154,16 +142,15 @@ def read_path(folder: RunFolder) -> SavedPath:
             intercepts=arrays["intercepts"],
         )
     except (KeyError, TypeError, ValueError, IndexError, OverflowError, MemoryError) as error:
-        raise RunError(
-            f"{folder / 'path.npz'} holds no path: {type(error).__name__}: {str(error)[:200]}"
-        ) from None
+        why = f"{type(error).__name__}: {str(error)[:200]}"
+        raise RunError(f"{folder / 'path.npz'} holds no path: {why}") from None
 
 
 # --- scores, quality, certificate --------------------------------------------------------------------------------
 
 
 def write_scores(folder: RunFolder, alphas: np.ndarray, scores: np.ndarray) -> None:
-    folds = {f"fold {f + 1}": scores[:, f] for f in range(scores.shape[1])}
+    folds = {f"fold {f}": own for f, own in enumerate(scores.T, start=1)}
     write_table(folder / "cv_scores.csv", {"alpha": alphas, **folds})
 
 
@@ -173,11 +160,6 @@ def write_quality(folder: RunFolder, quality: FitQuality, tasks: Sequence[str]) 
     if quality.null is not None:
         columns[NULL] = quality.null
     write_table(folder / "quality.csv", columns)
-
-
-def quality_measure(column: str) -> str:
-    """The measure of a column of ``quality.csv``, as it is shown."""
-    return column.replace(COLUMN_WORDS, TRAINING_ROWS)
 
 
 def read_columns(folder: RunFolder, name: str) -> dict[str, np.ndarray]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..report.stream import StreamHistory
 from ..tables import TableError, read_arrays, write_arrays
+from .arrays import require
 from .folder import HISTORY, RunError, RunFolder
 
 MOST = 10_000  # features of one look that are kept, the strongest: so the file stays small whatever the model
@@ -46,23 +47,21 @@ class Looks:
 
     def end(self) -> None:
         """Forget what lies beyond the last row of the stream: a run that was killed may have been further."""
-        last = self.rows
-        if last is not None:
-            self.seen = {n: look for n, look in self.seen.items() if n <= last}
+        if self.rows is not None:
+            self.seen = {n: look for n, look in self.seen.items() if n <= self.rows}
         self.write()
 
     def write(self) -> None:
         order = sorted(self.seen)
-        write_arrays(
-            self.folder / HISTORY,
-            {
-                "rows": np.array(order, dtype=np.int64),
-                "n_selected": np.array([self.seen[n][0] for n in order], dtype=np.int64),
-                "start": np.cumsum([0, *(len(self.seen[n][1]) for n in order)], dtype=np.int64),
-                "feature": np.concatenate([np.zeros(0, dtype=np.int64), *(self.seen[n][1] for n in order)]),
-                "strength": np.concatenate([np.zeros(0), *(self.seen[n][2] for n in order)]),
-            },
-        )
+        looks = [self.seen[n] for n in order]
+        arrays = {
+            "rows": np.array(order, dtype=np.int64),
+            "n_selected": np.array([n for n, _, _ in looks], dtype=np.int64),
+            "start": np.cumsum([0, *(len(features) for _, features, _ in looks)], dtype=np.int64),
+            "feature": np.concatenate([np.zeros(0, dtype=np.int64), *(features for _, features, _ in looks)]),
+            "strength": np.concatenate([np.zeros(0), *(sizes for _, _, sizes in looks)]),
+        }
+        write_arrays(self.folder / HISTORY, arrays)
 
 
 Look = tuple[int, np.ndarray, np.ndarray]  # features in use; which, and how strong they are
@@ -83,18 +82,15 @@ def read_looks(folder: RunFolder) -> dict[int, Look]:
         rows, counts, start = arrays["rows"], arrays["n_selected"], arrays["start"]
         feature, strength = arrays["feature"], arrays["strength"]
         whole = all(array.dtype == np.int64 and array.ndim == 1 for array in (rows, counts, start, feature))
-        if not whole or strength.dtype != np.float64 or strength.shape != feature.shape:
-            raise ValueError("types")
-        if len(start) != len(rows) + 1 or len(counts) != len(rows) or np.any(np.diff(start) < 0) or np.any(rows < 1):
-            raise ValueError("lengths")
-        if start[0] != 0 or start[-1] != len(feature) or not np.all(np.isfinite(strength)) or np.any(feature < 0):
-            raise ValueError("places")
+        require(whole and strength.dtype == np.float64 and strength.shape == feature.shape, "types")
+        rising = np.all(np.diff(start) >= 0) and np.all(rows >= 1)
+        require(rising and len(start) == len(rows) + 1 and len(counts) == len(rows), "lengths")
+        within = start[0] == 0 and start[-1] == len(feature)
+        require(within and np.all(np.isfinite(strength)) and np.all(feature >= 0), "places")
     except (TableError, KeyError, ValueError) as error:
         raise RunError(f"{folder / HISTORY} is not readable: {error}") from None
-    parts = [slice(*start[k : k + 2].tolist()) for k in range(len(rows))]
-    return {
-        int(n): (int(many), feature[part], strength[part]) for n, many, part in zip(rows, counts, parts, strict=True)
-    }
+    parts = zip(rows.tolist(), counts.tolist(), start[:-1], start[1:], strict=True)
+    return {n: (many, feature[begin:end], strength[begin:end]) for n, many, begin, end in parts}
 
 
 def history(folder: RunFolder, model: Any, loss: str) -> StreamHistory:

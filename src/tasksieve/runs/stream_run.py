@@ -13,9 +13,11 @@ from ..report.methods import model_words, objective_words, paper, software
 from ..report.words import count
 from ..tables import Encoding
 from .code import code_samples
-from .folder import CONFIG, DATA, STREAM, VERSIONS, RunError, RunFolder
+from .folder import CONFIG, DATA, STREAM, RunError, RunFolder
+from .methods import tasksieve_version
 from .model_file import SavedModel
 from .stream_history import history
+from .trust_content import as_written
 
 ESTIMATORS = {"regressor": "OnlineMultiTaskRegressor", "classifier": "OnlineMultiTaskClassifier"}
 MEASURES = {
@@ -50,9 +52,8 @@ def load_stream(folder: RunFolder) -> SavedModel:
     if len(names) != model.n_features_in_:
         raise RunError(f"{folder / DATA} names {len(names)} features, the model has {model.n_features_in_}")
     encoding = Encoding([], names) if data.get("libsvm") else Encoding([(name, None) for name in names])
-    return SavedModel(
-        model, "stream", encoding, None, [str(config.get("target") or "label")], config.get("task")
-    )
+    target = [str(config.get("target") or "label")]
+    return SavedModel(model, "stream", encoding, None, target, config.get("task"))
 
 
 def stream_content(folder: RunFolder) -> ReportContent:
@@ -65,12 +66,11 @@ def stream_content(folder: RunFolder) -> ReportContent:
     n_selected, d = len(np.unique(coef.indices[coef.data != 0])), int(model.n_features_in_)
     rows = int(model.n_rows_seen_)
     tasks = f" in {len(labels):,} tasks (column “{saved.task}”)" if saved.task else ""
-    foreseen = (
-        f"Each row was predicted before it was learned: the mean loss of these predictions is {progress.loss:.4g}. "
-        if np.isfinite(progress.loss)
-        else ""
-    )
-    paragraph, citations = _methods(model, data, str(folder.read_json(VERSIONS).get("tasksieve", "")))
+    foreseen = ""
+    if np.isfinite(progress.loss):
+        predicted = "Each row was predicted before it was learned: the mean loss of these predictions is"
+        foreseen = f"{predicted} {progress.loss:.4g}. "
+    paragraph, citations = _methods(model, tasksieve_version(folder))
     content = ReportContent(
         title=f"What predicts {target}?",
         asked=(
@@ -88,9 +88,7 @@ def stream_content(folder: RunFolder) -> ReportContent:
         intercept=model.intercept_,
         certificate={},
         facts=_facts(model, progress, config, data, n_selected),
-        reproduce=str(data.get("reproduce", "")),
-        versions={str(name): str(value) for name, value in folder.read_json(VERSIONS).items()},
-        warnings=[str(note) for note in data.get("notes", [])],
+        **as_written(folder),
         stream=history(folder, model, LOSSES.get(str(model.loss), "loss")),
         methods=paragraph,
         citations=citations,
@@ -101,7 +99,7 @@ def stream_content(folder: RunFolder) -> ReportContent:
     return content
 
 
-def _methods(model: Any, data: dict[str, Any], version: str) -> tuple[str, list[str]]:
+def _methods(model: Any, version: str) -> tuple[str, list[str]]:
     """A paragraph for an article, and what to cite."""
     name, params = type(model).__name__, model.get_params(deep=False)
     gamma = f"gamma = {model.gamma_:.4g}" + (", set by the rows" if model.gamma == "auto" else "")

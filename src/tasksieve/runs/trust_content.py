@@ -23,9 +23,30 @@ SPENT = {
 }
 
 
-def spent_facts(timing: dict[str, Any]) -> list[tuple[str, str]]:
-    """Seconds, part by part."""
-    return [(title, f"{float(timing[name]):.2f}") for name, title in SPENT.items() if name in timing]
+def as_written(folder: RunFolder) -> dict[str, Any]:
+    """What every report takes from the files of its run as it is."""
+    data = folder.read_json(DATA)
+    return {
+        "reproduce": str(data.get("reproduce", "")),
+        "versions": {str(name): str(value) for name, value in folder.read_json(VERSIONS).items()},
+        "warnings": [str(note) for note in data.get("notes", [])],
+    }
+
+
+def data_facts(data: dict[str, Any], n_covariates: int = 0) -> list[tuple[str, str]]:
+    return [
+        ("table", str(data["name"])),
+        ("rows used", f"{data['rows']:,} of {data['table_rows']:,}"),
+        ("tasks", f"{data['tasks']:,}"),
+        ("features", f"{int(data['features']) - n_covariates:,}"),
+    ]
+
+
+def run_facts(folder: RunFolder, data: dict[str, Any]) -> list[tuple[str, str]]:
+    """Seconds, part by part, and the digest of the data."""
+    timing = folder.read_json("timing.json")
+    spent = [(title, f"{float(timing[name]):.2f}") for name, title in SPENT.items() if name in timing]
+    return [*spent, ("data digest (sha256)", str(data["sha256"])[:16] + "...")]
 
 
 def findings_content(folder: RunFolder) -> ReportContent:
@@ -37,17 +58,13 @@ def findings_content(folder: RunFolder) -> ReportContent:
     kind = MODELS[str(config["model"])]
     if config.get("command") == "compare":
         title = f"Does sharing help to predict {shown}?"
-        asked = (
-            f"Do {tasks:,} tasks predict “{shown}” better together, from {d:,} features, than each alone? "
-            f"{int(data['rows']):,} rows of {data['name']} were used. The model is {kind.name}: {kind.about}."
-        )
+        asked = f"Do {tasks:,} tasks predict “{shown}” better together, from {d:,} features, than each alone?"
     else:
         title = f"Which features of {shown} would be found again?"
         where = f" in {tasks:,} tasks" if tasks > 1 else ""
-        asked = (
-            f"Which of {d:,} features would be selected again to predict “{shown}”{where}, on other rows like these? "
-            f"{int(data['rows']):,} rows of {data['name']} were used. The model is {kind.name}: {kind.about}."
-        )
+        again = f"Which of {d:,} features would be selected again to predict “{shown}”{where}"
+        asked = f"{again}, on other rows like these?"
+    asked += f" {int(data['rows']):,} rows of {data['name']} were used. The model is {kind.name}: {kind.about}."
     return ReportContent(
         title=title,
         asked=asked,
@@ -57,18 +74,8 @@ def findings_content(folder: RunFolder) -> ReportContent:
         coef=scipy.sparse.csr_array((0, len(names))),
         intercept=np.zeros(0),
         certificate={},
-        facts=[
-            ("table", str(data["name"])),
-            ("rows used", f"{data['rows']:,} of {data['table_rows']:,}"),
-            ("tasks", f"{tasks:,}"),
-            ("features", f"{d:,}"),
-            ("model", kind.name),
-            *spent_facts(folder.read_json("timing.json")),
-            ("data digest (sha256)", str(data["sha256"])[:16] + "..."),
-        ],
-        reproduce=str(data.get("reproduce", "")),
-        versions={str(name): str(value) for name, value in folder.read_json(VERSIONS).items()},
-        warnings=[str(note) for note in data.get("notes", [])],
+        facts=[*data_facts(data), ("model", kind.name), *run_facts(folder, data)],
+        **as_written(folder),
         trust=trust,
         methods=paragraph,
         citations=citations,
