@@ -206,7 +206,8 @@ class GramWalk:
         # Columns all along: a path of small values must not spend its time making objects of them.
         objective, _, gap, seconds, epochs, rejected, count = facts
         epochs, rejected, counts = (column.astype(np.int64) for column in (epochs, rejected, count))
-        raw, intercept, free, added, lost = self._numbers(counts, positions, rows.reshape(len(positions), -1))
+        rows = rows.reshape(len(positions), len(self._of_task))
+        raw, intercept, free, added, lost = self._numbers(counts, positions, rows)
         gaps = gap + lost
         reached = gaps <= goals[:found]
         values = Values(
