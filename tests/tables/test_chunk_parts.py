@@ -19,7 +19,7 @@ from tasksieve.tables.chunk_folds import ChunkFolds
 from tasksieve.tables.counted import counted_size
 from tasksieve.tables.encode import Encoding
 from tasksieve.tables.prefetch import prefetched
-from tasksieve.tables.read import from_chunk, from_frame
+from tasksieve.tables.read import from_frame
 from tasksieve.tables.table import CodedColumn, Column, Table
 from tasksieve.tables.task_codes import TaskCodes
 
@@ -49,7 +49,7 @@ def test_columns_of_arrow_are_those_of_pandas(pieces: int) -> None:
     cut = len(whole) // pieces
     table = pa.concat_tables([whole.slice(k * cut, cut) for k in range(pieces)])
     expected, found = from_frame(table.to_pandas(ignore_metadata=True), "t"), from_arrow(table, "t")
-    chunk = from_chunk(frame_of(), "t")
+    chunk = from_frame(frame_of(), "t", coded=True)
     assert found.n_rows == expected.n_rows
     assert list(found.columns) == list(expected.columns)
     assert isinstance(found.columns["city"], CodedColumn)

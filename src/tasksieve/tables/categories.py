@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .table import NAMED_CELLS, TableError
+from .table import NAMED_CELLS, TableError, few
 
 NO_REFERENCE = "none"  # of --reference: every category has an indicator, those of two as well
 
@@ -41,6 +41,10 @@ class Categories:
     def indicators(self) -> list[str]:
         """Categories that have a feature."""
         return [word for word in self.words if word != self.reference]
+
+    def features(self, name: str) -> list[str]:
+        """What the indicators are called."""
+        return [f"{name}={word}" for word in self.indicators]
 
     def to_json(self) -> Any:
         """Words alone where each has an indicator, as versions before 0.3 wrote all columns."""
@@ -84,17 +88,12 @@ def told_codings(codings: Mapping[str, Categories], named: Mapping[str, str] | N
             every.append(f"{name} ({len(coding.words)})")
     notes = []
     if two:
-        notes.append(f"columns of two categories become one indicator, of the rarer: {_few(two)}")
+        notes.append(f"columns of two categories become one indicator, of the rarer: {few(two, 2 * NAMED_CELLS)}")
     if every:
         notes.append(
             f"columns of {'categories' if named is None else 'more categories'} become one indicator for each, no "
-            f"reference: {_few(every)}. --reference COLUMN=CATEGORY leaves one out"
+            f"reference: {few(every, 2 * NAMED_CELLS)}. --reference COLUMN=CATEGORY leaves one out"
         )
     if chosen:
-        notes.append(f"reference categories, which have no indicator: {_few(chosen)}")
+        notes.append(f"reference categories, which have no indicator: {few(chosen, 2 * NAMED_CELLS)}")
     return notes
-
-
-def _few(words: Sequence[str]) -> str:
-    more = len(words) - 2 * NAMED_CELLS
-    return ", ".join(words[: 2 * NAMED_CELLS]) + (f" and {more} more" if more > 0 else "")

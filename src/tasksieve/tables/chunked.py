@@ -23,7 +23,7 @@ from .encode import Encoding
 from .frames import need, read_arrow, read_frames
 from .prefetch import prefetched
 from .problem import fill_with_means, known_entries, means_of
-from .read import from_chunk
+from .read import from_frame
 from .row_columns import (
     Missing,
     RowColumns,
@@ -141,7 +141,7 @@ class ChunkedTable:
     def _tables(self, only: list[str] | None) -> Iterator[Table]:
         if self.format == "csv":
             options: dict[str, Any] = {"separator": self.separator, "chunk_rows": self.chunk_rows, "text": self._text}
-            return (from_chunk(frame, self.path) for frame in read_frames(self.path, "csv", **options))
+            return (from_frame(frame, self.path, coded=True) for frame in read_frames(self.path, "csv", **options))
         parts = read_arrow(self.path, self.format, chunk_rows=self.chunk_rows, only=only)
         return (from_arrow(part, self.path) for part in parts)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .categories import named_references, told_codings
 from .dates import FIRST_DAY, LAST_DAY, DateParts, date_ways
@@ -36,31 +36,23 @@ class FeatureChoice:
     reference: Sequence[str] = ()
 
 
-@dataclass
-class _LeftOut:
-    """Columns left out by default, and why."""
-
-    ids: dict[str, str] = field(default_factory=dict)
-    dates: list[str] = field(default_factory=list)
-
-    def notes(self) -> list[str]:
-        found = []
-        for name in list(self.ids)[:NAMED_CELLS]:
-            word = shlex.quote(name)
-            found.append(
-                f"column {name!r} is left out: it looks like an id ({self.ids[name]}). --id {word} carries it into "
-                f"predictions, --keep {word} learns from it"
-            )
-        if len(self.ids) > NAMED_CELLS:
-            more = ", ".join(map(repr, list(self.ids)[NAMED_CELLS:]))
-            found.append(f"left out as well, they look like ids: columns {more}")
-        if self.dates:
-            names = ", ".join(map(repr, self.dates))
-            subject = f"column {names} is left out: it holds" if len(self.dates) == 1 else (
-                f"columns {names} are left out: they hold"
-            )  # fmt: skip
-            found.append(f"{subject} dates. --date-parts learns from their year, month, day and so on")
-        return found
+def _told_left_out(ids: Mapping[str, str], dates: Sequence[str]) -> list[str]:
+    """Notes about columns that look like ids, and why, and about dates."""
+    found = []
+    for name in list(ids)[:NAMED_CELLS]:
+        word = shlex.quote(name)
+        found.append(
+            f"column {name!r} is left out: it looks like an id ({ids[name]}). --id {word} carries it into "
+            f"predictions, --keep {word} learns from it"
+        )
+    if len(ids) > NAMED_CELLS:
+        more = ", ".join(map(repr, list(ids)[NAMED_CELLS:]))
+        found.append(f"left out as well, they look like ids: columns {more}")
+    if dates:
+        one, names = len(dates) == 1, ", ".join(map(repr, dates))
+        subject = f"column {names} is left out: it holds" if one else f"columns {names} are left out: they hold"
+        found.append(f"{subject} dates. --date-parts learns from their year, month, day and so on")
+    return found
 
 
 def choose_features(
@@ -71,18 +63,17 @@ def choose_features(
     - `roles` (dict of column to what it is): Columns that are no features: targets, task, weights, id.
     """
     if table.matrix is not None:
-        return _from_matrix(table, choice), []
-    names = _names(table, roles, choice)
-    coded = table.match(choice.categorical, "--categorical", names) if choice.categorical else []
-    as_they_are = {*coded, *(table.match(choice.keep, "--keep", names) if choice.keep else [])}
-    left_out = _LeftOut()
+        return Encoding([], _from_matrix(table, choice)), []
+    names = _names(table, list(table.columns), roles, choice)
+    coded = table.match(choice.categorical, "--categorical", names)
+    as_they_are = {*coded, *table.match(choice.keep, "--keep", names)}
     dates: dict[str, DateParts] = {}
+    dates_out: list[str] = []
+    ids: dict[str, str] = {}
     looked = names
     if isinstance(table.columns, WideColumns):
         looked = table.columns.worth_a_look(names, FEWEST_NUMBERS, (FIRST_DAY, LAST_DAY))
-    for name in looked:
-        if name in as_they_are:
-            continue
+    for name in (name for name in looked if name not in as_they_are):
         column = table.present(name)
         ways = date_ways(column)
         if ways and choice.date_parts:
@@ -90,12 +81,12 @@ def choose_features(
         elif name in choice.features:
             continue
         elif ways:
-            left_out.dates.append(name)
+            dates_out.append(name)
         elif (why := why_id(name, column)) is not None:
-            left_out.ids[name] = why
-    out = {*left_out.dates, *left_out.ids}
+            ids[name] = why
+    out = {*dates_out, *ids}
     found = [name for name in names if name not in out] if out else names
-    notes = left_out.notes()
+    notes = _told_left_out(ids, dates_out)
     if not found:
         raise TableError(
             f"{table.source} has no column left for features" + "".join(f"; {note}" for note in notes)
@@ -107,35 +98,27 @@ def choose_features(
     return encoding, [*notes, *told_codings(encoding.categories, references)]
 
 
-def _names(table: Table, roles: Mapping[str, str], choice: FeatureChoice) -> list[str]:
+def _names(table: Table, every: list[str], roles: Mapping[str, str], choice: FeatureChoice) -> list[str]:
     """Requested columns, without those that are something else or dropped: a glob may touch both."""
-    every = list(table.columns)
     names = table.match(choice.features, "--features", every) if choice.features else every
-    dropped = set(table.match(choice.drop, "--drop", every)) if choice.drop else set()
-    for flag, patterns in (("--features", choice.features), ("--drop", choice.drop), ("--keep", choice.keep)):
-        both = [name for name in patterns if name in roles]
-        if both:
-            raise TableError(f"{flag}: column {both[0]!r} is also {roles[both[0]]}")
-    for flag, patterns in (("--features", choice.features), ("--keep", choice.keep)):
-        both = [name for name in patterns if name in dropped]
-        if both:
-            raise TableError(f"{flag}: column {both[0]!r} is also in --drop")
+    dropped = set(table.match(choice.drop, "--drop", every))
+    given = {"--features": choice.features, "--keep": choice.keep, "--drop": choice.drop}
+    for flag, patterns in given.items():
+        for name in patterns:
+            if name in roles:
+                raise TableError(f"{flag}: column {name!r} is also {roles[name]}")
+            if name in dropped and flag != "--drop":
+                raise TableError(f"{flag}: column {name!r} is also in --drop")
     names = [name for name in names if name not in roles and name not in dropped]
     if not names:
         raise TableError(f"--features: {table.source} has no column left for features")
     return names
 
 
-def _from_matrix(table: Table, choice: FeatureChoice) -> Encoding:
+def _from_matrix(table: Table, choice: FeatureChoice) -> list[str]:
     words = {"--categorical": choice.categorical, "--date-parts": choice.date_parts, "--reference": choice.reference}
     for flag in (flag for flag, asked in words.items() if asked):
         raise TableError(f"{flag}: the features of {table.source} are a matrix of numbers")
-    every = list(table.matrix_names)
-    names = table.match(choice.features, "--features", every) if choice.features else every
-    if choice.keep:
-        table.match(choice.keep, "--keep", names)  # all are kept; a name that is not there is a mistake
-    dropped = set(table.match(choice.drop, "--drop", every)) if choice.drop else set()
-    names = [name for name in names if name not in dropped]
-    if not names:
-        raise TableError(f"--features: {table.source} has no column left for features")
-    return Encoding([], names)
+    names = _names(table, list(table.matrix_names), {}, choice)
+    table.match(choice.keep, "--keep", names)  # all are kept; a name that is not there is a mistake
+    return names

@@ -57,6 +57,20 @@ class DateParts:
         hours = part_of(read_dates(column, way, name, source), "hour")
         return cls(PARTS if np.nansum(np.abs(hours)) > 0 else PARTS[:-1], way)
 
+    def features(self, name: str) -> list[str]:
+        """What the parts are called."""
+        return [f"{name}.{part}" for part in self.parts]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"parts": list(self.parts), "way": self.way}
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> DateParts:
+        parts, way = tuple(content["parts"]), content["way"]
+        if not set(parts) <= set(PARTS) or way not in ("", *WAYS, EIGHT_DIGITS):
+            raise ValueError("dates of the encoding")
+        return cls(parts, way)
+
     def matrix(self, column: Column, name: str, source: str) -> Array:
         """The parts as columns, NaN where a date is missing."""
         ways = [self.way] if self.way or column.kind == "date" else list(date_ways(column))

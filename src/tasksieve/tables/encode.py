@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse
 
 from .categories import Categories
-from .dates import EIGHT_DIGITS, PARTS, WAYS, DateParts
+from .dates import DateParts
 from .table import NAMED_CELLS, Array, CodedColumn, Column, Table, TableError, row_words
 from .wide import STEP, PlainColumns, WideColumns
 
@@ -56,51 +56,25 @@ class Encoding:
         - `references` (dict of column to category): Categories without an indicator, where others than those of
           `Categories.of` are wanted. None: every category has an indicator.
         """
-        unused = dict(references or {})
-        positions = table.columns.positions(names) if isinstance(table.columns, WideColumns) else None
-        if positions is not None and not categorical and not dates and not unused and np.all(positions >= 0):
-            return cls(PlainColumns(names))
+        coded, unused = set(categorical), dict(references or {})
+        known = np.zeros(len(names), dtype=bool)
+        if isinstance(table.columns, WideColumns):
+            known = table.columns.positions(names) >= 0
+            if known.all() and not coded and not dates and not unused:
+                return cls(PlainColumns(names))
         columns: list[tuple[str, Coding]] = []
-        for k, name in enumerate(names):
+        for name, plain in zip(names, known.tolist(), strict=True):
+            coding: Coding = None
             if dates and name in dates:
-                columns.append((name, dates[name]))
-                continue
-            if positions is not None and positions[k] >= 0 and name not in categorical:
-                columns.append((name, None))
-                continue
-            column = table.require(name, "--features")
-            if column.kind == "date":
-                raise TableError(
-                    f"column {name!r} of {table.source} holds dates, which are no numbers: --date-parts learns from "
-                    f"their parts, --drop leaves the column out"
-                )
-            if column.kind == "other":
-                raise TableError(
-                    f"--features: column {name!r} of {table.source} holds neither numbers, words nor dates "
-                    "(durations? lists?): turn it into numbers, or leave it out with --drop"
-                )
-            if column.kind == "number" and name not in categorical:
-                columns.append((name, None))
-                continue
-            if name not in categorical:
-                refuse_spoilt_numbers(column, name, table.source)
-            counts = counted_words(table.present(name))
-            words = sorted(counts)
-            if name not in categorical:
-                refuse_decimal_commas(words, name, table.source)
-            if len(words) > max_categories:
-                raise TableError(
-                    f"--features: column {name!r} of {table.source} has {len(words)} different words, more than "
-                    f"--max-categories {max_categories}: leave it out with --drop (an identifier? then --id), or raise "
-                    "the limit"
-                )
-            reference = unused.pop(name, None)
-            if reference is not None and reference not in counts:
-                shown = ", ".join(map(repr, words[:NAMED_CELLS])) + (", ..." if len(words) > NAMED_CELLS else "")
-                raise TableError(
-                    f"--reference: column {name!r} of {table.source} has no category {reference!r}; it has {shown}"
-                )
-            columns.append((name, Categories(tuple(words)) if references is None else Categories.of(counts, reference)))
+                coding = dates[name]
+            elif name in coded or not plain:
+                counts = _counted_categories(table, name, name in coded, max_categories)
+                if counts is not None:
+                    reference = unused.pop(name, None)
+                    _check_reference(table, name, reference, counts)
+                    every = Categories(tuple(sorted(counts)))
+                    coding = every if references is None else Categories.of(counts, reference)
+            columns.append((name, coding))
         for name in unused:
             raise TableError(
                 f"--reference: column {name!r} of {table.source} has no categories; numbers that are names of things "
@@ -114,13 +88,7 @@ class Encoding:
             return list(self.matrix_names)
         if isinstance(self.columns, PlainColumns):
             return list(self.columns.names)
-        names: list[str] = []
-        for name, coding in self.columns:
-            if isinstance(coding, DateParts):
-                names += [f"{name}.{part}" for part in coding.parts]
-            else:
-                names += [name] if coding is None else [f"{name}={word}" for word in coding.indicators]
-        return names
+        return [feature for name, coding in self.columns for feature in _features(name, coding)]
 
     @property
     def categories(self) -> dict[str, Categories]:
@@ -132,7 +100,7 @@ class Encoding:
         """For each feature the column that it comes from."""
         if self.matrix_names is not None:
             return list(self.matrix_names)
-        return [name for name, coding in self.columns for _ in range(_width(coding))]
+        return [name for name, coding in self.columns for _ in _features(name, coding)]
 
     def matrix(self, table: Table, unknown: Literal["error", "zero"] = "error") -> Any:
         """The features of a table, NaN where a value is missing (all indicators of a missing word).
@@ -144,20 +112,29 @@ class Encoding:
             return self._from_matrix(table)
         if table.matrix is not None:
             raise TableError(f"{table.source} holds a matrix, but the model was fitted to named columns")
-        if isinstance(table.columns, WideColumns):
-            return self._from_wide(table, table.columns, unknown)
-        X = np.empty((table.n_rows, len(self.feature_names)), dtype=self._type(table), order="F")
-        k = 0
-        for name, coding in self.columns:
-            block = self._encoded(name, coding, table, unknown)
-            X[:, k : k + block.shape[1]] = block
-            k += block.shape[1]
+        positions = self._positions(table)
+        direct = np.flatnonzero(positions >= 0)
+        wide: Any = table.columns
+        for k, rows in wide.infinite(positions[direct])[:1] if len(direct) else ():
+            _refuse_infinite(table, int(rows[0]), self.columns[direct[k]][0])
+        if len(direct) == len(positions) > 0:
+            X = wide.numbers(positions)
+            return X if X.dtype.type in KEPT else X.astype(np.float64)
+        widths = np.array([len(_features(name, coding)) for name, coding in self.columns], dtype=np.int64)
+        starts = np.cumsum(widths) - widths
+        kind = np.float64 if len(direct) else self._type(table)
+        X = np.empty((table.n_rows, int(widths.sum())), dtype=kind, order="F")
+        for low in range(0, len(direct), STEP):
+            some = direct[low : low + STEP]
+            X[:, starts[some]] = wide.block[:, positions[some]]
+        for k in np.flatnonzero(positions < 0).tolist():
+            X[:, starts[k] : starts[k] + widths[k]] = self._encoded(*self.columns[k], table, unknown)
         return X
 
     def _encoded(self, name: str, coding: Coding, table: Table, unknown: str) -> Array:
         """The features that one column becomes."""
         if name in table.absent and table.absent[name].all():
-            return np.zeros((table.n_rows, _width(coding)))
+            return np.zeros((table.n_rows, len(_features(name, coding))))
         column = table.require(name, "the model's features")
         if coding is None:
             block = self._numbers(column, name, table)[:, None]
@@ -176,34 +153,15 @@ class Encoding:
         counts = {name: int(np.count_nonzero(own[rows])) for name, own in table.absent.items()}
         return np.array([counts.get(name, 0) for name in self.sources], dtype=np.int64)
 
-    def _positions(self, wide: WideColumns) -> tuple[Sequence[str], Array]:
-        """Names of the columns, and where their numbers are in a wide table; -1 for those that are more than that."""
+    def _positions(self, table: Table) -> Array:
+        """Where the numbers of columns are in a wide table; -1 for those that are more than that."""
+        if not isinstance(table.columns, WideColumns):
+            return np.full(len(self.columns), -1)
         if isinstance(self.columns, PlainColumns):
-            return self.columns.names, wide.positions(self.columns.names)
-        names = [name for name, _ in self.columns]
-        positions = wide.positions(names)
+            return table.columns.positions(self.columns.names)
+        positions = table.columns.positions([name for name, _ in self.columns])
         positions[[k for k, (_, coding) in enumerate(self.columns) if coding is not None]] = -1
-        return names, positions
-
-    def _from_wide(self, table: Table, wide: WideColumns, unknown: str) -> Array:
-        names, positions = self._positions(wide)
-        direct = np.flatnonzero(positions >= 0)
-        for k, rows in wide.infinite(positions[direct])[:1]:
-            _refuse_infinite(table, int(rows[0]), names[direct[k]])
-        if len(direct) == len(positions):
-            X = wide.numbers(positions)
-            return X if X.dtype.type in KEPT else X.astype(np.float64)
-        blocks = {k: self._encoded(*self.columns[k], table, unknown) for k in np.flatnonzero(positions < 0).tolist()}
-        widths = np.ones(len(positions), dtype=np.int64)
-        widths[list(blocks)] = [block.shape[1] for block in blocks.values()]
-        starts = np.cumsum(widths) - widths
-        X = np.empty((table.n_rows, int(widths.sum())), order="F")
-        for low in range(0, len(direct), STEP):
-            some = direct[low : low + STEP]
-            X[:, starts[some]] = wide.block[:, positions[some]]
-        for k, block in blocks.items():
-            X[:, starts[k] : starts[k] + block.shape[1]] = block
-        return X
+        return positions
 
     def complete_columns(self, table: Table) -> list[Array] | None:
         """The columns of `matrix`, each as it lies in memory, zeros and ones in a byte; None where a value is missing
@@ -279,19 +237,12 @@ class Encoding:
         """Columns with missing values, and the rows."""
         if self.matrix_names is not None:
             return _missing_in_matrix(self._from_matrix(table), self.matrix_names)
-        if isinstance(table.columns, WideColumns):
-            names, positions = self._positions(table.columns)
-            direct = np.flatnonzero(positions >= 0)
-            holes = {int(direct[k]): rows for k, rows in table.columns.holes(positions[direct])}
-            others = np.flatnonzero(positions < 0).tolist()
-            holes |= {k: self._holes(names[k], table) for k in others}
-            return [(names[k], holes[k]) for k in sorted(holes) if len(holes[k])]
-        found = []
-        for name, _ in self.columns:
-            rows = self._holes(name, table)
-            if len(rows):
-                found.append((name, rows))
-        return found
+        positions = self._positions(table)
+        direct, wide = np.flatnonzero(positions >= 0), table.columns
+        holes = {k: self._holes(self.columns[k][0], table) for k in np.flatnonzero(positions < 0).tolist()}
+        if isinstance(wide, WideColumns):
+            holes |= {int(direct[k]): rows for k, rows in wide.holes(positions[direct])}
+        return [(self.columns[k][0], holes[k]) for k in sorted(holes) if len(holes[k])]
 
     def _holes(self, name: str, table: Table) -> Array:
         holes = table.require(name, "the model's features").missing
@@ -302,7 +253,7 @@ class Encoding:
             return {"matrix": True}
         if isinstance(self.columns, PlainColumns):
             return {"numbers": True}
-        return {"columns": [[name, _plain(coding)] for name, coding in self.columns]}
+        return {"columns": [[name, coding and coding.to_json()] for name, coding in self.columns]}
 
     @classmethod
     def from_json(cls, content: Any, names: list[str]) -> Encoding:
@@ -315,7 +266,9 @@ class Encoding:
         for name, coding in content["columns"]:
             if not isinstance(name, str):
                 raise ValueError("columns of the encoding")
-            columns.append((name, _coding_from(coding)))
+            dates = isinstance(coding, dict) and "parts" in coding
+            kind: Any = DateParts if dates else Categories
+            columns.append((name, None if coding is None else kind.from_json(coding)))
         encoding = cls(columns)
         if encoding.feature_names != names:
             raise ValueError("columns of the encoding do not give the model's features")
@@ -329,26 +282,49 @@ def _refuse_infinite(table: Table, row: int, name: str) -> None:
     )
 
 
-def _width(coding: Coding) -> int:
-    """How many features a column becomes."""
-    return 1 if coding is None else len(coding.parts if isinstance(coding, DateParts) else coding.indicators)
+def _features(name: str, coding: Coding) -> list[str]:
+    """The names of the features that a column becomes."""
+    return [name] if coding is None else coding.features(name)
 
 
-def _plain(coding: Coding) -> Any:
-    if isinstance(coding, DateParts):
-        return {"parts": list(coding.parts), "way": coding.way}
-    return None if coding is None else coding.to_json()
+def _counted_categories(table: Table, name: str, coded: bool, most: int) -> dict[str, int] | None:
+    """The words of a column that becomes categories, and in how many rows they are; None for one of numbers.
+
+    - `coded`: Its numbers are names of things.
+    """
+    column = table.require(name, "--features")
+    if column.kind == "date":
+        raise TableError(
+            f"column {name!r} of {table.source} holds dates, which are no numbers: --date-parts learns from their "
+            "parts, --drop leaves the column out"
+        )
+    if column.kind == "other":
+        raise TableError(
+            f"--features: column {name!r} of {table.source} holds neither numbers, words nor dates (durations? "
+            "lists?): turn it into numbers, or leave it out with --drop"
+        )
+    if not coded:
+        if column.kind == "number":
+            return None
+        refuse_spoilt_numbers(column, name, table.source)
+    counts = counted_words(table.present(name))
+    if not coded:
+        refuse_decimal_commas(sorted(counts), name, table.source)
+    if len(counts) > most:
+        raise TableError(
+            f"--features: column {name!r} of {table.source} has {len(counts)} different words, more than "
+            f"--max-categories {most}: leave it out with --drop (an identifier? then --id), or raise the limit"
+        )
+    return counts
 
 
-def _coding_from(content: Any) -> Coding:
-    if content is None:
-        return None
-    if isinstance(content, dict) and "parts" in content:
-        parts, way = tuple(content["parts"]), content["way"]
-        if not set(parts) <= set(PARTS) or way not in ("", *WAYS, EIGHT_DIGITS):
-            raise ValueError("dates of the encoding")
-        return DateParts(parts, way)
-    return Categories.from_json(content)
+def _check_reference(table: Table, name: str, reference: str | None, counts: Mapping[str, int]) -> None:
+    if reference is not None and reference not in counts:
+        words = sorted(counts)
+        shown = ", ".join(map(repr, words[:NAMED_CELLS])) + (", ..." if len(words) > NAMED_CELLS else "")
+        raise TableError(
+            f"--reference: column {name!r} of {table.source} has no category {reference!r}; it has {shown}"
+        )
 
 
 def _missing_in_matrix(matrix: Any, names: Sequence[str]) -> list[tuple[str, Array]]:

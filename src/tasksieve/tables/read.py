@@ -96,16 +96,10 @@ def _read_wide(path: Path, format: str, separator: str | None) -> Table | None:
 # --- data frames -----------------------------------------------------------------------------------------------
 
 
-def from_frame(frame: Any, source: str) -> Table:
-    """A pandas data frame as a `Table`."""
-    columns = {str(name): from_series(series) for name, series in frame.items()}
-    return Table(source, len(frame), columns)
-
-
-def from_chunk(frame: Any, source: str) -> Table:
-    """The same, but words are known by their codes."""
-    columns = {str(name): _coded(series) for name, series in frame.items()}
-    return Table(source, len(frame), columns)
+def from_frame(frame: Any, source: str, *, coded: bool = False) -> Table:
+    """A pandas data frame as a `Table`; words may be known by their codes."""
+    read = _coded if coded else from_series
+    return Table(source, len(frame), {str(name): read(series) for name, series in frame.items()})
 
 
 def _coded(series: Any) -> Column:
@@ -129,9 +123,7 @@ def from_series(series: Any) -> Column:
             return Column("date", series.to_numpy().astype("datetime64[us]"))
         if dtype.kind != "O":
             return Column("other", series.to_numpy())
-    elif getattr(dtype, "kind", "O") in "biuf" and hasattr(
-        dtype, "numpy_dtype"
-    ):  # with a mask for missing values
+    elif getattr(dtype, "kind", "O") in "biuf" and hasattr(dtype, "numpy_dtype"):  # with a mask for missing values
         return Column("number", series.to_numpy(dtype=np.float64, na_value=np.nan))
     pandas = need("pandas")
     kind = type(dtype).__name__
@@ -222,21 +214,15 @@ def _from_array(array: np.ndarray) -> Column:
 
 def _sparse_from(arrays: dict[str, np.ndarray], source: str) -> Any:
     try:
-        data, indices, indptr, shape = (
-            arrays.pop(f"X_{part}") for part in ("data", "indices", "indptr", "shape")
-        )
+        data, indices, indptr, shape = (arrays.pop(f"X_{part}") for part in ("data", "indices", "indptr", "shape"))
     except KeyError as error:
         raise TableError(
             f"{source}: a sparse X needs X_data, X_indices, X_indptr and X_shape; {error} is missing"
         ) from None
     try:
         size = tuple(int(n) for n in shape)
-        if (
-            len(size) != 2
-            or indices.dtype.kind not in "iu"
-            or indptr.dtype.kind not in "iu"
-            or data.dtype.kind not in "biuf"
-        ):
+        whole = indices.dtype.kind in "iu" and indptr.dtype.kind in "iu"
+        if len(size) != 2 or not whole or data.dtype.kind not in "biuf":
             raise ValueError("types or shape")
         if indptr.shape != (size[0] + 1,) or size[1] >= LARGEST_INDEX:
             raise ValueError("shape")

@@ -91,19 +91,11 @@ class SeenColumn:
             if len(self.days) > MOST_DAYS or min(self.days) < FIRST_DAY or max(self.days) > LAST_DAY:
                 self.days = None
         low, high = int(values.min()), int(values.max())
-        new = self.total == 0 and self.squares == 0 and self.n_rows == len(values)
-        # in whole numbers without end: a column that holds each number of its range once is known by these
-        shifted = values.astype(np.int64) - low if low >= -(2**62) and high < 2**62 else None
-        if shifted is None or high - low >= 2**31:
-            self.total += sum(values.tolist())
-            self.squares += sum(value * value for value in values.tolist())
-        else:
-            part, count = int(shifted.sum()), len(values)
-            parts = int(np.sum(np.square(shifted.astype(object)))) if (high - low) ** 2 * count >= 2**62 else (
-                int(np.sum(np.square(shifted)))
-            )  # fmt: skip
-            self.total += part + count * low
-            self.squares += parts + 2 * low * part + count * low * low
+        new = self.n_rows == len(values)
+        # modulo 2**64, as the sums that they are compared with
+        wrapped = values.astype(np.uint64)
+        self.total += int(wrapped.sum())
+        self.squares += int(np.square(wrapped).sum())
         self.rising &= bool(np.all(values[1:] > values[:-1])) and (new or int(values[0]) > self.high)
         self.low, self.high = (low, high) if new else (min(low, self.low), max(high, self.high))
         if CALLED_ID.search(name) and self.different and len(self.numbers) <= MOST_KEPT:
@@ -127,8 +119,10 @@ class SeenColumn:
         if YEARS[0] <= self.low and self.high <= YEARS[1]:
             return None
         n, low, high = self.n_rows, self.low, self.high
-        sums = (n * (low + high)) // 2, sum_of_squares(high) - sum_of_squares(low - 1)
-        if high - low == n - 1 and sums == (self.total, self.squares):
+        # a column that holds each number of its range once is known by these
+        expected = (n * (low + high)) // 2, sum_of_squares(high) - sum_of_squares(low - 1)
+        same = all((a - b) % 2**64 == 0 for a, b in zip(expected, (self.total, self.squares), strict=True))
+        if high - low == n - 1 and same:
             return f"whole numbers from {low} to {high}, each once"
         if CALLED_ID.search(name) and (self.rising or (self.different and len(self.numbers) == n)):
             return f"whole numbers from {low} to {high}, all different"

@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from .encode import as_words
-from .table import NAMED_CELLS, NAMED_FILES, Array, Column, StackedFiles, Table, TableError
+from .table import NAMED_CELLS, NAMED_FILES, Array, Column, StackedFiles, Table, TableError, few, glob
 from .wide import STEP, WideColumns
 
 Rule = Literal["same", "intersection", "union"]
@@ -88,7 +87,7 @@ def stack(tables: Sequence[Table], tasks: Sequence[str] | None, wanted: Wanted) 
     more = _dropped(tables, wanted.drop, {*roles, *kept}, int(np.sum(sizes)))
     if tasks is not None:
         more[FILE_TASK] = Column("text", np.repeat(np.array(tasks, dtype=object), sizes))
-    absent = {name: [name not in own for own in features] for name in _lacked(lacking)}
+    absent = {name: [name not in own for own in features] for names in lacking.values() for name in names}
     names = _in_order(tables, [*roles, *kept])
     columns = _concatenated(tables, files, names, absent, more)
     masks = {name: np.repeat(np.array(holes), sizes) for name, holes in absent.items()}
@@ -103,17 +102,17 @@ def _file_names(sources: Sequence[str]) -> list[str]:
     return short if len(set(short)) == len(short) else list(sources)
 
 
-def _matches(pattern: str, names: Iterable[str]) -> list[str]:
-    if pattern in names:
-        return [pattern]
-    return [name for name in names if fnmatchcase(name, pattern)] if set("*?[") & set(pattern) else []
+def _matches(patterns: Iterable[str], names: Mapping[str, Any]) -> dict[str, None]:
+    """Names that are given or match a glob, each once."""
+    found = ([pattern] if pattern in names else glob(pattern, names) for pattern in patterns)
+    return dict.fromkeys(name for own in found for name in own)
 
 
 def _roles(tables: Sequence[Table], files: Sequence[str], needed: Sequence[tuple[str, str]]) -> list[str]:
     """Columns that every file must have."""
     found: dict[str, None] = {}
     for flag, pattern in needed:
-        own = [_matches(pattern, table.columns) for table in tables]
+        own = [_matches([pattern], table.columns) for table in tables]
         every = dict.fromkeys(name for names in own for name in names)
         if not every:
             tables[0].match([pattern], flag, list(tables[0].columns))  # raises, naming what there is instead
@@ -130,10 +129,8 @@ def _roles(tables: Sequence[Table], files: Sequence[str], needed: Sequence[tuple
 
 def _features(table: Table, roles: Sequence[str], wanted: Wanted) -> dict[str, None]:
     """Columns of a table that would be learned from."""
-    names: Iterable[str] = table.columns
-    if wanted.features:
-        names = dict.fromkeys(name for pattern in wanted.features for name in _matches(pattern, table.columns))
-    out = {*roles, *(name for pattern in wanted.drop for name in _matches(pattern, table.columns))}
+    names = _matches(wanted.features, table.columns) if wanted.features else table.columns
+    out = {*roles, *_matches(wanted.drop, table.columns)}
     return dict.fromkeys(name for name in names if name not in out)
 
 
@@ -163,7 +160,7 @@ def _agree(
     """Features that are kept, and of each file those of them that it lacks."""
     every = dict.fromkeys(name for own in features for name in own)
     for pattern in wanted.features:
-        if not _matches(pattern, every):
+        if not _matches([pattern], every):
             table.match([pattern], "--features", list(every))  # raises that there is none
     shared = [name for name in every if all(name in own for own in features)]
     if len(shared) == len(every):
@@ -217,10 +214,6 @@ def _in_order(tables: Sequence[Table], names: Sequence[str]) -> list[str]:
     first = [name for name in tables[0].columns if name in wanted]
     known = set(first)
     return first + [name for name in names if name not in known]
-
-
-def _lacked(lacking: Mapping[int, Sequence[str]]) -> list[str]:
-    return list(dict.fromkeys(name for names in lacking.values() for name in names))
 
 
 # --- columns under columns -----------------------------------------------------------------------------------------
@@ -304,7 +297,7 @@ def _values(part: Column | None, kind: str, size: int) -> Array:
 
 def _dropped(tables: Sequence[Table], drop: Sequence[str], known: set[str], n_rows: int) -> dict[str, Column]:
     """Dropped columns as zeros that take no memory, so that their names are known."""
-    names = dict.fromkeys(name for table in tables for pattern in drop for name in _matches(pattern, table.columns))
+    names = dict.fromkeys(name for table in tables for name in _matches(drop, table.columns))
     nothing = Column("number", np.broadcast_to(np.float64(0.0), (n_rows,)))
     return {name: nothing for name in names if name not in known}
 
@@ -312,14 +305,12 @@ def _dropped(tables: Sequence[Table], drop: Sequence[str], known: set[str], n_ro
 # --- words -----------------------------------------------------------------------------------------------------------
 
 
-def _quoted(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:NAMED_CELLS])
-    return shown + (f" and {len(names) - NAMED_CELLS} more" if len(names) > NAMED_CELLS else "")
+def _quoted(names: Iterable[str]) -> str:
+    return few([repr(name) for name in names])
 
 
 def _few(files: Sequence[str]) -> str:
-    more = f" and {len(files) - NAMED_FILES} more" if len(files) > NAMED_FILES else ""
-    return ", ".join(files[:NAMED_FILES]) + more
+    return few(files, NAMED_FILES)
 
 
 def _notes(
@@ -335,7 +326,7 @@ def _notes(
     for k, names in list(lacking.items())[: 2 * NAMED_CELLS]:
         notes.append(
             f"{files[k]} lacks {len(names)} of {len(kept)} columns, which are no features of its rows (zero there): "
-            f"{_quoted(list(names))}"
+            f"{_quoted(names)}"
         )
     if len(lacking) > 2 * NAMED_CELLS:
         notes.append(f"{len(lacking) - 2 * NAMED_CELLS} more files lack columns, too")

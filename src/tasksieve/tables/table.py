@@ -67,11 +67,8 @@ class Column:
     def missing(self) -> Array:
         """Which rows have no value."""
         if self.kind == "number":
-            return (
-                np.isnan(self.values)
-                if self.values.dtype.kind == "f"
-                else np.zeros(len(self.values), dtype=bool)
-            )
+            real = self.values.dtype.kind == "f"
+            return np.isnan(self.values) if real else np.zeros(len(self.values), dtype=bool)
         if self.kind == "date":
             return np.isnat(self.values)
         return np.array([value is None for value in self.values], dtype=bool)
@@ -144,9 +141,7 @@ class Table:
             if pattern in self.groups and set(self.groups[pattern]) <= known:
                 found.update(dict.fromkeys(self.groups[pattern]))
                 continue
-            names = (
-                [name for name in among if fnmatchcase(name, pattern)] if set("*?[") & set(pattern) else []
-            )
+            names = glob(pattern, among)
             if not names:
                 raise TableError(f"{role}: {self.source} has no column {pattern!r}{self._hint(pattern)}")
             found.update(dict.fromkeys(names))
@@ -159,6 +154,16 @@ class Table:
         close = get_close_matches(name, names[:MOST_COMPARED], n=1)
         shown = ", ".join(repr(other) for other in names[:8]) + (", ..." if len(names) > 8 else "")
         return f"; did you mean {close[0]!r}?" if close else f"; it has {shown}" if names else ""
+
+
+def glob(pattern: str, names: Iterable[str]) -> list[str]:
+    """Names that match a pattern; none matches one that is a plain name."""
+    return [name for name in names if fnmatchcase(name, pattern)] if set("*?[") & set(pattern) else []
+
+
+def few(words: Sequence[str], most: int = NAMED_CELLS) -> str:
+    """The first words; the rest are counted."""
+    return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
 
 
 def row_number(row: int) -> int:
