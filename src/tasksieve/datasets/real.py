@@ -14,6 +14,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,18 +53,18 @@ class Source:
 
     - `name`: A prepared archive is called ``name.npz``.
     - `file`: The file as its source names it.
-    - `url`: Its address; None where it can only be had by hand.
-    - `read`: Path of that file -> arrays X, y or Y, task.
     - `checksum`: SHA-256 of the numbers, see `checksum`.
     - `by_hand`: What to do where the download fails.
+    - `url`: Its address; None where it can only be had by hand, as a prepared archive.
+    - `read`: Path of that file -> arrays X, y or Y, task.
     """
 
     name: str
     file: str
-    url: str | None
-    read: Callable[[Path], Arrays]
     checksum: str
     by_hand: str
+    url: str | None = None
+    read: Callable[[Path], Arrays] | None = None
 
 
 # --- reading what the sources offer -----------------------------------------------------------------------------------
@@ -78,23 +79,13 @@ def _matlab(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is not a MATLAB file that can be read: {error}") from error
 
 
-def _stack_cells(X: np.ndarray, y: np.ndarray) -> Arrays:
-    """Cell arrays, one cell per task, as stacked rows."""
-    parts, labels = [np.asarray(part) for part in X.ravel()], [np.asarray(part).ravel() for part in y.ravel()]
+def _read_cells(features: str, targets: str, path: Path, n_features: int | None = None) -> Arrays:
+    """Two cell arrays, one cell per task, as stacked rows."""
+    content = _matlab(path)
+    parts = [np.asarray(part) for part in content[features].ravel()]
+    labels = [np.asarray(part).ravel() for part in content[targets].ravel()]
     task = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    return {"X": np.vstack(parts), "y": np.concatenate(labels), "task": task}
-
-
-def _read_school(path: Path) -> Arrays:
-    content = _matlab(path)
-    arrays = _stack_cells(content["X"], content["Y"])
-    arrays["X"] = arrays["X"][:, :27]  # MALSAR's copy ends with a column of ones
-    return arrays
-
-
-def _read_landmine(path: Path) -> Arrays:
-    content = _matlab(path)
-    return _stack_cells(content["feature"], content["label"])
+    return {"X": np.vstack(parts)[:, :n_features], "y": np.concatenate(labels), "task": task}
 
 
 def _read_parkinsons(path: Path) -> Arrays:
@@ -110,10 +101,6 @@ def _read_sarcos(path: Path) -> Arrays:
     return {"X": table[:, :21], "Y": table[:, 21:]}
 
 
-def _only_prepared(path: Path) -> Arrays:
-    raise ValueError(f"{path}: this set is read from a prepared .npz archive only.")
-
-
 MALSAR = "https://raw.githubusercontent.com/jiayuzhou/MALSAR/ca3d55b878cc4113f0d9603e8ac46538aeb1ecd9"
 LANDMINE = (
     "https://raw.githubusercontent.com/daizhongxiang/Federated_Bayesian_Optimization/"
@@ -127,40 +114,38 @@ SOURCES = {
         Source(
             "school",
             "school.mat",
-            f"{MALSAR}/data/school.mat",
-            _read_school,
             "a256271f249d9d98f6505ee126d0b97a964dac3e49285db3a4e33ed90f5661b8",
             "take data/school.mat from the MALSAR package (github.com/jiayuzhou/MALSAR)",
+            f"{MALSAR}/data/school.mat",
+            partial(_read_cells, "X", "Y", n_features=27),  # MALSAR's copy ends with a column of ones
         ),
         Source(
             "landmine",
             "LandmineData.mat",
-            f"{LANDMINE}/LandmineData.mat",
-            _read_landmine,
             "d062d14c1fb48da4b3a6b9cc7a77127de99ae9424d8e9e005d2acf50dc78026c",
             "look for LandmineData.mat (Xue et al., 2007), which several repositories hold",
+            f"{LANDMINE}/LandmineData.mat",
+            partial(_read_cells, "feature", "label"),
         ),
         Source(
             "parkinsons",
             "parkinsons_updrs.data",
-            f"{UCI}/parkinsons/telemonitoring/parkinsons_updrs.data",
-            _read_parkinsons,
             "6a62bc932992fd37256e64ed2893f9723f7ef781ae20dc479ee2cf34d8aa0c6d",
             "take telemonitoring/parkinsons_updrs.data from archive.ics.uci.edu, data set 189",
+            f"{UCI}/parkinsons/telemonitoring/parkinsons_updrs.data",
+            _read_parkinsons,
         ),
         Source(
             "sarcos",
             "sarcos_inv_test.mat",
-            "http://www.gaussianprocess.org/gpml/data/sarcos_inv_test.mat",
-            _read_sarcos,
             "c8dc6109b1b9057d921af8cf7c3c08729adefef519daecaf6281bbf127d6fd88",
             "take sarcos_inv_test.mat from gaussianprocess.org/gpml/data",
+            "http://www.gaussianprocess.org/gpml/data/sarcos_inv_test.mat",
+            _read_sarcos,
         ),
         Source(
             "mnist",
             "mnist.npz",
-            None,
-            _only_prepared,
             "ac6786220acceb569ad1726ec7b56304419ef1409e8b59072056b4cd0e7f3068",
             "make mnist.npz with numpy.savez: X (30000 x 784, uint8: the first 20,000 training images, then the 10,000 "
             "test images), y (digits), split (0 train, 1 test), from sklearn.datasets.fetch_openml('mnist_784')",
@@ -168,8 +153,6 @@ SOURCES = {
         Source(
             "tdt2",
             "tdt2.npz",
-            None,
-            _only_prepared,
             "c805dc9158ed1744995a8645437358b2775574d3a91d5b89a60e3e72c47cbb14",
             "make tdt2.npz with numpy.savez from Deng Cai's TDT2.mat, 30 categories: data, indices, indptr, shape "
             "(CSR, 9394 x 36771, counts) and y (0 to 29, largest category first)",
@@ -206,19 +189,14 @@ def _fetch(name: str, folder: Any, download: bool) -> Arrays:
     try:
         import pooch
     except ImportError as error:
-        raise ImportError(
-            f"{missing}; to download it: pip install 'tasksieve[data]'. Or {remedy}."
-        ) from error
-    cache = download_folder()
+        raise ImportError(f"{missing}; to download it: pip install 'tasksieve[data]'. Or {remedy}.") from error
     try:
         # the file has no checksum of its own; its numbers have, and they are checked below
-        file = Path(
-            pooch.retrieve(source.url, known_hash=None, fname=source.file, path=cache, progressbar=False)
-        )
+        place = {"fname": source.file, "path": download_folder()}
+        found = pooch.retrieve(source.url, known_hash=None, progressbar=False, **place)
     except Exception as error:  # no network, a moved file, a proxy: all the same to the user
-        raise OSError(
-            f"{source.name} could not be downloaded from {source.url} ({error}); {remedy}."
-        ) from error
+        raise OSError(f"{source.name} could not be downloaded from {source.url} ({error}); {remedy}.") from error
+    file = Path(found)
     try:
         return _checked(source, file)
     except ValueError:
@@ -249,7 +227,7 @@ def download_folder() -> Path:
 
 
 def _checked(source: Source, file: Path) -> Arrays:
-    if file.suffix == ".npz":
+    if source.read is None or file.suffix == ".npz":
         try:
             with np.load(file, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
@@ -304,8 +282,7 @@ def fetch_school(folder: Any = None, download: bool = True) -> RealTasks:
         ``y`` between 1 and 70. Nothing is scaled.
     """
     arrays = _fetch("school", folder, download)
-    X, y, task = np.asfortranarray(arrays["X"], dtype=np.float64), arrays["y"].astype(float), _task(arrays)
-    return _real(X, y, task, SCHOOL_FEATURES, _numbered("school", task.max() + 1))
+    return _stacked(arrays, arrays["y"].astype(np.float64), SCHOOL_FEATURES, "school")
 
 
 @described_by(DOWNLOAD)
@@ -325,9 +302,7 @@ def fetch_landmine(folder: Any = None, download: bool = True) -> RealTasks:
         ``y`` is +1 (mine) or -1 (clutter). Nothing is scaled.
     """
     arrays = _fetch("landmine", folder, download)
-    X, task = np.asfortranarray(arrays["X"], dtype=np.float64), _task(arrays)
-    y = np.where(arrays["y"] > 0, 1.0, -1.0)
-    return _real(X, y, task, _numbered("image feature", 9), _numbered("field", task.max() + 1))
+    return _stacked(arrays, np.where(arrays["y"] > 0, 1.0, -1.0), _numbered("image feature", 9), "field")
 
 
 PARKINSONS_FEATURES = (
@@ -358,9 +333,8 @@ def fetch_parkinsons(target: str = "motor", folder: Any = None, download: bool =
     if target not in ("motor", "total"):
         raise ValueError(f"target={target!r}: the scores are 'motor' and 'total'.")
     arrays = _fetch("parkinsons", folder, download)
-    X, task = np.asfortranarray(arrays["X"], dtype=np.float64), _task(arrays)
     y = arrays["Y"][:, ("motor", "total").index(target)].astype(np.float64)
-    return _real(X, y, task, PARKINSONS_FEATURES.split(","), _numbered("patient", task.max() + 1))
+    return _stacked(arrays, y, PARKINSONS_FEATURES.split(","), "patient")
 
 
 @described_by(DOWNLOAD)
@@ -449,8 +423,10 @@ def _numbered(word: str, count: int) -> list[str]:
     return [f"{word} {k + 1}" for k in range(count)]
 
 
-def _task(arrays: Arrays) -> np.ndarray:
-    return arrays["task"].astype(np.int64)
+def _stacked(arrays: Arrays, y: np.ndarray, features: list[str], noun: str) -> RealTasks:
+    """Rows of tasks that are numbered in the file."""
+    X, task = np.asfortranarray(arrays["X"], dtype=np.float64), arrays["task"].astype(np.int64)
+    return _real(X, y, task, features, _numbered(noun, task.max() + 1))
 
 
 def one_vs_rest_tasks(
@@ -485,13 +461,9 @@ def one_vs_rest_tasks(
     def drawn(candidates: np.ndarray) -> np.ndarray:
         return rng.choice(candidates, min(n_each, candidates.size), replace=False)
 
-    return _two_class_tasks(
-        X,
-        [
-            [drawn(np.flatnonzero(labels == label)), drawn(np.flatnonzero(labels != label))]
-            for label in np.unique(labels)
-        ],
-    )
+    every = np.unique(labels)
+    rows = [[drawn(np.flatnonzero(labels == own)), drawn(np.flatnonzero(labels != own))] for own in every]
+    return _two_class_tasks(X, rows)
 
 
 def _two_class_tasks(X: Any, rows: list[list[np.ndarray]]) -> TaskDataset:

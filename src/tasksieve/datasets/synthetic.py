@@ -111,8 +111,7 @@ def make_wang_synthetic(
         raise ValueError(f"kind={kind!r}: Synthetic 1 and Synthetic 2 exist; give 1 or 2")
     rng = np.random.default_rng(random_state)
     n_true = max(1, n_features // 10)
-    support = np.sort(rng.choice(n_features, n_true, replace=False))
-    coefficients = rng.standard_normal((n_true, n_tasks))
+    support, coefficients = _true_rows(rng, n_features, n_true, n_tasks)
     X = _gaussian_design(rng, n_tasks * n_rows, n_features, 0.0 if kind == 1 else 0.5)
     task = np.repeat(np.arange(n_tasks), n_rows)
     y = _predict_by_task(X, support, coefficients, n_rows)
@@ -152,8 +151,7 @@ def make_shared_regression(
         ``X`` (n_rows, n_features) and ``y`` (n_rows, n_outputs), both in Fortran order; ``task`` None.
     """
     rng = np.random.default_rng(random_state)
-    support = np.sort(rng.choice(n_features, n_true, replace=False))
-    coefficients = rng.standard_normal((n_true, n_outputs))
+    support, coefficients = _true_rows(rng, n_features, n_true, n_outputs)
     X = _gaussian_design(rng, n_rows, n_features, correlation)
     signal = X[:, support] @ coefficients
     noise = rng.standard_normal(signal.shape)
@@ -187,8 +185,7 @@ def make_task_classification(
         ``y`` is +1 or -1.
     """
     rng = np.random.default_rng(random_state)
-    support = np.sort(rng.choice(n_features, n_true, replace=False))
-    coefficients = rng.standard_normal((n_true, n_tasks))
+    support, coefficients = _true_rows(rng, n_features, n_true, n_tasks)
     intercept = 0.5 * rng.standard_normal(n_tasks)
     X = _gaussian_design(rng, n_tasks * n_rows, n_features, 0.0)
     task = np.repeat(np.arange(n_tasks), n_rows)
@@ -244,8 +241,7 @@ def make_genotypes(
     """
     rng = np.random.default_rng(random_state)
     n_people = n_tasks * n_rows
-    support = np.sort(rng.choice(n_features, min(n_true, n_features), replace=False))
-    effects = rng.standard_normal((support.size, n_tasks))
+    support, effects = _true_rows(rng, n_features, min(n_true, n_features), n_tasks)
     by_feature = np.empty((n_features, n_people), dtype=np.int8)
     copied = rng.integers(n_founders, size=(2, n_people))
     start = 0
@@ -268,11 +264,7 @@ def make_genotypes(
         rows = slice(t * n_rows, (t + 1) * n_rows)
         signal = causal[rows] @ effects[:, t]
         noise = rng.standard_normal(n_rows) * np.sqrt(effects[:, t] @ effects[:, t])
-        y[rows] = (
-            np.sqrt(heritability) * signal
-            + np.sqrt(1.0 - heritability) * noise
-            + 10.0 * rng.standard_normal()
-        )
+        y[rows] = np.sqrt(heritability) * signal + np.sqrt(1.0 - heritability) * noise + 10.0 * rng.standard_normal()
     return TaskDataset(X, y, task, support)
 
 
@@ -371,9 +363,8 @@ def make_heterogeneous_tasks(
         weights = rng.standard_normal(own.size)
         used.append(own)
         size = ratios[t] * np.linalg.norm(weights)
-        y[rows] = levels[t] + scales[t] * (
-            X[np.ix_(rows, own)] @ weights + size * rng.standard_normal(rows.size)
-        )
+        z = X[np.ix_(rows, own)] @ weights + size * rng.standard_normal(rows.size)
+        y[rows] = levels[t] + scales[t] * z
     return TaskDataset(X, y, task, np.unique(np.concatenate(used)))
 
 
@@ -501,18 +492,26 @@ def make_dna_windows(
     return TaskDataset(text.view(f"S{length}").ravel(), y, task, np.arange(begin, begin + motif))
 
 
-def _gaussian_design(
-    rng: np.random.Generator, n_rows: int, n_features: int, correlation: float
-) -> np.ndarray:
+def _true_rows(
+    rng: np.random.Generator, n_features: int, n_true: int, n_tasks: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Features that matter to all tasks, sorted, and their Gaussian coefficients."""
+    support = np.sort(rng.choice(n_features, n_true, replace=False))
+    return support, rng.standard_normal((n_true, n_tasks))
+
+
+def _gaussian_design(rng: np.random.Generator, n_rows: int, n_features: int, correlation: float) -> np.ndarray:
     """Standard Gaussian rows with correlation ``correlation ** |i - j|``, Fortran order, made in place."""
-    by_feature = np.empty((n_features, n_rows))
-    rng.standard_normal(out=by_feature)
-    if correlation:
-        fresh = np.sqrt(1.0 - correlation**2)
-        for j in range(1, n_features):
-            by_feature[j] *= fresh
-            by_feature[j] += correlation * by_feature[j - 1]
+    by_feature = rng.standard_normal((n_features, n_rows))
+    _correlate(by_feature, correlation)
     return by_feature.T
+
+
+def _correlate(values: np.ndarray, memory: float) -> None:
+    """Make independent rows an autoregression, in place."""
+    for j in range(1, len(values) if memory else 0):
+        values[j] *= np.sqrt(1.0 - memory**2)
+        values[j] += memory * values[j - 1]
 
 
 def _predict_by_task(X: np.ndarray, support: np.ndarray, coefficients: np.ndarray, n_rows: int) -> np.ndarray:
@@ -534,11 +533,8 @@ def _founder_block(rng: np.random.Generator, n_markers: int, n_founders: int) ->
     gives the drawn frequency exactly, so that no marker is constant among the founders.
     """
     memory = rng.uniform(0.8, 0.99)
-    fresh = np.sqrt(1.0 - memory**2)
     latent = rng.standard_normal((n_markers, n_founders))
-    for j in range(1, n_markers):
-        latent[j] *= fresh
-        latent[j] += memory * latent[j - 1]
+    _correlate(latent, memory)
     frequency = 0.05 * 10.0 ** rng.random(n_markers)
     carriers = np.clip(np.rint(frequency * n_founders).astype(np.int64), 1, max(1, n_founders // 2))
     threshold = np.take_along_axis(np.sort(latent, axis=1), carriers[:, None], axis=1)

@@ -42,9 +42,7 @@ def need(module: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise TableError(
-            f"tables on disk need {module.partition('.')[0]}: pip install 'tasksieve[files]'"
-        ) from error
+        raise TableError(f"tables on disk need {module.partition('.')[0]}: pip install 'tasksieve[files]'") from error
 
 
 def table_format(path: str | os.PathLike[str]) -> str:
@@ -148,7 +146,9 @@ def _csv_frames(
     )
     with nullcontext([found]) if chunk_rows is None else found as frames:
         for frame in frames:
-            check_width(frame, len(names), name)
+            # pandas takes surplus fields at the start of every row for an index: here they are a mistake
+            if frame.shape[1] != len(names) or type(frame.index).__name__ != "RangeIndex":
+                raise TableError(f"{name}: rows have more fields than the header has names ({len(names)})")
             yield frame.reset_index(drop=True)
 
 
@@ -207,9 +207,7 @@ def read_libsvm_rows(
 
     def load(source: Any) -> tuple[Any, Any, Any]:
         with broken_file(str(path), "libsvm"):
-            found = load_svmlight_file(
-                source, n_features=n_features, zero_based=zero_based, query_id=True
-            )
+            found = load_svmlight_file(source, n_features=n_features, zero_based=zero_based, query_id=True)
             found[0].check_format(full_check=True)
         return found
 
@@ -254,9 +252,3 @@ def read_header(path: Path, separator: str) -> list[str]:
     """The first record of a CSV file, unpacked where it must be."""
     with PACKED.get(path.suffix.lower(), open)(path, "rt", encoding="utf-8-sig", newline="") as file:
         return next(csv.reader(file, delimiter=separator), [])
-
-
-def check_width(frame: Any, width: int, source: str) -> None:
-    """pandas takes surplus fields at the start of every row for an index: here they are a mistake."""
-    if frame.shape[1] != width or type(frame.index).__name__ != "RangeIndex":
-        raise TableError(f"{source}: rows have more fields than the header has names ({width})")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -89,7 +90,13 @@ def stack(tables: Sequence[Table], tasks: Sequence[str] | None, wanted: Wanted) 
         more[FILE_TASK] = Column("text", np.repeat(np.array(tasks, dtype=object), sizes))
     absent = {name: [name not in own for own in features] for names in lacking.values() for name in names}
     names = _in_order(tables, [*roles, *kept])
-    columns = _concatenated(tables, files, names, absent, more)
+    join = partial(_joined, tables, files, absent)
+    wide = [table.columns for table in tables if isinstance(table.columns, WideColumns)]
+    columns: Mapping[str, Column] = (
+        _wide(wide, names, absent, more, join)
+        if len(wide) == len(tables)
+        else {**{name: join(name) for name in names}, **more}
+    )
     masks = {name: np.repeat(np.array(holes), sizes) for name, holes in absent.items()}
     by_task = {} if tasks is None else {tasks[k]: names for k, names in lacking.items()}
     notes = [] if wanted.fitted else _notes(features, kept, lacking, files, wanted.rule)
@@ -219,51 +226,36 @@ def _in_order(tables: Sequence[Table], names: Sequence[str]) -> list[str]:
 # --- columns under columns -----------------------------------------------------------------------------------------
 
 
-def _concatenated(
-    tables: Sequence[Table],
-    files: Sequence[str],
-    names: list[str],
-    absent: Mapping[str, Sequence[bool]],
-    more: Mapping[str, Column],
-) -> Mapping[str, Column]:
-    """Columns by name, and `more` of them that are there already."""
-    wide = [table.columns for table in tables if isinstance(table.columns, WideColumns)]
-    if len(wide) == len(tables):
-        return _wide(wide, tables, files, names, absent, more)
-    return {**{name: _joined(tables, files, name, absent.get(name)) for name in names}, **more}
-
-
 def _wide(
     wide: Sequence[WideColumns],
-    tables: Sequence[Table],
-    files: Sequence[str],
     names: list[str],
     absent: Mapping[str, Sequence[bool]],
     more: Mapping[str, Column],
+    join: Callable[[str], Column],
 ) -> WideColumns:
-    """Blocks under blocks; columns that are words anywhere are joined one by one."""
-    sizes = [table.n_rows for table in tables]
+    """Blocks under blocks; columns that are words anywhere are joined one by one, and `more` are there already."""
     words = {name for part in wide for name in part.others}
     apart = np.array([name in words for name in names])
     kind = np.result_type(*[part.block.dtype for part in wide])
-    block = np.empty((int(np.sum(sizes)), len(names) + len(more)), dtype=kind, order="F")
-    whole, start = np.ones(len(names) + len(more), dtype=bool), 0
-    for t, (part, size) in enumerate(zip(wide, sizes, strict=True)):
-        positions = part.positions(names)
+    n_rows, n_columns = sum(len(part.block) for part in wide), len(names) + len(more)
+    block, whole, start = np.empty((n_rows, n_columns), dtype=kind, order="F"), np.ones(n_columns, dtype=bool), 0
+    for t, part in enumerate(wide):
+        positions, end = part.positions(names), start + len(part.block)
         positions[[k for k, name in enumerate(names) if name in absent and absent[name][t]] if absent else []] = -1
         for low in range(0, len(names), STEP):
             here, own = slice(low, min(low + STEP, len(names))), positions[low : low + STEP]
-            block[start : start + size, here] = np.where(own >= 0, part.block[:, np.maximum(own, 0)], 0)
+            block[start:end, here] = np.where(own >= 0, part.block[:, np.maximum(own, 0)], 0)
             whole[here] &= (own < 0) | part.whole[np.maximum(own, 0)]
-        start += size
-    others = {names[k]: _joined(tables, files, names[k], absent.get(names[k])) for k in np.flatnonzero(apart).tolist()}
+        start = end
+    others = {names[k]: join(names[k]) for k in np.flatnonzero(apart).tolist()}
     whole[: len(names)] &= ~apart
     whole[len(names) :] = False
     return WideColumns([*names, *more], block, whole, {**others, **more})
 
 
-def _joined(tables: Sequence[Table], files: Sequence[str], name: str, absent: Sequence[bool] | None) -> Column:
-    parts = [None if absent is not None and absent[k] else table.columns[name] for k, table in enumerate(tables)]
+def _joined(tables: Sequence[Table], files: Sequence[str], absent: Mapping[str, Sequence[bool]], name: str) -> Column:
+    lacks = absent.get(name, [False] * len(tables))
+    parts = [None if lacks[k] else table.columns[name] for k, table in enumerate(tables)]
     known = [(k, part) for k, part in enumerate(parts) if part is not None]
     # nothing at all is read as numbers, all of them missing: that says nothing about the kind
     informative = [(k, part) for k, part in known if part.kind != "number" or not part.missing.all()] or known
@@ -274,8 +266,7 @@ def _joined(tables: Sequence[Table], files: Sequence[str], name: str, absent: Se
         )
         raise TableError(f"column {name!r} holds different things: {said}. Make it the same everywhere, or --drop it")
     kind = "text" if "text" in kinds else next(iter(kinds))
-    sizes = [table.n_rows for table in tables]
-    values = [_values(part, kind, size) for part, size in zip(parts, sizes, strict=True)]
+    values = [_values(part, kind, table.n_rows) for part, table in zip(parts, tables, strict=True)]
     return Column(kind, np.concatenate(values))
 
 

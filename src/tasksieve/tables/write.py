@@ -39,9 +39,9 @@ def write_table(path: Path, columns: Mapping[str, Any]) -> None:
     if ending in PARQUET:
         pyarrow, parquet = need("pyarrow"), need("pyarrow.parquet")
         # an empty list says nothing about its type: no words
-        types = {name: None if len(values) else pyarrow.string() for name, values in columns.items()}
-        types.update({name: None for name, values in columns.items() if isinstance(values, np.ndarray)})
-        table = pyarrow.table({key: pyarrow.array(columns[key], type=types[key]) for key in columns})
+        empty = [key for key, values in columns.items() if not len(values) and not isinstance(values, np.ndarray)]
+        types = dict.fromkeys(empty, pyarrow.string())
+        table = pyarrow.table({key: pyarrow.array(columns[key], type=types.get(key)) for key in columns})
         write_atomically(path, lambda file: parquet.write_table(table, file))
     elif ending == ".csv":
         write_bytes(path, table_bytes(columns))

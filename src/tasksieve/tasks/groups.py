@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..messages import either, value_error
-from .labels import matching_list, row_labels
+from .labels import matching_list, row_labels, sorted_labels
 from .masked import refuse_masked_or_complex
 from .sample_space import TaskLabels
 from .tensors import to_numpy
@@ -23,12 +22,4 @@ def read_groups(groups: Any, labels: TaskLabels) -> tuple[np.ndarray, np.ndarray
         for t, part in enumerate(groups):
             refuse_masked_or_complex(part, f"groups[{t}]")
         groups = np.concatenate(matching_list(np.diff(labels.offsets).tolist(), groups, "groups"))
-    values = row_labels(groups, labels.n_rows, "groups")
-    try:
-        names, codes = np.unique(values, return_inverse=True)
-    except TypeError as error:
-        raise value_error(
-            "{groups} mixes labels that cannot be sorted (numbers and strings, say): use one kind{how}.",
-            how=either(", for example [str(g) for g in groups]"),
-        ) from error
-    return names, codes
+    return sorted_labels(row_labels(groups, labels.n_rows, "groups"), "groups")

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from ..complex_numbers import refuse_complex
-from ..messages import Message, either, value_error
+from ..messages import Message, either, parameter_name, value_error
 from ..row_names import row_name
 from .masked import mask_of, refuse_masked_or_complex
 from .sample_space import Form, TaskLabels
@@ -164,13 +164,7 @@ def _read_task(task: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray | None, n
     if n_rows and labels.dtype.kind in "biuUS" and np.all(labels[1:] >= labels[:-1]):  # sorted, as most data are
         starts = np.concatenate([[0], np.flatnonzero(labels[1:] != labels[:-1]) + 1])
         return labels[starts], None, np.append(starts, n_rows).astype(np.int64, copy=False)
-    try:
-        tasks, codes = np.unique(labels, return_inverse=True)
-    except TypeError as error:
-        raise value_error(
-            "{task} mixes labels that cannot be sorted (numbers and strings, say): use one kind{how}.",
-            how=either(", for example [str(t) for t in task]"),
-        ) from error
+    tasks, codes = sorted_labels(labels, "task")
     offsets = np.zeros(len(tasks) + 1, dtype=np.int64)
     np.cumsum(np.bincount(codes, minlength=len(tasks)), out=offsets[1:])
     if np.all(codes[1:] >= codes[:-1]):
@@ -202,6 +196,18 @@ def row_labels(values: Any, n_rows: int, name: str) -> np.ndarray:
             "drop it."
         )
     return labels
+
+
+def sorted_labels(labels: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """The different labels, sorted, and the position among them of that of each row."""
+    try:
+        return np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise value_error(
+            "{argument} mixes labels that cannot be sorted (numbers and strings, say): use one kind{how}.",
+            argument=parameter_name(name),
+            how=either(f", for example [str(label) for label in {name}]"),
+        ) from error
 
 
 def label_array(labels: list[Any]) -> np.ndarray:
@@ -389,26 +395,24 @@ def _encode_classes(labels: TaskLabels, many: bool) -> TaskLabels:
         signs = np.where(present, np.where(y == classes[1], 1.0, -1.0), 0.0)
         return replace(labels, classes=classes, y=signs)
     own = [np.unique(y[part][present[part]]) for part in labels.per_task()]
+    counts = np.array([len(labels_of_task) for labels_of_task in own])
+    binary = bool(np.all(counts == 2))
+    if not binary and not many:
+        t = int(np.argmax(counts != 2))
+        raise value_error(
+            "Only binary classification is supported. Task {name!r} has {n} class(es) of the {total} in {y}; "
+            "where tasks have different pairs of classes, each needs exactly two.",
+            name=labels.tasks[t : t + 1].tolist()[0],
+            n=len(own[t]),
+            total="several" if classes is None else len(classes),
+        )
+    everywhere = not binary and classes is not None and counts.max() == len(classes)
+    if everywhere and classes is not None:
+        own, counts = [classes] * len(own), np.full(len(own), len(classes))
     codes = np.zeros(len(y))
-    if any(len(labels_of_task) != 2 for labels_of_task in own):
-        if not many:
-            t = next(t for t, labels_of_task in enumerate(own) if len(labels_of_task) != 2)
-            name = labels.tasks[t : t + 1].tolist()[0]
-            total = "several" if classes is None else len(classes)
-            raise value_error(
-                "Only binary classification is supported. Task {name!r} has {n} class(es) of the {total} in {y}; "
-                "where tasks have different pairs of classes, each needs exactly two.",
-                name=name,
-                n=len(own[t]),
-                total=total,
-            )
-        everywhere = classes is not None and any(len(labels_of_task) == len(classes) for labels_of_task in own)
-        own = [classes] * len(own) if everywhere and classes is not None else own
-        for part, labels_of_task in zip(labels.per_task(), own, strict=True):
-            here = np.flatnonzero(present[part]) + part.start
-            codes[here] = np.searchsorted(labels_of_task, y[here])
-        counts = np.array([len(labels_of_task) for labels_of_task in own])
-        return replace(labels, classes=classes if everywhere else own, y=codes, class_counts=counts)
-    for part, pair in zip(labels.per_task(), own, strict=True):
-        codes[part] = np.where(present[part], np.where(y[part] == pair[1], 1.0, -1.0), 0.0)
-    return replace(labels, classes=own, y=codes)
+    for part, labels_of_task in zip(labels.per_task(), own, strict=True):
+        here = np.flatnonzero(present[part]) + part.start
+        codes[here] = np.searchsorted(labels_of_task, y[here])
+    if binary:
+        return replace(labels, classes=own, y=np.where(present, 2.0 * codes - 1.0, 0.0))
+    return replace(labels, classes=classes if everywhere else own, y=codes, class_counts=counts)

@@ -46,19 +46,12 @@ def read_source(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = Tr
     """
     source = kind_of(X).read(X, name)
     n_rows, n_features = source.shape
-    if n_rows < min_rows:
-        raise value_error(
-            "{matrix} has {n_rows} sample(s){shape} while a minimum of {min_rows} is required.",
-            matrix=name,
-            n_rows=n_rows,
-            shape=either(f" (shape={source.shape})"),
-            min_rows=min_rows,
-        )
-    if n_features < 1:
-        shape = either(f" (shape={source.shape})")
-        raise value_error(
-            "{matrix} has 0 feature(s){shape} while a minimum of 1 is required.", matrix=name, shape=shape
-        )
+    for count, least, what in ((n_rows, min_rows, "sample(s)"), (n_features, 1, "feature(s)")):
+        if count < least:
+            raise value_error(
+                "{matrix} has {count} {what}{shape} while a minimum of {least} is required.",
+                matrix=name, count=count, what=what, shape=either(f" (shape={source.shape})"), least=least,
+            )  # fmt: skip
     if search and source.searched and not get_config()["assume_finite"]:
         source.refuse_not_finite(name)
     return source
@@ -200,11 +193,8 @@ def _read_dense(X: Any, name: str) -> np.ndarray:
             ) from error
     if matrix.ndim != 2:
         refuse_dimensions(matrix.ndim, name)
-    dtype = matrix.dtype
-    if dtype.type in KEPT_TYPES and dtype.isnative:
+    if _is_kept(dtype := matrix.dtype, name):
         return matrix
-    if dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {name} has dtype {dtype}.")
     if dtype.kind == "b":
         return matrix.view(np.uint8)
     if isinstance(matrix, np.memmap) and matrix.size > LARGEST_CONVERTED_MAP:
@@ -238,12 +228,16 @@ def _read_sparse(X: Any, name: str) -> Any:
     if not matrix.has_canonical_format:
         matrix = matrix.copy()  # the caller's matrix is never modified
         matrix.sum_duplicates()
-    dtype = matrix.dtype
-    if dtype.type in KEPT_TYPES and dtype.isnative:
+    if _is_kept(matrix.dtype, name):
         return matrix
+    return matrix.astype(np.uint8 if matrix.dtype.kind == "b" else np.float64)
+
+
+def _is_kept(dtype: np.dtype[Any], name: str) -> bool:
+    """Whether the kernels read such numbers as they are."""
     if dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} has dtype {dtype}.")
-    return matrix.astype(np.uint8 if dtype.kind == "b" else np.float64)
+    return dtype.type in KEPT_TYPES and dtype.isnative
 
 
 def _first_not_finite(entries: np.ndarray) -> tuple[int, ...] | None:
