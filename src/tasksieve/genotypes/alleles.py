@@ -37,16 +37,13 @@ class Matched:
 
     - `index`: Its row in the .bim file, -1 where it is not there.
     - `flip`: The file counts the other allele.
-    - `clashing`: Variants at the same place with other alleles.
-    - `repeated`: Variants that the file has more than once.
-    - `turned`: Variants given on the other strand.
+    - `clashing`, `repeated`: How many are there with other alleles, or more than once.
     """
 
     index: Array
     flip: Array
     clashing: int = 0
     repeated: int = 0
-    turned: int = 0
 
 
 def match_variants(reference: Table, other: Table) -> Matched:
@@ -57,15 +54,14 @@ def match_variants(reference: Table, other: Table) -> Matched:
     wanted = _loci(reference)
     found = _alleles(other)
     matched = Matched(np.full(len(wanted), -1, dtype=np.int64), np.zeros(len(wanted), dtype=bool))
+    flips: dict[Any, bool]
     for k, (key, (first, second)) in enumerate(zip(wanted, _alleles(reference), strict=True)):
-        ways = {(first, second): (False, False), (second, first): (True, False)}
+        flips = {(first, second): False, (second, first): True}
         if not ambiguous(first, second):
-            turned = other_strand(first), other_strand(second)
-            ways |= {turned: (False, True), turned[::-1]: (True, True)}
-        fitting = [(j, ways[found[j]]) for j in at.get(key, ()) if found[j] in ways]
+            flips |= {tuple(map(other_strand, pair)): flip for pair, flip in flips.items()}
+        fitting = [(j, flips[found[j]]) for j in at.get(key, ()) if found[j] in flips]
         if len(fitting) == 1:
-            matched.index[k], (matched.flip[k], turned_over) = fitting[0]
-            matched.turned += turned_over
+            matched.index[k], matched.flip[k] = fitting[0]
         elif fitting:
             matched.repeated += 1
         elif key in at:

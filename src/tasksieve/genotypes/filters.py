@@ -26,11 +26,6 @@ def frequencies(counts: Array) -> Array:
     return np.divide(copies, 2.0 * called, out=np.full(called.shape, np.nan), where=called > 0)
 
 
-def with_called(counts: Array, sizes: Array) -> Array:
-    """Counts of the kernel, and the number of calls beside them."""
-    return np.concatenate([counts, (sizes[..., None] - counts[..., 2:])], axis=-1)
-
-
 def filter_variants(
     X: Genotypes,
     *,
@@ -61,7 +56,8 @@ def filter_variants(
     counted: dict[str, int] = {}
     for own, counts in X.count_blocks(task):
         stay = np.ones(len(own), dtype=bool)
-        for words, bad in _too_little(with_called(counts, sizes), sizes, given).items():
+        by_task = np.concatenate([counts, (sizes[:, None] - counts[..., 2:])], axis=-1)
+        for words, bad in _too_little(by_task, sizes, given).items():
             counted[words] = counted.get(words, 0) + int(np.count_nonzero(bad & stay))
             stay &= ~bad
         left.append(own[stay])
@@ -74,7 +70,7 @@ def filter_variants(
 
 
 def _too_little(by_task: Array, sizes: Array, limits: dict[str, float]) -> dict[str, Array]:
-    """Flags of variants by what is wrong with them, given their calls in each task."""
+    """Flags of variants by what is wrong, given their calls in each task: two copies, one copy, missing, called."""
     whole = by_task.sum(axis=1)
     common = _rarer(frequencies(whole))
     found = {"variants without a call": whole[:, 3] == 0, "variants with one allele only": common == 0.0}

@@ -88,14 +88,14 @@ class Genotypes(Storage):
     @cached_property
     def sample_table(self) -> Table:
         people = [cohort.people for cohort in self._cohorts]
-        columns: dict[str, Array] = {}
-        for name in people[0].columns:
-            columns[name] = np.empty(self.n_rows, dtype=object)
-            for k, own in enumerate(people):
-                here = self._cohort_of == k
-                columns[name][here] = own[name][self._person[here]]
         names = np.array([cohort.name for cohort in self._cohorts], dtype=object)
+        columns = {name: self._by_row([own[name] for own in people]) for name in people[0].columns}
         return Table({**columns, "cohort": names[self._cohort_of]})
+
+    def _by_row(self, values: Sequence[Array]) -> Array:
+        """What is known of the people of each cohort, in the order of the rows."""
+        starts = np.cumsum([0, *map(len, values)])
+        return np.concatenate(values)[starts[self._cohort_of] + self._person]
 
     @property
     def variants(self) -> Any:
@@ -299,8 +299,7 @@ class Genotypes(Storage):
 
     def holes_by_person(self) -> Array:
         """Missing calls of each person."""
-        found = [cohort.holes_by_person(thread_count()) for cohort in self._cohorts]
-        return np.array([found[k][i] for k, i in zip(self._cohort_of, self._person, strict=True)], dtype=np.int64)
+        return self._by_row([cohort.holes_by_person(thread_count()) for cohort in self._cohorts])
 
     def calls(self, variants: Array) -> Array:
         """Copies of the effect allele, NaN where a call is missing: (people, variants)."""

@@ -23,10 +23,7 @@ class ChunkReader:
     """Reads a table in chunks that the online models take.
 
     - `source`: path or binary file
-    - `name`: For messages.
-    - `format`: {"csv", "parquet", "libsvm"}
     - `target`, `task`, `weights`, `features`, `separator`: As in `prepare`; features are fixed by the first chunk.
-    - `missing`: {"error", "drop"}
     - `n_features`: Of a libsvm file.
     - `feature_names`: Known once the first chunk is read.
     - `n_read`, `n_dropped`: Rows so far.

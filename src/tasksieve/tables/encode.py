@@ -51,8 +51,6 @@ class Encoding:
         """Decide how to encode the named columns of a table.
 
         - `categorical`: Columns of numbers that are names of things (codes), not quantities.
-        - `max_categories`: More words than this in one column are an error.
-        - `dates`: dict of column to DateParts
         - `references` (dict of column to category): Categories without an indicator, where others than those of
           `Categories.of` are wanted. None: every category has an indicator.
         """

@@ -92,9 +92,7 @@ def read_frames(
     """The rows of a file as pandas data frames.
 
     - `source`: path, or binary file (CSV)
-    - `format`: {"csv", "parquet", "arrow"}
     - `name`: For messages; by default the path.
-    - `separator`: Of a CSV file: a comma by default, a tab where the name ends in .tsv.
     - `chunk_rows`: Rows at a time; by default all.
     - `only`: Columns that are wanted: a Parquet file gives no others.
     - `text`: Columns of a CSV file whose cells are words, whatever they look like.
@@ -197,10 +195,8 @@ def read_libsvm_rows(
     n_features: int | None = None,
     zero_based: bool = True,
 ) -> Iterator[tuple[Any, Any, Any]]:
-    """Rows of a libsvm (svmlight) file: CSR matrix, labels, query ids.
+    """Rows of a libsvm (svmlight) file, all or so many at a time: CSR matrix, labels, query ids.
 
-    - `chunk_rows`: Rows at a time; by default all.
-    - `n_features`: By default as many as the rows have.
     - `zero_based`: Whether the file counts features from 0.
     """
     from sklearn.datasets import load_svmlight_file

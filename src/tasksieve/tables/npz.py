@@ -27,17 +27,12 @@ def physical_memory() -> int:
 
 
 def read_arrays(file: str | os.PathLike[str] | IO[bytes], *, stored: bool = False) -> dict[str, np.ndarray]:
-    """All arrays of an .npz file.
+    """All arrays of an .npz file: booleans, integers, floats and strings, in native byte order.
 
-    - `file`: path or binary file
+    A `TableError` for everything that is not such a file. Arrays of objects (pickles) are refused by their header,
+    before any of their bytes is read; a shape must fit the bytes that are there, and these must fit into memory.
+
     - `stored`: Refuse compressed members, as this library writes none: then no array is larger than the file itself.
-    - returns dict of name to array: Booleans, integers, floats and strings only, in native byte order.
-
-    Raises
-    ------
-    TableError
-        For everything that is not such a file. Arrays of objects (pickles) are refused by their header, before any of
-        their bytes is read; a shape must fit the bytes that are there, and these must fit into memory.
     """
     name = str(file) if isinstance(file, str | os.PathLike) else "the npz data"
     if isinstance(file, str | os.PathLike) and not Path(file).is_file():

@@ -228,9 +228,7 @@ def refuse_unknown_labels(
 ) -> None:
     """Refuse labels that the model has not met, and name the first rows that have them.
 
-    - `source`, `name`: Of the table and the column.
-    - `values`, `rows` (arrays of shape (n,)): The labels, and their rows in the table.
-    - `known`: labels of the fit
+    - `rows`: Of the labels, in the table.
     - `what`: "task" or "class".
     """
     met = set(known)

@@ -34,16 +34,11 @@ LARGEST_INDEX = 1 << 24
 def read_table(
     path: str | os.PathLike[str], format: str | None = None, separator: str | None = None
 ) -> Table:
-    """Read a whole file.
+    """Read a whole file; a `TableError` for one that is missing, empty, broken or of another format.
 
     - `format` ({"csv", "parquet", "arrow", "npz", "libsvm"}): By default from the name of the file; CSV may be
       compressed (.gz, .bz2, .xz).
     - `separator`: Of a CSV file: a comma by default, a tab where the name ends in .tsv.
-
-    Raises
-    ------
-    TableError
-        For a file that is missing, empty, broken or of another format.
     """
     path = Path(path)
     format = format or table_format(path)

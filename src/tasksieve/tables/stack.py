@@ -56,14 +56,9 @@ class Stacked:
 
 
 def stack(tables: Sequence[Table], tasks: Sequence[str] | None, wanted: Wanted) -> Stacked:
-    """Put tables under each other.
+    """Put tables under each other; files that differ in their columns are a `TableError` that says which lacks what.
 
     - `tasks`: One for each table: they become the column `FILE_TASK`.
-
-    Raises
-    ------
-    TableError
-        For files that differ in their columns; it says which file lacks what.
     """
     files = _file_names([table.source for table in tables])
     for table in tables:

@@ -29,17 +29,10 @@ class NotPlain(TableError):
 
 
 def read_wide_csv(path: Path, separator: str, n_columns: int) -> tuple[Array, Array, Array]:
-    """The numbers of a file with a header.
+    """The numbers of a file with a header, in Fortran order; flags of columns of whole numbers, without a missing one;
+    and columns for `read_odd_columns`, about which the block has nothing to say.
 
-    - returns `block` (float64 array of shape (n, n_columns), in Fortran order)
-    - returns `whole` (bool array of shape (n_columns,)): Columns of whole numbers, without a missing one.
-    - returns `odd`: Columns for `read_odd_columns`; the block has nothing to say about them.
-
-    Raises
-    ------
-    TableError
-        For a row with more cells than there are columns.
-    NotPlain
+    `NotPlain` is raised for files that are for pandas, a `TableError` for a row with too many cells.
     """
     with broken_file(str(path), "csv"):
         block = np.empty((_count_lines(path), n_columns), order="F")

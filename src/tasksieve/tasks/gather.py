@@ -97,7 +97,7 @@ def _read(
     source = data.source
     assert source is not None
     together = one_matrix(data) and (fold is None or same_for_all(fold.reshape(data.n_tasks, -1)))
-    plan = _Plan(data.n_features, data.n_tasks, n_cells, shift, together, known)
+    plan = SumPlan(data.n_features, data.n_tasks, n_cells, shift, together, known)
     if source.location == "cluster":
         sums = _in_cluster(data, plan, fold)
     else:
@@ -108,7 +108,7 @@ def _read(
 
 
 @dataclass(frozen=True)
-class _Plan:
+class SumPlan:
     """What is summed.
 
     - `together`: One matrix for all tasks.
@@ -166,13 +166,13 @@ def add_rows(sums: Sums, rows: Array, y: Array, tasks: Array | None, folds: Arra
 # --- in a cluster ----------------------------------------------------------------------------------------------------
 
 
-def _in_cluster(data: TaskData, plan: _Plan, fold: Array | None) -> Sums:
+def _in_cluster(data: TaskData, plan: SumPlan, fold: Array | None) -> Sums:
     from dask import compute, delayed
 
     blocks = list(_lazy_blocks(data))
     if plan.shift and plan.known is None:
         shifts = compute(delayed(_first_shift)(blocks[0][1]))[0]
-        plan = _Plan(plan.n_features, plan.n_tasks, plan.n_cells, True, plan.together, (shifts, _label_shifts(data)))
+        plan = SumPlan(plan.n_features, plan.n_tasks, plan.n_cells, True, plan.together, (shifts, _label_shifts(data)))
     add, merge = delayed(_block_sums), delayed(_merged)
     level = [add(plan, rows, _beside(data, positions, fold)) for positions, rows in blocks]
     while len(level) > 1:  # the same tree whichever block finishes first
@@ -208,7 +208,7 @@ def _label_shifts(data: TaskData) -> Array:
     return np.array([about(own[:, None])[0] if len(own) else 0.0 for own in live])
 
 
-def _block_sums(plan: _Plan, rows: Array, beside: tuple[Any, ...]) -> Sums:
+def _block_sums(plan: SumPlan, rows: Array, beside: tuple[Any, ...]) -> Sums:
     """What a block of rows amounts to."""
     sums = plan.begun(1)
     add_rows(sums, rows, *beside)

@@ -16,7 +16,7 @@ from ..row_names import row_name
 from .masked import mask_of, refuse_masked_or_complex
 from .sample_space import Form, TaskLabels
 from .tensors import to_numpy
-from .weights import read_sample_weights
+from .weights import one_column, read_sample_weights
 
 # What the labels of rows are for, in messages.
 MEANING = {
@@ -72,9 +72,8 @@ def _one_matrix(n_rows: int, y: Any, task: Any, sample_weight: Any) -> _Read:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {raw.shape[0]}."
         )
-    if raw.ndim == 2 and task is not None and raw.shape[1] == 1:
-        raw = raw[:, 0]
-        hidden = hidden if hidden is None else hidden[:, 0]
+    if task is not None:
+        raw, hidden = one_column(raw), hidden if hidden is None else one_column(hidden)
     weights = read_sample_weights(sample_weight, raw.shape)
     if raw.ndim == 1:
         tasks, order, offsets = _read_task(task, n_rows)
@@ -142,9 +141,7 @@ def matching_list(rows: Sequence[int], values: Any, name: str) -> list[np.ndarra
         )
     parts, values = [], to_numpy(values)
     for t, (n_rows, value) in enumerate(zip(rows, values, strict=True)):
-        part = _as_array(value)
-        if part.ndim == 2 and part.shape[1] == 1:
-            part = part[:, 0]
+        part = one_column(_as_array(value))
         if part.ndim != 1:
             raise ValueError(f"{name}[{t}] must be 1-D: one number per row of X[{t}]; got shape {part.shape}.")
         if len(part) != n_rows:
@@ -180,9 +177,7 @@ def row_labels(values: Any, n_rows: int, name: str) -> np.ndarray:
             f"{name}={values!r} is a word, not the name of a column that would be looked up: {MEANING[name]}. Pass the "
             f"column itself, {name}=frame[{values!r}], and leave it out of X."
         )
-    labels = np.asarray(to_numpy(values))
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
+    labels = one_column(np.asarray(to_numpy(values)))
     if labels.ndim != 1 or len(labels) != n_rows:
         raise ValueError(
             f"{name} must have one label per row of X: X has {n_rows} rows, {name} has shape {labels.shape}. "

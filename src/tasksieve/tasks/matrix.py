@@ -33,16 +33,9 @@ LARGEST_CONVERTED_MAP = 1 << 28
 def read_source(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = True) -> Source:
     """One matrix in a kept type, without NaN or infinity; a copy only if it must be.
 
-    - `X` (array, data frame, scipy sparse matrix or array, memory map, tensor, or a list of rows): float64, float32,
-      int8 and uint8 stay what they are, bool is read as uint8; others become float64.
     - `name`: What to call it in error messages.
-    - `min_rows`: Fewer rows are an error.
-    - `search`: Look for NaN and infinity here; otherwise `Source.refuse_not_finite` does, when their norms are not
-      finite.
-
-    Notes
-    -----
-    The search for NaN and infinity is one pass over X; ``sklearn.config_context(assume_finite=True)`` leaves it out.
+    - `search`: Look for NaN and infinity here, in one pass over X that scikit-learn's ``assume_finite`` leaves out;
+      otherwise `Source.refuse_not_finite` does, when norms are not finite.
     """
     source = kind_of(X).read(X, name)
     n_rows, n_features = source.shape

@@ -14,7 +14,7 @@ from ..design.sums import Gathered, RowSums, SharedSums
 from ..messages import ParameterError, value_error
 from ..row_names import row_name
 from .fold_assigner import FoldAssigner
-from .gather import GatheredFolds, add_rows, same_for_all
+from .gather import GatheredFolds, SumPlan, add_rows, same_for_all
 from .labels import label_array, read_labels
 from .matrix import read_matrix
 from .sample_space import Form, TaskLabels
@@ -262,33 +262,31 @@ class TaskMoments:
         if alike and not isinstance(self._sums, RowSums):
             live = slice(None) if (weights[0] > 0.0).all() else np.flatnonzero(weights[0] > 0.0)
             own = None if folds is None else folds[live]
-            add_rows(self._shared(n_tasks), x[live], y.T[live], None, own, weights.T[live])
+            add_rows(self._shared(), x[live], y.T[live], None, own, weights.T[live])
         else:
             add_rows(self._stacked(), x, y.T, None, folds, weights.T)
 
-    def _threads(self) -> int:
-        return thread_count() if self.n_jobs is None else max(1, self.n_jobs)
+    def _begun(self, together: bool) -> RowSums | SharedSums:
+        """Sums of no rows yet, of one matrix for all tasks or of one a task."""
+        known, n_tasks = self._known, len(self._labels)
+        if known is not None:
+            known, n_tasks = (known[0].mean(axis=0)[None] if together else known[0], known[1]), len(known[1])
+        plan = SumPlan(self.n_features_in_, n_tasks, self._cells, self.fit_intercept, together, known)
+        return plan.begun(thread_count() if self.n_jobs is None else max(1, self.n_jobs))
 
-    def _shared(self, n_tasks: int) -> SharedSums:
+    def _shared(self) -> SharedSums:
         if self._sums is None:
-            self._sums = SharedSums(
-                self.n_features_in_, n_tasks, self._cells, shift=self.fit_intercept, n_threads=self._threads()
-            )
-            if self._known is not None:
-                self._sums.shift_by(self._known[0].mean(axis=0), self._known[1])
+            self._sums = self._begun(together=True)
         assert isinstance(self._sums, SharedSums)
         return self._sums
 
     def _stacked(self) -> RowSums:
         """Sums with a matrix a task; those of one matrix for all are taken over."""
         if not isinstance(self._sums, RowSums):
-            before = self._sums
-            sums = RowSums(self.n_features_in_, self._cells, shift=self.fit_intercept, n_threads=self._threads())
+            before, sums = self._sums, self._begun(together=False)
+            assert isinstance(sums, RowSums)
             if before is not None:
                 sums.take_over(before.n_tasks, before.parts, before.shifts, before.label_shifts, before.counts)
-            elif self._known is not None:
-                shifts, labels = self._known
-                sums.shift_by(np.broadcast_to(shifts, (len(labels), self.n_features_in_)), labels)
             self._sums = sums
         return self._sums
 

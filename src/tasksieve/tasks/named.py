@@ -12,6 +12,7 @@ import scipy.sparse
 
 from .labels import label_array
 from .tensors import stack_rows, to_host, to_numpy
+from .weights import one_column
 
 # Columns named in a message; the rest are counted.
 _NAMED = 5
@@ -119,9 +120,7 @@ def _refuse_other_keys(X: Mapping[Any, Any], others: Mapping[str, Any]) -> None:
 
 
 def _one_per_row(values: Any, n_rows: int, name: str) -> np.ndarray:
-    array = np.asarray(to_numpy(values))
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
+    array = one_column(np.asarray(to_numpy(values)))
     if array.ndim != 1 or len(array) != n_rows:
         raise ValueError(f"{name} must be 1-D, one entry per row of X: {n_rows} rows, shape {array.shape}.")
     return array

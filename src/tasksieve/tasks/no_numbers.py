@@ -13,9 +13,8 @@ from ..row_names import row_name
 def refuse_no_numbers(X: Any, matrix: np.ndarray, name: str) -> None:
     """Raise a ValueError that names the first column of text or dates, if there is one.
 
-    - `X` (array or data frame): As it was given: a data frame knows the names of its columns.
-    - `matrix` (array of shape (n, d)): X as an array of objects, strings or dates.
-    - `name`: What to call X in the message.
+    - `X`: As it was given: a data frame knows the names of its columns.
+    - `matrix`: X as an array of objects, strings or dates.
     """
     columns = getattr(X, "columns", None)
     names = [f"{name}[:, {j}]" for j in range(matrix.shape[1])] if columns is None else [repr(own) for own in columns]

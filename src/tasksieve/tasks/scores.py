@@ -16,15 +16,10 @@ PACKED_ENTRIES = 1 << 23
 def linear_scores(
     matrix: Any, coef: np.ndarray, intercept: np.ndarray, codes: np.ndarray | None = None
 ) -> np.ndarray:
-    """x_i . w_t + b_t for every row and task, or, given the task of each row, for that one.
+    """x_i . w_t + b_t for every row and task, (n, T), or, given the row of `coef` of each row, for that one, (n,).
 
-    Only the columns of features with a non-zero coefficient are read, in blocks of rows; those on a device there.
-
-    - `matrix`: ndarray, CSR/CSC matrix, Storage or ClusterMatrix of shape (n, d), as `read_matrix` returns it
-    - `coef`: ndarray of shape (T, d)
-    - `intercept`: ndarray of shape (T,)
-    - `codes` (int ndarray of shape (n,)): Row of ``coef`` that each row of ``matrix`` belongs to.
-    - returns ndarray of shape (n, T), or (n,) with ``codes``; of a matrix in a cluster a dask array.
+    Only the columns of features with a non-zero coefficient are read, in blocks of rows; those on a device there, and
+    those in a cluster by a dask array.
     """
     support = np.flatnonzero(coef.any(axis=0))
     packed = coef[:, support]

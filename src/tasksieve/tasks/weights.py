@@ -33,13 +33,18 @@ def read_sample_weights(sample_weight: Any, shape: tuple[int, ...]) -> np.ndarra
     return weights
 
 
+def one_column(values: np.ndarray) -> np.ndarray:
+    """A column of numbers or labels as a vector; anything else as it is."""
+    return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+
+
 def in_form_of_labels(values: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:
     """Numbers in the shape of y, given one for all labels, one for each label, or one for each row."""
     if values.ndim == 0:
         return np.full(shape, float(values))
-    if values.shape == (shape[0], 1) and len(shape) == 1:
-        return values[:, 0]
-    if values.shape == shape[:1] and len(shape) == 2:
+    if len(shape) == 1:
+        values = one_column(values)
+    elif values.shape == shape[:1]:
         return np.repeat(values[:, None], shape[1], axis=1)
     if values.shape != shape:
         more = f", or one per row, {shape[:1]}" if len(shape) == 2 else ""
