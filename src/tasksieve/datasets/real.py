@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -519,18 +520,15 @@ def data_folder() -> Path:
         folder = Path(named).expanduser()
         if folder.is_dir():
             return folder
-        raise FileNotFoundError(
-            f"TASKSIEVE_DATA={named!r} is not a folder; set it to the folder of the .npz data sets"
-        )
+        raise FileNotFoundError(f"TASKSIEVE_DATA={named!r} is not a folder; set it to the folder of the .npz data sets")
     tried = []
     for start in (Path.cwd(), HERE):
-        for root in (start, *start.parents):
-            if (root / "pyproject.toml").is_file():
-                folder = root.parent / "shared" / "datasets"
-                if folder.is_dir():
-                    return folder
-                tried.append(str(folder))
-                break
+        checkouts = (root for root in (start, *start.parents) if (root / "pyproject.toml").is_file())
+        for root in islice(checkouts, 1):
+            folder = root.parent / "shared" / "datasets"
+            if folder.is_dir():
+                return folder
+            tried.append(str(folder))
     raise FileNotFoundError(
         "the real data sets were not found"
         + (f" in {' or '.join(dict.fromkeys(tried))}" if tried else "")

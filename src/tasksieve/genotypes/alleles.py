@@ -82,8 +82,7 @@ def ambiguous_variants(variants: Table) -> Array:
 
 def _alleles(variants: Table) -> list[tuple[str, str]]:
     """The effect allele and the other one, in capitals."""
-    pairs = zip(variants["effect_allele"].tolist(), variants["other_allele"].tolist(), strict=True)
-    return [(first.upper(), second.upper()) for first, second in pairs]
+    return [(first.upper(), second.upper()) for first, second in variants.pairs("effect_allele", "other_allele")]
 
 
 def _loci(variants: Table) -> list[tuple[str, int]]:

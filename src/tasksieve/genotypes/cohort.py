@@ -41,6 +41,11 @@ class Cohort:
     def people(self) -> Table:
         return self.files[0].people.take(self.rows[0])
 
+    @property
+    def variants(self) -> Table:
+        """Of all files, one after the other."""
+        return stacked([file.variants for file in self.files])
+
     def with_variants(self, chosen: Array) -> Cohort:
         return replace(self, home=self.home[chosen], index=self.index[chosen], flip=self.flip[chosen])
 
@@ -92,13 +97,13 @@ class Cohort:
         return found
 
 
-def open_cohort(prefix: str, name: str, kind: Any) -> tuple[Cohort, Table]:
+def open_cohort(prefix: str, name: str, kind: Any) -> Cohort:
     """All people and all variants of a prefix; `kind` is the class of its files."""
     files: list[CallFile] = [kind(found) for found in matching_prefixes(prefix, kind.suffix)]
-    people = list(zip(files[0].people["fid"], files[0].people["iid"], strict=True))
+    people = files[0].people.pairs("fid", "iid")
     rows = [np.arange(len(people))]
     for file in files[1:]:
-        lines = {person: i for i, person in enumerate(zip(file.people["fid"], file.people["iid"], strict=True))}
+        lines = {person: i for i, person in enumerate(file.people.pairs("fid", "iid"))}
         if len(lines) != len(people) or any(person not in lines for person in people):
             raise ValueError(
                 f"{file.prefix} and {files[0].prefix} list different people: files of one prefix with @ must "
@@ -108,5 +113,4 @@ def open_cohort(prefix: str, name: str, kind: Any) -> tuple[Cohort, Table]:
     sizes = [len(file.variants) for file in files]
     home = np.repeat(np.arange(len(files)), sizes)
     index = np.concatenate([np.arange(size) for size in sizes])
-    variants = stacked([file.variants for file in files])
-    return Cohort(name, files, rows, home, index, np.zeros(len(home), dtype=np.uint8)), variants
+    return Cohort(name, files, rows, home, index, np.zeros(len(home), dtype=np.uint8))

@@ -107,8 +107,8 @@ class Genotypes(Storage):
 
     @cached_property
     def feature_names(self) -> Array:
-        pairs = zip(self._variants["id"].tolist(), self._variants["effect_allele"].tolist(), strict=True)
-        return np.array([*self._covariate_names, *(f"{name}_{allele}" for name, allele in pairs)], dtype=object)
+        names = [f"{name}_{allele}" for name, allele in self._variants.pairs("id", "effect_allele")]
+        return np.array([*self._covariate_names, *names], dtype=object)
 
     @property
     def feature_weights(self) -> Array:

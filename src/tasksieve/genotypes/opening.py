@@ -39,18 +39,18 @@ def open_genotypes(
 
     `kind` is that of the files: bed, pgen, vcf-zarr. Of the last two, the calls in use are read to memory here.
     """
-    cohorts, tables = _open(prefix, KINDS[kind])
+    cohorts = _open(prefix, KINDS[kind])
     dropped: dict[str, int] = {}
     sources = [file for cohort in cohorts for file in cohort.files if isinstance(file, CallSource)]
     for file in sources:
         for reason, count in file.dropped.items():
             dropped[reason] = dropped.get(reason, 0) + count
     if like is not None:
-        cohorts, variants = _like(cohorts, tables, like)
+        cohorts, variants = _like(cohorts, like)
     elif len(cohorts) > 1:
-        cohorts, variants = _match(cohorts, tables, dropped)
+        cohorts, variants = _match(cohorts, dropped)
     else:
-        variants = tables[0]
+        variants = cohorts[0].variants
     sizes = [cohort.n_rows for cohort in cohorts]
     X = Genotypes(
         cohorts, variants, np.repeat(np.arange(len(cohorts)), sizes), np.concatenate([np.arange(n) for n in sizes])
@@ -79,7 +79,7 @@ def without_holes(X: Genotypes, mind: float) -> tuple[Genotypes, Array]:
     return left, few
 
 
-def _open(prefix: Any, kind: Any) -> tuple[list[Cohort], list[Table]]:
+def _open(prefix: Any, kind: Any) -> list[Cohort]:
     if isinstance(prefix, str | Path):
         named = {Path(str(prefix)).name: str(prefix)}
     elif isinstance(prefix, Mapping):
@@ -93,21 +93,18 @@ def _open(prefix: Any, kind: Any) -> tuple[list[Cohort], list[Table]]:
             raise ValueError("prefix: the same files are there twice.")
     if not named:
         raise ValueError(f"prefix is empty: give the prefix of {kind.words}.")
-    opened = [open_cohort(one, name, kind) for name, one in named.items()]
-    return [cohort for cohort, _ in opened], [variants for _, variants in opened]
+    return [open_cohort(one, name, kind) for name, one in named.items()]
 
 
-def _match(cohorts: list[Cohort], variants: list[Table], dropped: dict[str, int]) -> tuple[list[Cohort], Table]:
+def _match(cohorts: list[Cohort], dropped: dict[str, int]) -> tuple[list[Cohort], Table]:
     """Variants that all cohorts have, as the first counts them."""
-    reference = variants[0]
+    reference = cohorts[0].variants
     unsure, twice = ambiguous_variants(reference), repeated_variants(reference)
     chosen = np.flatnonzero(~unsure & ~twice)
     dropped["variants A/T or C/G (cohorts)"] = int(unsure.sum())
     dropped["variants there twice (cohorts)"] = int((twice & ~unsure).sum())
-    found = [match_variants(reference.take(chosen), other) for other in variants[1:]]
-    everywhere = np.ones(len(chosen), dtype=bool)
-    for one in found:
-        everywhere &= one.index >= 0
+    found = [match_variants(reference.take(chosen), other.variants) for other in cohorts[1:]]
+    everywhere = np.all([one.index >= 0 for one in found], axis=0)
     dropped["variants with other alleles (cohorts)"] = sum(one.clashing for one in found)
     dropped["variants there twice (cohorts)"] += sum(one.repeated for one in found)
     dropped["variants not in every cohort"] = int(np.count_nonzero(~everywhere)) - sum(
@@ -129,14 +126,14 @@ def _turned(cohort: Cohort, index: Array, flip: Array) -> Cohort:
     return Cohort(cohort.name, cohort.files, cohort.rows, home, own, (flip & ~absent).astype(np.uint8))
 
 
-def _like(cohorts: list[Cohort], variants: list[Table], like: Any) -> tuple[list[Cohort], Table]:
+def _like(cohorts: list[Cohort], like: Any) -> tuple[list[Cohort], Table]:
     """The variants of other data."""
     if isinstance(like, Genotypes):
         wanted = like.variant_table
     else:
         names = ("chr", "pos", "id", "effect_allele", "other_allele")
         wanted = Table({name: np.asarray(like[name]) for name in names})
-    found = [match_variants(wanted, own) for own in variants]
+    found = [match_variants(wanted, cohort.variants) for cohort in cohorts]
     if not any((one.index >= 0).any() for one in found):
         raise ValueError("like: the files have none of these variants (chromosome, position and alleles).")
     return [_turned(cohort, one.index, one.flip) for cohort, one in zip(cohorts, found, strict=True)], wanted

@@ -45,8 +45,7 @@ def flag_people(samples: Table, wanted: Iterable[tuple[str, str] | str], name: s
     """Which rows are named; a ValueError if none is."""
     pairs = {one for one in wanted if not isinstance(one, str)}
     single = {one for one in wanted if isinstance(one, str)}
-    people = zip(samples["fid"].tolist(), samples["iid"].tolist(), strict=True)
-    flags = np.array([(f, i) in pairs or i in single for f, i in people], dtype=bool)
+    flags = np.array([(f, i) in pairs or i in single for f, i in samples.pairs("fid", "iid")], dtype=bool)
     if not flags.any():
         raise ValueError(
             f"{name} names no person of the genotypes, whose first person is FID {samples['fid'][0]}, IID "
@@ -89,9 +88,7 @@ def align_people(samples: Table, source: Any, name: str, columns: Sequence[str] 
         if key in found:
             raise ValueError(f"{name}: {' '.join(line[:width])} is there twice. Remove one of the lines.")
         found[key] = line[width:]
-    keys: list[Any] = samples["iid"].tolist()
-    if width == 2:
-        keys = list(zip(samples["fid"].tolist(), keys, strict=True))
+    keys: list[Any] = samples["iid"].tolist() if width == 1 else samples.pairs("fid", "iid")
     if len(set(keys)) < len(keys):
         raise ValueError(
             f"{name}: two people of the genotypes go by the same identifier. Give cohorts different FIDs."

@@ -37,6 +37,10 @@ class Table:
         """Some rows, by index or by flags."""
         return Table({name: values[rows] for name, values in self._columns.items()})
 
+    def pairs(self, first: str, second: str) -> list[tuple[Any, Any]]:
+        """Two columns, row by row."""
+        return list(zip(self[first].tolist(), self[second].tolist(), strict=True))
+
     def to_dict(self) -> dict[str, Array]:
         return dict(self._columns)
 

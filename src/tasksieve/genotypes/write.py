@@ -32,7 +32,7 @@ def write_plink(X: Genotypes, prefix: Any, task: Any = None) -> str:
         raise ValueError("X has covariates, which PLINK files do not hold: write the genotypes without them.")
     order, _ = task_order(X.n_rows, task)
     people, variants = X.sample_table.take(order), X.variant_table
-    names = list(zip(people["fid"].tolist(), people["iid"].tolist(), strict=True))
+    names = people.pairs("fid", "iid")
     if len(set(names)) < len(names):
         raise ValueError("X: two people have the same FID and IID. Give cohorts different FIDs.")
     with open(f"{prefix}.bed", "wb") as file:
