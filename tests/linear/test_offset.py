@@ -270,7 +270,7 @@ def test_logistic_certificate_with_large_offsets_is_true(data, rng):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda o: o[:-1], "offset has shape \\(74,\\), expected \\(75,\\)"),
+        (lambda o: o[:-1], "offset.shape == \\(74,\\), expected \\(75,\\)"),
         (lambda o: np.where(np.arange(75) == 7, np.nan, o), "offset is nan in row 8"),
         (lambda o: np.where(np.arange(75) == 7, np.inf, o), "offset is inf in row 8"),
         (lambda o: np.array(["x"] * 75), "offset must hold numbers"),

@@ -13,13 +13,12 @@ import pytest
 
 from tasksieve.fitted.fold_assignment import assign_rows
 from tasksieve.tables import chunk_folds
-from tasksieve.tables.arrow import from_arrow
 from tasksieve.tables.categories import Categories
 from tasksieve.tables.chunk_folds import ChunkFolds
 from tasksieve.tables.counted import counted_size
 from tasksieve.tables.encode import Encoding
 from tasksieve.tables.prefetch import prefetched
-from tasksieve.tables.read import from_frame
+from tasksieve.tables.read import from_arrow, from_frame
 from tasksieve.tables.table import CodedColumn, Column, Table
 from tasksieve.tables.task_codes import TaskCodes
 

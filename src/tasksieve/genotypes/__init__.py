@@ -11,8 +11,7 @@ from .matrix import Genotypes
 from .opening import open_genotypes, without_holes
 from .people import align_people, are_numbers, as_numbers
 from .read import read_pgen, read_plink, read_vcf_zarr
-from .score_file import score_lines
-from .write import write_plink
+from .write import score_lines, write_plink
 
 __all__ = [
     "Genotypes",

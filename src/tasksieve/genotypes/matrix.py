@@ -318,12 +318,16 @@ class Genotypes(Storage):
         free = features < self.n_covariates
         out[:, free] = self.covariates[:, features[free]]
         own = np.flatnonzero(~free)
-        step = max(1, DECODED // max(self.n_rows, 1))
-        for low in range(0, len(own), step):
-            part = own[low : low + step]
-            calls = self.calls(features[part] - self.n_covariates)
-            out[:, part] = np.where(np.isnan(calls), _means(calls), calls)
+        for some, calls in self._decoded(features[own] - self.n_covariates):
+            out[:, own[some]] = np.where(np.isnan(calls), _means(calls), calls)
         return out
+
+    def _decoded(self, variants: Array) -> Iterator[tuple[slice, Array]]:
+        """Which of the variants, and their `calls`, some at a time."""
+        step = max(1, DECODED // max(self.n_rows, 1))
+        for low in range(0, len(variants), step):
+            some = slice(low, low + step)
+            yield some, self.calls(variants[some])
 
     # -- predictions ------------------------------------------------------------------------------------------------
 
@@ -336,10 +340,9 @@ class Genotypes(Storage):
         q, tasks = self.n_covariates, len(coef)
         every = self.covariates @ coef[:, :q].T + intercept
         support = q + np.flatnonzero(coef[:, q:].any(axis=0))
-        step = max(1, DECODED // max(self.n_rows, 1))
-        for low in range(0, len(support), step):
-            own = support[low : low + step]
-            calls, weights = self.calls(own - q), coef[:, own].T
+        for some, calls in self._decoded(support - q):
+            own = support[some]
+            weights = coef[:, own].T
             missing = np.isnan(calls)
             means = np.broadcast_to(_means(calls)[:, None], (len(own), tasks))
             if fills is not None:

@@ -1,12 +1,17 @@
-"""Genotypes as ordinary PLINK files: of people and variants chosen, in the order of the rows or of their tasks."""
+"""Files for PLINK: genotypes of people and variants chosen, and coefficients that plink2 --score takes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .files import MAGIC
 from .matrix import Genotypes, task_order
+
+Array = np.ndarray[Any, Any]
 
 
 def write_plink(X: Genotypes, prefix: Any, task: Any = None) -> str:
@@ -45,3 +50,24 @@ def write_plink(X: Genotypes, prefix: Any, task: Any = None) -> str:
     rows = zip(*columns, strict=True)
     Path(f"{prefix}.bim").write_text("".join(f"{c}\t{name}\t0\t{pos}\t{a}\t{b}\n" for c, name, pos, a, b in rows))
     return str(prefix)
+
+
+def score_lines(X: Genotypes, coef: Array, tasks: Array) -> Iterator[str]:
+    """A header and a line for each variant with a coefficient: identifier, effect allele, and one score a task.
+
+    plink2 --score FILE 1 2 header-read cols=+scoresums --score-col-nums 3-N adds up copies times coefficients;
+    intercepts and covariates are not in it, and missing calls are means of the people scored.
+
+    Parameters
+    ----------
+    X : Genotypes
+        The data of the fit.
+    coef : array of shape (T, d)
+    tasks : array of shape (T,)
+    """
+    variants = X.variant_table
+    own = coef[:, X.n_covariates :]
+    yield "\t".join(["ID", "A1", *(str(task) for task in tasks)]) + "\n"
+    for j in np.flatnonzero(own.any(axis=0)):
+        numbers = [repr(float(value)) for value in own[:, j]]
+        yield "\t".join([variants["id"][j], variants["effect_allele"][j], *numbers]) + "\n"

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from ..tasks import TaskMoments, label_array
-from .arrow import from_arrow
 from .chunk_folds import ChunkFolds
 from .columns import FeatureChoice, choose_features
 from .counted import counted_size
@@ -23,7 +22,7 @@ from .encode import Encoding
 from .frames import need, read_arrow, read_frames
 from .prefetch import prefetched
 from .problem import fill_with_means, known_entries, means_of
-from .read import from_frame
+from .read import from_arrow, from_frame
 from .row_columns import (
     Missing,
     RowColumns,

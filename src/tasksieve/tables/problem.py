@@ -18,21 +18,16 @@ from .table import NAMED_CELLS, Array, StackedFiles, Table, TableError, row_word
 
 @dataclass
 class TableProblem:
-    """Rows with labels, ready for an estimator.
+    """Rows with labels, ready for an estimator: X (n, d), y (n,) or (n, T), and what is known of the rows (n,).
 
-    - `X`: matrix of shape (n, d)
-    - `y`: array of shape (n,), or (n, T) for several targets
-    - `task`: array of shape (n,)
-    - `sample_weight`: array of shape (n,)
     - `fill` (array of shape (d,)): With ``missing="mean"``, what missing entries were replaced by.
-    - `rows` (int array of shape (n,)): Rows of the table in use.
-    - `n_rows`: Rows of the table.
+    - `rows` (int array of shape (n,)): Rows of the table in use, of its `n_rows`.
     - `notes`: What was left out or filled in.
-    - `groups` (array of shape (n,)): Labels that related rows share.
+    - `groups`: Labels that related rows share.
     - `classes`: Whether targets are class labels.
-    - `offset` (array of shape (n,)): What is added to every prediction before anything is learned.
+    - `offset`: What is added to every prediction before anything is learned.
     - `ids`: The column that names the rows, and their names.
-    - `in_file` (int array of shape (n,)): Places of the rows in their files, where the table is several files.
+    - `in_file`: Places of the rows in their files, where the table is several files.
     - `lacking` (dict of task to columns): That the task does not have: their features are zero in its rows.
     """
 

@@ -162,6 +162,31 @@ def _from_dates(values: np.ndarray, missing: np.ndarray) -> Column:
     return Column("date", dates)
 
 
+# --- tables of Arrow: numbers are not copied, words are known by their codes ----------------------------------------
+
+
+def from_arrow(table: Any, source: str) -> Table:
+    """As `from_frame` of the same table in pandas."""
+    types = need("pyarrow.types")
+    named = zip(table.column_names, table.columns, strict=True)
+    return Table(source, table.num_rows, {name: _arrow_column(column, types) for name, column in named})
+
+
+def _arrow_column(column: Any, types: Any) -> Column:
+    kind = column.type
+    if (types.is_integer(kind) or types.is_float32(kind) or types.is_float64(kind)) and not column.null_count:
+        return Column("number", column.to_numpy())
+    words = kind.value_type if types.is_dictionary(kind) else kind
+    if types.is_string(words) or types.is_large_string(words):
+        coded = (column if types.is_dictionary(kind) else column.dictionary_encode()).unify_dictionaries()
+        coded = coded.combine_chunks()
+        if not coded.dictionary.null_count:
+            codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+            if not len(codes) or np.any(codes >= 0):
+                return CodedColumn(coded.dictionary.to_numpy(zero_copy_only=False), codes)
+    return from_series(column.to_pandas())
+
+
 # --- matrices ----------------------------------------------------------------------------------------------------
 
 

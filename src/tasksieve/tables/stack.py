@@ -45,10 +45,7 @@ class Wanted:
 
 @dataclass
 class Stacked:
-    """Several files as one table.
-
-    - `lacking` (dict of file's task to names): Features that are not in the file.
-    """
+    """Several files as one table; `lacking` has the features that are not in the file of a task."""
 
     table: Table
     lacking: dict[str, list[str]]

@@ -52,10 +52,8 @@ class TableError(ValueError):
 class Column:
     """A named column.
 
-    - `kind` ({"number", "text", "date", "other"}): "other": durations, lists, anything that is neither a number nor a
-      word nor a date.
-    - `values` (array of shape (n,)): Numbers (NaN where missing), strings (None where missing), or datetime64[us] (NaT
-      where missing).
+    - `kind`: "other": durations, lists, anything that is neither a number nor a word nor a date.
+    - `values`: Numbers (NaN where missing), strings (None where missing), or datetime64[us] (NaT where missing).
     """
 
     kind: Literal["number", "text", "date", "other"]
@@ -98,11 +96,9 @@ class Table:
     """A table: named columns, and for npz and libsvm files a matrix of features beside them.
 
     - `source`: Name of the file, for messages.
-    - `columns` (mapping of name to Column): In the order of the file; of very many columns a `wide.WideColumns`.
+    - `columns`: In the order of the file; of very many columns a `wide.WideColumns`.
     - `matrix` (array or CSR matrix of shape (n, d)): Features that have no columns of their own.
-    - `matrix_names`: sequence of d names
-    - `groups` (dict of name to names): A name that stands for several columns (the columns of a 2-D array in an npz
-      file).
+    - `groups` (dict of name to names): A name that stands for several columns, those of a 2-D array in an npz file.
     - `first`: Rows of the file before these, where this is a chunk of it.
     - `absent` (dict of column to bool array of shape (n,)): Rows of tasks that do not have the column: their features
       are zero, and nothing is missing there.

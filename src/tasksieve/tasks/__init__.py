@@ -16,10 +16,10 @@ from .cluster import map_rows
 from .data import TaskData, read_tasks
 from .fills import Fills
 from .gather import GatheredFolds, gather_at_once, gather_rows, one_matrix
-from .groups import read_groups
 from .labels import (
     label_array,
     observed_classes,
+    read_groups,
     read_labels,
     refuse_real_numbers,
     row_labels,

@@ -28,11 +28,9 @@ class TaskData(TaskLabels):
     """Labels, weights and the matrix they belong to: all that a problem is made of.
 
     - `X` (RowSource, or storage of `tasksieve.design`): As it was given, or its columns.
-    - `task_weights`: float64 ndarray of shape (T,)
     - `unsearched` (list of (Source, name)): Large matrices in which NaN and infinity have not been looked for: the
       norms of their columns will show.
-    - `class_factors` (float64 ndarray of shape (N,), or None): What ``class_weight`` has multiplied the sample weights
-      by.
+    - `class_factors`: What ``class_weight`` has multiplied the sample weights by, or None.
     """
 
     X: Any = None
@@ -106,11 +104,7 @@ def read_tasks(
     - `X` (matrix, or list of matrices (one per task)): Tensors stay on their device; all else that is a tensor is
       brought to NumPy, once.
     - `y` (array of shape (n,) or (n, T), or list of 1-D arrays): NaN (None, NA) is a label that is not observed.
-    - `task` (array of shape (n,)): One label per row of a stacked X.
-    - `sample_weight`: scalar, or array or list in the form of y
-    - `task_weights`: array, dict or "balanced"
-    - `targets` ({"values", "classes", "many classes"}): Numbers, labels of two classes to be read as -1 / +1, or of any
-      number of classes.
+    - `targets`: Numbers, labels of two classes to be read as -1 / +1, or of any number of classes.
     """
     # The norms of the columns show NaN and infinity too, and are needed anyway: a large matrix is not read twice.
     unsearched: list[tuple[Source, str]] = []

@@ -35,11 +35,7 @@ def gather_at_once(data: TaskData, shift: bool, n_threads: int) -> Gathered:
 
 @dataclass
 class GatheredFolds:
-    """What all rows amount to, and for each fold the training rows and those held out.
-
-    - `folds`: list of (Gathered, Gathered)
-    - `readings`: Of the rows.
-    """
+    """What all rows amount to, after so many readings, and for each fold the training rows and those held out."""
 
     whole: Gathered
     folds: list[tuple[Gathered, Gathered]]

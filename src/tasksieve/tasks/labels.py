@@ -35,11 +35,10 @@ def read_labels(
     targets: Literal["values", "classes", "many classes", "labels"] = "values",
     allow_empty: bool = False,
 ) -> TaskLabels:
-    """Read y, task and sample weights for one matrix of ``rows`` rows, or for a list of matrices.
+    """Read y, task and sample weights, as `read_tasks` has them, for a matrix of so many rows or a list of matrices.
 
-    The parameters are those of `read_tasks`; ``rows`` is an integer, or a list of integers, one per task;
-    ``targets="labels"`` leaves class labels as they are; ``allow_empty`` accepts tasks without observed labels,
-    which may be scored, but not fitted.
+    ``targets="labels"`` leaves class labels as they are; ``allow_empty`` accepts tasks without observed labels, which
+    may be scored, but not fitted.
     """
     if y is None:
         raise ValueError("tasksieve requires y to be passed, but the target y is None.")
@@ -203,6 +202,19 @@ def sorted_labels(labels: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray
             argument=parameter_name(name),
             how=either(f", for example [str(label) for label in {name}]"),
         ) from error
+
+
+def read_groups(groups: Any, labels: TaskLabels) -> tuple[np.ndarray, np.ndarray]:
+    """The names of the groups, sorted, and the position among them of the group of each row of X.
+
+    - `groups` (array of shape (n,), or for a list of matrices a list of such): Any labels, none missing.
+    """
+    groups = to_numpy(groups)
+    if labels.form == "list" and isinstance(groups, list | tuple) and all(np.ndim(part) for part in groups):
+        for t, part in enumerate(groups):
+            refuse_masked_or_complex(part, f"groups[{t}]")
+        groups = np.concatenate(matching_list(np.diff(labels.offsets).tolist(), groups, "groups"))
+    return sorted_labels(row_labels(groups, labels.n_rows, "groups"), "groups")
 
 
 def label_array(labels: list[Any]) -> np.ndarray:

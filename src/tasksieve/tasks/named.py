@@ -74,12 +74,10 @@ def _by_task(model: Any, method: Callable[..., Any], X: Mapping[Any, Any], task:
 
 
 def stack_named(X: Mapping[Any, Any], y: Any, task: Any, **options: Any) -> dict[str, Any]:
-    """Keyword arguments X, y and task of stacked rows, and what else is said of them.
+    """Keyword arguments X, y and task of stacked rows, and what else is said of them: dicts with the same keys.
 
     - `X` (dict of task to (X, y), or to X where `y` is a dict, too): Arrays, sparse matrices, or data frames: their
       columns are matched by name, in the order of the first one.
-    - `y`: None, or dict of task to y
-    - `options`: Dicts with the same keys are stacked, too; None is left out.
     """
     if task is not None:
         raise ValueError(_NO_TASK)

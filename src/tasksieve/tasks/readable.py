@@ -81,8 +81,7 @@ class LazyMatrix(verify.Matrix):
 def by_task(sources: list[Any], labels: Any, kept: Array) -> list[verify.Matrix]:
     """A matrix for each task (the same for all where it is shared), rows as the format lists them.
 
-    - `sources` (list of `tasks.source.Source`): One a task, or a single one.
-    - `labels`: Their `order` brings the rows of a single one into task order.
+    - `sources` (list of `tasks.source.Source`): One a task, or a single one, whose rows `labels` puts into task order.
     - `kept`: Entries of the flat sample space that count. Rows of a shared matrix all stay.
     """
     read, matrices = [source.readable() for source in sources], [source.matrix for source in sources]

@@ -76,8 +76,6 @@ def read_task_graph(graph: Any, tasks: np.ndarray, argument: str = "task_graph")
 
     - `graph` (T x T array or sparse matrix, networkx graph or "chain"): The rows of a matrix belong to the tasks in
       their order; nodes of a networkx graph are their labels. "chain": each task beside the next.
-    - `tasks`: array of shape (T,)
-    - `argument`: What to call the graph in messages.
     """
     found = tasks.tolist()
     if isinstance(graph, str):
