@@ -16,10 +16,9 @@ Array = np.ndarray[Any, Any]
 
 
 class Reach(NamedTuple):
-    """Upper bounds over a ball.
+    """Upper bounds over a ball: the method that gives them, "bound" or "ball_bound", and its arguments but for the
+    penalty.
 
-    - `verb` ({"bound", "ball_bound"}): What gives them.
-    - `arguments`: Without the penalty.
     - `sharper`: Factors of the current gauges and of the largest norms: together another bound.
     """
 
@@ -60,11 +59,9 @@ def least_ratio(longest: Callable[[], Array], penalty: Any) -> float:
 
 
 class Ledger:
-    """Levels, gauges and rejections of all features of a shard.
+    """Levels, gauges and rejections of all features of a shard; the penalty is that of its features, at unit strength.
 
-    - `penalty`: Of its features, at unit strength.
-    - `levels`: Gauges for the residual of W = 0.
-    - `levels`: At which strength each feature reaches its threshold, an estimate.
+    - `levels`: At which strength each feature reaches its threshold, an estimate; first the gauges for W = 0.
     - `gauges`: Upper bounds at the dual point that was judged last.
     """
 
@@ -130,8 +127,7 @@ class Ledger:
     ) -> tuple[int, int]:
         """Reject rows that bounds over all of some balls prove to be zero, but for those to be kept.
 
-        - `about`: Features for which `kept` will be called next.
-        - `promising`: Arguments of the next call of `promising`.
+        - `about`, `promising`: Arguments of the next calls of `kept` and `promising`.
         - `more`: Beside those that are rejected already, not in their place.
         - returns `proven, fresh`: Rows that these bounds reject, and how many were not rejected before.
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,21 +15,25 @@ def compressed(matrix: Any, name: str) -> Any:
     """
     if matrix.format == "lil":  # lists, which SciPy puts one after the other without looking at the numbers
         matrix = matrix.tocsr()
+    faults: Iterator[str] = iter(())
     if matrix.format == "coo" and len(matrix.shape) == 2:
-        for positions, length, axis in zip(
-            (matrix.row, matrix.col), matrix.shape, ("rows", "columns"), strict=True
-        ):
-            if positions.shape != matrix.data.shape:
-                raise ValueError(
-                    f"{name}: the sparse matrix has {len(matrix.data)} entries, but {len(positions)} {axis}."
-                )
-            _refuse_outside(positions, length, axis, name)
+        faults = _coordinate_faults(matrix)
     elif matrix.format in ("csr", "csc", "bsr"):
-        _refuse_malformed(matrix, name)
+        faults = _compressed_faults(matrix)
+    if (fault := next(faults, None)) is not None:
+        raise ValueError(f"{name}: {fault}")
     return matrix if matrix.format in ("csr", "csc") else matrix.tocsc()
 
 
-def _refuse_malformed(matrix: Any, name: str) -> None:
+def _coordinate_faults(matrix: Any) -> Iterator[str]:
+    for positions, length, axis in zip((matrix.row, matrix.col), matrix.shape, ("rows", "columns"), strict=True):
+        if positions.shape != matrix.data.shape:
+            yield f"the sparse matrix has {len(matrix.data)} entries, but {len(positions)} {axis}."
+        yield from _outside(positions, length, axis)
+
+
+def _compressed_faults(matrix: Any) -> Iterator[str]:
+    """What is wrong, first things first: later looks are safe only where there was nothing before."""
     indices, indptr, shape = matrix.indices, matrix.indptr, matrix.shape
     axes = ["rows", "columns"]
     if matrix.format == "bsr":
@@ -37,40 +42,24 @@ def _refuse_malformed(matrix: Any, name: str) -> None:
     elif matrix.format == "csc":
         shape, axes = shape[::-1], axes[::-1]
     if indices.dtype != indptr.dtype or indices.dtype not in (np.int32, np.int64):
-        raise ValueError(
-            f"{name}: indices and indptr of the sparse matrix must both be int32 or int64; they are "
-            f"{indices.dtype} and {indptr.dtype}."
-        )
+        both = f"{indices.dtype} and {indptr.dtype}"
+        yield f"indices and indptr of the sparse matrix must both be int32 or int64; they are {both}."
     if indptr.shape != (shape[0] + 1,):
-        raise ValueError(
-            f"{name}: indptr of the sparse matrix has {indptr.size} entries; with {shape[0]} {axes[0]} it needs "
-            f"{shape[0] + 1}."
-        )
+        needed = f"with {shape[0]} {axes[0]} it needs {shape[0] + 1}"
+        yield f"indptr of the sparse matrix has {indptr.size} entries; {needed}."
     if indices.ndim != 1 or len(indices) != len(matrix.data):
-        raise ValueError(
-            f"{name}: the sparse matrix has {indices.size} indices, but {len(matrix.data)} values."
-        )
+        yield f"the sparse matrix has {indices.size} indices, but {len(matrix.data)} values."
     if indptr[0] != 0:
-        raise ValueError(f"{name}: indptr of the sparse matrix starts at {indptr[0]}, not at 0.")
-    falls = np.flatnonzero(indptr[1:] < indptr[:-1])
-    if len(falls):
-        k = int(falls[0])
-        raise ValueError(
-            f"{name}: indptr of the sparse matrix must not decrease, but entry {k + 1} is {indptr[k + 1]} after "
-            f"{indptr[k]}."
-        )
+        yield f"indptr of the sparse matrix starts at {indptr[0]}, not at 0."
+    for k in np.flatnonzero(indptr[1:] < indptr[:-1]):
+        fall = f"entry {k + 1} is {indptr[k + 1]} after {indptr[k]}"
+        yield f"indptr of the sparse matrix must not decrease, but {fall}."
     if indptr[-1] > len(indices):
-        raise ValueError(
-            f"{name}: indptr of the sparse matrix ends at {indptr[-1]}, but {len(indices)} entries are stored."
-        )
-    _refuse_outside(indices[: indptr[-1]], shape[1], axes[1], name)
+        yield f"indptr of the sparse matrix ends at {indptr[-1]}, but {len(indices)} entries are stored."
+    yield from _outside(indices[: indptr[-1]], shape[1], axes[1])
 
 
-def _refuse_outside(indices: np.ndarray, length: int, axis: str, name: str) -> None:
-    if not len(indices):
-        return
-    for reached in (int(indices.min()), int(indices.max())):
+def _outside(indices: np.ndarray, length: int, axis: str) -> Iterator[str]:
+    for reached in (int(indices.min()), int(indices.max())) if len(indices) else ():
         if not 0 <= reached < length:
-            raise ValueError(
-                f"{name}: indices of the sparse matrix reach {reached}, but it has {length} {axis}, numbered from 0."
-            )
+            yield f"indices of the sparse matrix reach {reached}, but it has {length} {axis}, numbered from 0."

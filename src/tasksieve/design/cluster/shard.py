@@ -24,8 +24,7 @@ _MOST_UNASKED = 2048  # columns that are cached until they are requested
 class ClusterShard:
     """Features in the workers of a cluster: one message goes to all of them, and what they say is put together.
 
-    - `storage`: ClusterStorage, or a storage around one
-    - `samples`, `standardize`, `unpenalised`, `n_threads`: As of `LocalShard`; workers use their own threads.
+    Made as a `LocalShard` is, of a `ClusterStorage` or a storage around one; workers use their own threads.
     """
 
     cheap_passes = False

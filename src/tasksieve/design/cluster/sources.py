@@ -36,10 +36,7 @@ class ColumnSource(Protocol):
 
 
 class ZarrSource(ColumnSource):
-    """A Zarr array of two dimensions, rows x features.
-
-    - `array`: Opened by the caller; workers open its store again, so they must be able to reach it.
-    """
+    """A Zarr array, rows x features; workers open its store again, so they must be able to reach it."""
 
     def __init__(self, array: Any) -> None:
         self._array = array
@@ -71,10 +68,7 @@ class DaskSource(ColumnSource):
 
 
 class StackedSource(ColumnSource):
-    """Sources on top of each other, one a task.
-
-    - `parts`: With the same columns.
-    """
+    """Sources with the same columns on top of each other, one a task."""
 
     def __init__(self, parts: Sequence[ColumnSource]) -> None:
         self._parts = list(parts)

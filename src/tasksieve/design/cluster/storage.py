@@ -19,10 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 class ClusterStorage(ColumnStorage):
-    """Columns of a source, held by the workers of the active client from their first use on.
-
-    - `order`: Permutation that brings its rows into task order.
-    """
+    """Columns of a source, held by the workers of the active client from their first use on, rows in task order."""
 
     shard_class = ClusterShard
     wrapped_shard_class = ClusterShard

@@ -25,11 +25,7 @@ def held_columns(columns: Array, order: Array | None) -> DenseStorage:
 
 
 class StreamedStorage(BesideStorage):
-    """A range of a source's columns, of which a block is in memory while it is worked with.
-
-    - `low`, `high`: The range.
-    - `order`: Permutation that brings the rows into task order.
-    """
+    """A range of a source's columns, of which a block is in memory while it is worked with; rows in task order."""
 
     def __init__(self, source: ColumnSource, low: int, high: int, order: Array | None) -> None:
         step = max(1, _BLOCK_BYTES // (kept_type(source.dtype).itemsize * max(source.shape[0], 1)))

@@ -26,10 +26,7 @@ def _unit_of(values: torch.Tensor) -> float:
 
 
 class DeviceAnchorStore:
-    """Products of the anchors with the features of a shard, in single precision.
-
-    - `norms`: tensor, (features, tasks), or (features, 1) where all tasks agree
-    """
+    """Products of the anchors with the features of a shard, in single precision; norms as of `AnchorStore`."""
 
     def __init__(self, norms: torch.Tensor, n_tasks: int) -> None:
         self._tasks, self._device = n_tasks, norms.device

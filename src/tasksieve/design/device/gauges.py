@@ -13,10 +13,7 @@ _HALVINGS = 60  # of the bracket of a gauge that is a root
 
 
 class Thresholds:
-    """``||soft(m, l1)|| < group`` of a penalty, beside the columns.
-
-    - `penalty`: One that has `thresholds`, at any strength.
-    """
+    """``||soft(m, l1)|| < group`` of a penalty that has `thresholds`, beside the columns."""
 
     def __init__(self, penalty: Any, device: torch.device) -> None:
         group, l1 = penalty.thresholds()

@@ -24,10 +24,7 @@ def the_torch(asker: object) -> Any:
 
 
 def read_device(device: Any) -> Any:
-    """A `torch.device` that exists here and computes in double precision, with its number.
-
-    - `device`: "cuda", "cuda:1", "cpu".
-    """
+    """A `torch.device` that exists here and computes in double precision, with its number: "cuda", "cuda:1", "cpu"."""
     asked = setting("device", repr(str(device)))
     torch = the_torch(asked)
     try:

@@ -15,10 +15,7 @@ _PACKED_ENTRIES = 1 << 23  # rows times features turned to double precision at a
 
 
 class OnDevice(Storage):
-    """What `on_device` gives: a matrix whose products are made on a device.
-
-    - `dtype`: Of the numbers as they are kept.
-    """
+    """What `on_device` gives: a matrix whose products are made on a device."""
 
     device: Any
 
@@ -82,11 +79,9 @@ class OnDevice(Storage):
 
 
 class DeviceMatrix(OnDevice):
-    """A tensor of shape (rows, features); it is never changed.
+    """A tensor of shape (rows, features), float64, float32, int8 or uint8; it is never changed.
 
-    - `tensor`: float64, float32, int8 or uint8.
-    - `columns` (torch.Tensor of shape (features, padded rows)): The same numbers, where they lie feature by feature as
-      a `DeviceStorage` has them.
+    - `columns`: The same numbers, where they lie feature by feature as a `DeviceStorage` has them.
     """
 
     def __init__(self, tensor: Any, columns: Any = None) -> None:
@@ -169,7 +164,6 @@ class DeviceMatrix(OnDevice):
 class StreamedMatrix(OnDevice):
     """An array, in memory or mapped from a file, that is larger than the room there is on a device.
 
-    - `array` (ndarray of shape (rows, features)): float64, float32, int8 or uint8.
     - `room`: Bytes that it may use there.
     """
 

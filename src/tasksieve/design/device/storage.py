@@ -35,12 +35,8 @@ class DeviceStorage(ColumnStorage):
 
     @classmethod
     def of(cls, parts: Sequence[torch.Tensor], row_order: Array | None, device: torch.device) -> DeviceStorage:
-        """Matrices on a device, (rows, features) each, stacked on top of each other: a copy, unless a single one lies
-        there feature by feature already.
-
-        - `parts`: list of tensors, on any device
-        - `row_order`: Permutation that brings the stacked rows into task order.
-        """
+        """Matrices on any device, (rows, features) each, stacked on top of each other, rows in task order then: a
+        copy, unless a single one lies there feature by feature already."""
         kind = parts[0].dtype
         for part in parts[1:]:
             kind = torch.promote_types(kind, part.dtype)

@@ -107,10 +107,7 @@ class Storage:
 
 
 class OwnStorage(ColumnStorage):
-    """A `Storage` as shards see it.
-
-    - `row_order`: Permutation that brings its rows into task order.
-    """
+    """A `Storage` as shards see it, rows in task order."""
 
     costly_reads = True
     sparse = False
