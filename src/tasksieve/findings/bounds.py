@@ -100,19 +100,13 @@ def pfer_bound(
 
 @dataclass(frozen=True)
 class Levels:
-    """What goes together: at most q features a half, stable from so many halves on, and how many are false on average.
-
-    - `halves`: m: a feature is stable if it was selected on at least so many.
-    - `threshold`: m / 2B.
-    - `bound`: Under the assumption.
-    - `bounds`: Under each of the assumptions; NaN where there is none.
-    """
+    """What goes together: at most q features a half, stable from so many halves on, and how many are false."""
 
     q: int
-    halves: int
-    threshold: float
-    bound: float
-    bounds: dict[str, float]
+    halves: int  # m: a feature is stable if it was selected on at least so many
+    threshold: float  # m / 2B
+    bound: float  # under the assumption
+    bounds: dict[str, float]  # under each of the assumptions; NaN where there is none
 
     @classmethod
     def at(cls, n_features: int, q: int, halves: int, n_pairs: int, assumption: str) -> Levels:
@@ -134,8 +128,6 @@ def complete_levels(
     None given: threshold 0.75 and pfer 1; one: threshold 0.75, or pfer 1 where the threshold is given. Where pfer and
     the threshold are known q is the largest, where pfer and q are known the threshold the smallest that keeps the
     bound. Three are checked.
-
-    - `n_features`, `n_pairs`, `assumption`: As in `pfer_bound`.
     """
     check_assumption(assumption)
     if pfer is not None:
@@ -209,10 +201,7 @@ def bound(n_features: int, q: int, halves: int, n_pairs: int, assumption: str) -
 @lru_cache(maxsize=4096)
 def largest_tail(rate: float, tail: int, size: int, r: float) -> float:
     """D(rate, tail, size, r): the largest probability of {tail, ..., size} under an r-concave law on {0, ..., size}
-    with a mean of at most rate * size.
-
-    - `r`: Negative.
-    """
+    with a mean of at most rate * size; r is negative."""
     # The extremal law is c (a + i)^(1/r) on 0..k and a free mass at k + 1 (Shah and Samworth 2013, appendix). Its mean
     # fixes c; a runs between the values at which that mass is none, a_k, and continues the law, a_(k + 1).
     mean = rate * size

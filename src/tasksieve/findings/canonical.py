@@ -20,15 +20,10 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Canonical:
-    """Rows of X in an order of their own, and what the streams of random numbers are seeded with.
+    """Rows of X in an order of their own, and what the streams of random numbers are seeded with."""
 
-    - `rows` (list of int arrays): Task by task, or once for a matrix shared by all tasks: the observed rows, as X is
-      stored.
-    - `seeds` (list of tuples of int): One for each of them.
-    """
-
-    rows: list[Array]
-    seeds: list[tuple[int, ...]]
+    rows: list[Array]  # observed rows as X is stored, task by task, or once for a matrix shared by all tasks
+    seeds: list[tuple[int, ...]]  # one for each of them
 
     def stream(self, seed: int, *parts: int, more: tuple[int, ...] = ()) -> np.random.Generator:
         """The stream that belongs to some of them together."""

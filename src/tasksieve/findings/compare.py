@@ -20,13 +20,13 @@ from ..fitted.assess import Cells, HeldOutRows, assess, widening
 from ..fitted.checkpoint import keeping, kept, unkept
 from ..fitted.fold_assignment import read_seed
 from ..fitted.progress import carried, reporter, unwatched
-from ..linear.row_folds import IDLE, sketch
+from ..linear.row_folds import facts_of, sketch
 from ..messages import ParameterError, value_error
 from ..svm.hashing import read_strings
 from ..tasks import TaskData, placed, read_tasks, some_of
 from ..tasks.named import takes_named_tasks
 from .comparison import Comparison, Differences
-from .contenders import SHARED, Contenders, Judged
+from .contenders import SHARED, Contenders
 from .cv_sibling import cv_sibling, inner_folds
 from .described_data import FINDING
 from .nested_folds import NestedFolds
@@ -134,13 +134,13 @@ def compare(
     pieces = [(f, name) for f in range(cv) for name in contenders.names]
     left = TimeLeft([name for _, name in pieces], effective_n_jobs(n_jobs))
     known_by = plan.known_by() if keeping() else None
-    results = list[Judged]()
+    results = list[dict[str, Array]]()
 
     def report_fit(f: int, name: str, more: str = "") -> None:
         if report is not None:
             report(len(results), len(pieces), f"fold {f + 1} of {cv}, {name}{more}", left.estimate())
 
-    def work(f: int, name: str) -> Judged:
+    def work(f: int, name: str) -> dict[str, Array]:
         held = plan.outer == f
         weights, inner = np.where(held, 0.0, data.weights), plan.nest.assign(~held, plan.n_inner, 1, f)
         spent: float | None = None
@@ -154,13 +154,13 @@ def compare(
             with unwatched(), unkept():
                 found = contenders.fit(name, weights, inner, report_task)
             spent = time.monotonic() - began
-            return found.at(held).arrays()
+            return {name: own[held] for name, own in found.items()}
 
         began = time.monotonic()
         facts = [known_by, contenders.names, weights, inner]
         arrays = compute() if known_by is None else kept(f"compare-{f + 1}-{name}", facts, compute)
         left.finish(name, spent)
-        return Judged.of(arrays)
+        return arrays
 
     with closing(_each(work, pieces, n_jobs)) as found:
         try:
@@ -175,29 +175,22 @@ def compare(
 
 @dataclass(frozen=True)
 class Plan:
-    """What is compared, by which folds.
-
-    - `data`: The rows as they are distinguished and scored.
-    - `outer` (int array of shape (N,)): The outer fold of each sample.
-    - `unit`: What is held out, rows or groups.
-    """
+    """What is compared, by which folds."""
 
     shared: Any
-    data: TaskData
+    data: TaskData  # the rows as they are distinguished and scored
     nest: NestedFolds
-    outer: Array
+    outer: Array  # the outer fold of each sample
     n_folds: int
     n_inner: int
     level: float
     seed: int
-    unit: str
+    unit: str  # what is held out, rows or groups
 
     def known_by(self) -> str:
         """What all fits depend on, where those that are finished are kept."""
-        data, threads = self.data, thread_count()
-        params = {key: value for key, value in self.shared.get_params(deep=False).items() if key not in IDLE}
-        of_data = [sketch(data, threads), data.y, data.offsets, data.form]
-        return str(joblib.hash([type(self.shared).__name__, params, *of_data, threads]))
+        threads = thread_count()
+        return str(joblib.hash([*facts_of(self.shared, self.data, sketch(self.data, threads)), threads]))
 
 
 def plan_comparison(
@@ -236,7 +229,7 @@ def plan_comparison(
     return plan
 
 
-def _each(work: Any, pieces: list[tuple[int, str]], n_jobs: int | None) -> Generator[Judged, None, None]:
+def _each(work: Any, pieces: list[tuple[int, str]], n_jobs: int | None) -> Generator[dict[str, Array], None, None]:
     """Results in the order of the pieces, as they come; pieces not begun are cancelled when the caller stops."""
     jobs = effective_n_jobs(n_jobs)
     if jobs == 1:
@@ -291,7 +284,7 @@ def _refuse_small(plan: Plan) -> None:
         )
 
 
-def _conclude(plan: Plan, contenders: Contenders, results: list[Judged]) -> Comparison:
+def _conclude(plan: Plan, contenders: Contenders, results: list[dict[str, Array]]) -> Comparison:
     data, nest, names, codes = plan.data, plan.nest, contenders.names, None
     if data.classes is not None:
         codes = (data.y > 0 if data.class_counts is None else data.y).astype(np.intp)
@@ -301,16 +294,14 @@ def _conclude(plan: Plan, contenders: Contenders, results: list[Judged]) -> Comp
     what = "rows" if plan.unit == "rows" else "whole groups"
     folds = f"{plan.n_folds} folds of {what} within tasks, {plan.n_inner} inside each, seed {plan.seed}"
 
-    def held_out(name: str, null: bool = False) -> HeldOutRows:
+    def held_out(name: str, prefix: str = "") -> HeldOutRows:
         rows = HeldOutRows(len(data.y), contenders.measure, codes)
         for f in done:
-            judged = results[f * len(names) + names.index(name)]
-            found = judged.null if null else judged
-            assert found is not None
-            rows.add(np.flatnonzero(plan.outer == f), found.loss, found.judged)
+            found = results[f * len(names) + names.index(name)]
+            rows.add(np.flatnonzero(plan.outer == f), found[f"{prefix}loss"], found[f"{prefix}judged"])
         return rows
 
-    rows, null = {name: held_out(name) for name in names}, held_out(SHARED, null=True)
+    rows, null = {name: held_out(name) for name in names}, held_out(SHARED, "null_")
     quality = {
         name: assess(
             data,

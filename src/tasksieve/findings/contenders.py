@@ -6,7 +6,6 @@ All have the same training rows, and choose their strength by the same folds of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,38 +30,8 @@ LEAST = 1e-15  # lower bound of probabilities, so that the log loss is finite
 STACKED_BYTES = 1 << 31  # of a matrix that is repeated for each task
 
 
-@dataclass(frozen=True)
-class Judged:
-    """Of each sample: its loss, and what the measure sums (its own loss, or whether the class was met); of the shared
-    model the same of its null model, too."""
-
-    loss: Array
-    judged: Array
-    null: Judged | None = None
-
-    def at(self, samples: Array) -> Judged:
-        """Of some samples."""
-        null = None if self.null is None else self.null.at(samples)
-        return Judged(self.loss[samples], self.judged[samples], null)
-
-    def arrays(self) -> dict[str, Array]:
-        """To be kept, and found again by `of`."""
-        null = {} if self.null is None else {f"null_{name}": own for name, own in self.null.arrays().items()}
-        return {"loss": self.loss, "judged": self.judged, **null}
-
-    @classmethod
-    def of(cls, arrays: dict[str, Array]) -> Judged:
-        null = cls(arrays["null_loss"], arrays["null_judged"]) if "null_loss" in arrays else None
-        return cls(arrays["loss"], arrays["judged"], null)
-
-
 class Contenders:
-    """The models, and the rows on which they are scored.
-
-    - `X`, `y`, `task`: As they were given.
-    - `labels`: Numbers, -1 / +1 or codes of classes.
-    - `pooled`: Whether one model for all rows takes part.
-    """
+    """The models, and the rows on which they are scored; with `pooled` one model for all rows takes part."""
 
     def __init__(self, model: Any, X: Any, y: Any, task: Any, labels: TaskLabels, pooled: bool) -> None:
         self._model, self._X, self._y, self._task, self._labels = model, X, to_numpy(y), to_numpy(task), labels
@@ -77,8 +46,11 @@ class Contenders:
         self.names = (SHARED, OWN, POOLED, MEAN) if pooled else (SHARED, OWN, MEAN)
         self._stacked = self._stack() if pooled else None
 
-    def fit(self, name: str, weights: Array, fold: Array, callback: Callable[[int], None] | None = None) -> Judged:
-        """How well a contender predicts all rows, given its training rows.
+    def fit(
+        self, name: str, weights: Array, fold: Array, callback: Callable[[int], None] | None = None
+    ) -> dict[str, Array]:
+        """How well a contender predicts all rows, given its training rows: of each the loss, and what the measure sums,
+        "judged" (its own loss, or whether the class was met); of the shared model the same of its null model, too.
 
         - `weights` (array of shape (N,)): 0 for rows that it must not see.
         - `fold` (int array of shape (N,)): By which it chooses its strength; -1: never held out.
@@ -110,18 +82,19 @@ class Contenders:
         model.fit(self._X, self._y, self._task, sample_weight=by_row)
         if isinstance(self._model, PathEstimatorCV):  # a machine on a graph penalises intercepts, too
             null = fit_null(self._model._model(), self._X, self._y, self._task, sample_weight=by_row)
-        return replace(self._judge(lambda t: model, weights), null=self._judge(lambda t: null, weights))
+        beside = self._judge(lambda t: null, weights)
+        return self._judge(lambda t: model, weights) | {f"null_{name}": own for name, own in beside.items()}
 
-    def _judge(self, model_of: Callable[[int], Any], weights: Array) -> Judged:
+    def _judge(self, model_of: Callable[[int], Any], weights: Array) -> dict[str, Array]:
         """All rows by the model of their task; where that is None, by the task's constant."""
-        found = Judged(*np.full((2, len(self._labels.y)), np.nan))
+        loss, judged = np.full((2, len(self._labels.y)), np.nan)
         for t, part in enumerate(self._labels.per_task()):
             model = model_of(t)
             if model is None:
-                found.loss[part], found.judged[part] = self._ruler.constant(t, weights[part])
+                loss[part], judged[part] = self._ruler.constant(t, weights[part])
             else:
-                found.loss[part], found.judged[part] = self._ruler.judge(model, t, self._parts[t][0])
-        return found
+                loss[part], judged[part] = self._ruler.judge(model, t, self._parts[t][0])
+        return {"loss": loss, "judged": judged}
 
     def _cut(self) -> list[tuple[Any, Any]]:
         """X and y of each task."""

@@ -29,12 +29,7 @@ _CONSTANT = 1e-12
 
 
 class GaussianCopies:
-    """Random copies of the features of all tasks.
-
-    - `columns` (array of shape (n_rows, d)): X as it is stored.
-    - `covariance`: "shrunk" or array of shape (d, d)
-    - `order`: Of the rows.
-    """
+    """Random copies of the features of all tasks."""
 
     def __init__(self, columns: Array, covariance: Any, order: Canonical) -> None:
         self._columns, self._order = columns, order

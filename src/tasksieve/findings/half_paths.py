@@ -26,7 +26,7 @@ from ..design import SharedReading, one_blas_thread
 from ..fitted.checkpoint import keeping, kept
 from ..linear.base import PathEstimator
 from ..linear.path_solver import RowSolver, solve_along
-from ..linear.row_folds import IDLE, sketch
+from ..linear.row_folds import facts_of, sketch
 from ..path.follow import Pace
 from ..path.lockstep import Lockstep
 from ..path.policy import sums_pay_on_halves, walks_that_fit
@@ -67,10 +67,8 @@ def grid_of(alpha_max: float, levels: Array, q: int) -> Array:
 class Selectable:
     """What is selected, and counted, by a problem: penalised features, or groups of them.
 
-    - `code` (int array of shape (d,)): The number of each feature, or of its group; -1: never penalised.
-    - `count`: p: how many there are.
-    - `size`: Numbers are smaller than this.
-    - `groups`: Names of the groups, by number.
+    `code` is the number of each feature, or of its group (-1: never penalised), `count` how many there are, p; numbers
+    are smaller than `size`.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -102,25 +100,15 @@ class Selectable:
 
 @dataclass(frozen=True)
 class Entries:
-    """The first features (or groups) that the path of a half used, in the order in which it did.
-
-    - `alphas`: At which they were first used, not increasing.
-    - `n_open`: Values that did not converge.
-    """
+    """The first features (or groups) that the path of a half used, in the order in which it did."""
 
     numbers: Array
-    alphas: Array
-    n_open: int = 0
+    alphas: Array  # at which they were first used, not increasing
+    n_open: int = 0  # values that did not converge
 
 
 class HalfPaths:
-    """The paths of halves.
-
-    - `model`: With the requested accuracy.
-    - `q`: A path ends when so many were used.
-    - `entries`: Of each half; None: not finished.
-    - `passes`: Readings of X, in equivalents.
-    """
+    """The paths of halves, each until q were used: their `entries` (None: not finished), and readings of X."""
 
     def __init__(
         self, model: PathEstimator, data: TaskData, selectable: Selectable, q: int, halves: Halves, n_jobs: int
@@ -134,10 +122,7 @@ class HalfPaths:
         self._done, self._lock = 0, threading.Lock()
 
     def follow(self, callback: Callable[[int, int], None] | None = None) -> None:
-        """Find the entries of all halves; after a KeyboardInterrupt those that were finished are there.
-
-        - `callback`: ``callback(done, total)`` after each half.
-        """
+        """Find the entries of all halves; after a KeyboardInterrupt those that were finished are there."""
         try:
             for low in range(0, len(self.entries), _MOST):
                 self._follow(range(low, min(low + _MOST, len(self.entries))), callback)
@@ -177,10 +162,8 @@ class HalfPaths:
 
     def _fingerprint(self) -> str:
         """What all halves depend on."""
-        data, model, own = self._data, self._model, self._selectable
-        params = {key: value for key, value in model.get_params(deep=False).items() if key not in IDLE}
-        of_data = [sketch(data, self._n_jobs), data.y, data.offsets, data.form]
-        return str(joblib.hash([type(model).__name__, params, *of_data, own.code, self._q]))
+        facts = facts_of(self._model, self._data, sketch(self._data, self._n_jobs))
+        return str(joblib.hash([*facts, self._selectable.code, self._q]))
 
     def _half(self, h: int, shared: SharedReading, threads: int) -> None:
         weights = self._halves.weights(h, self._data.weights)

@@ -34,19 +34,12 @@ _ATTEMPTS = 1000  # at drawing halves in which every task has rows
 
 @dataclass(frozen=True)
 class Halves:
-    """Pairs of complementary halves; the halves of pair b are 2b and 2b + 1.
+    """Pairs of complementary halves; the halves of pair b are 2b and 2b + 1."""
 
-    - `first` (bool array of shape (n_pairs, n_units)): Whether a unit is in the first half of a pair; otherwise it is
-      in the second.
-    - `unit` (int array of shape (N,)): The unit of each entry of the flat sample space; -1: in neither half.
-    - `dropped`: Labels of tasks that are in neither half, being too small.
-    - `words`: How they were drawn.
-    """
-
-    first: Array
-    unit: Array
-    dropped: list[Any] = field(default_factory=list)
-    words: str = ""
+    first: Array  # (n_pairs, n_units): whether a unit is in the first half of a pair; otherwise it is in the second
+    unit: Array  # of each entry of the flat sample space; -1: in neither half
+    dropped: list[Any] = field(default_factory=list)  # labels of tasks too small to be halved
+    words: str = ""  # how they were drawn
 
     def __len__(self) -> int:
         """Halves."""
@@ -62,14 +55,7 @@ class Halves:
 def draw_halves(
     data: TaskData, n_pairs: int, random_state: Any = 0, *, groups: Any = None, small_tasks: SmallTasks = "error"
 ) -> Halves:
-    """Draw pairs of complementary halves, each task in both.
-
-    - `data`: Rows of weight 0 are absent.
-    - `random_state` (int, RandomState, Generator or None): None is 0.
-    - `groups` (array of shape (n,), or list of such): Any labels, one per row of X: rows of one group, relatives say,
-      are in the same half, in all tasks.
-    - `small_tasks` ({"error", "drop"}): What to do about tasks that cannot be halved.
-    """
+    """Draw pairs of complementary halves, each task in both; rows of one group are in the same half, in all tasks."""
     check_choice(small_tasks, "small_tasks", ("error", "drop"))
     seed = read_seed(random_state)
     named = None if groups is None else read_groups(groups, data)
@@ -83,7 +69,8 @@ def draw_halves(
     small = _small_tasks(data, samples, unit)
     dropped = [data.tasks.tolist()[t] for t in small]
     if dropped and small_tasks == "error":
-        raise ValueError(_cannot_be_halved(data, samples, unit, small[0], named) + _more(dropped))
+        own = samples[data.task_of_sample[samples] == small[0]]
+        _refuse_small(dropped, len(own), None if named is None else named[0][unit[own[:1]]])
     samples = samples[~np.isin(data.task_of_sample[samples], small)]
     if not len(samples):
         raise ValueError("No task has two rows (or groups of rows), so that there is nothing to halve.")
@@ -129,11 +116,7 @@ def _halve(
 
 
 class _Units:
-    """Units in an order that depends only on the content of their rows.
-
-    - `samples`: Entries of the flat sample space that are drawn.
-    - `unit`: The unit of each of them, from 0.
-    """
+    """Units in an order that depends only on the content of their rows; `unit` is that of each sample, from 0."""
 
     def __init__(self, data: TaskData, samples: Array, unit: Array, n_units: int) -> None:
         self.names = data.tasks.tolist()
@@ -219,18 +202,15 @@ def _small_tasks(data: TaskData, samples: Array, unit: Array) -> list[int]:
     return np.flatnonzero(np.bincount(pairs[0], minlength=data.n_tasks) < 2).tolist()
 
 
-def _cannot_be_halved(
-    data: TaskData, samples: Array, unit: Array, t: int, named: tuple[Array, Array] | None
-) -> str:
-    own = samples[data.task_of_sample[samples] == t]
-    name = data.tasks.tolist()[t]
-    if named is None or len(own) < 2:
-        what = "one row that counts (n_samples=1" if len(own) else "no row that counts (n_samples=0"
-        return f"Task {name!r} has {what}, observed and of positive weight), and cannot be halved"
-    group = named[0][unit[own[:1]]].tolist()[0]
-    return f"groups: all rows of task {name!r} are of one group ({group!r}), and cannot be halved"
-
-
-def _more(names: list[Any]) -> str:
+def _refuse_small(names: list[Any], n_rows: int, group: Array | None) -> None:
+    """The first of the tasks has so many rows; with groups all are of one."""
+    if group is None or n_rows < 2:
+        what = "one row that counts (n_samples=1" if n_rows else "no row that counts (n_samples=0"
+        said = f"Task {names[0]!r} has {what}, observed and of positive weight), and cannot be halved"
+    else:
+        only = group.tolist()[0]
+        said = f"groups: all rows of task {names[0]!r} are of one group ({only!r}), and cannot be halved"
     others = f"; so it is with {len(names) - 1} more ({some_of(names[1:])})" if names[1:] else ""
-    return f"{others}. Give it more rows, leave it out, or leave out all such tasks with small_tasks='drop'."
+    raise ValueError(
+        f"{said}{others}. Give it more rows, leave it out, or leave out all such tasks with small_tasks='drop'."
+    )

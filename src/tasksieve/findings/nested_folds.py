@@ -18,12 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 class NestedFolds:
-    """Assigns units to folds, any number of times.
-
-    - `data`: Rows of weight 0 are absent.
-    - `groups`: labels of the rows of X
-    - `unit` (int array of shape (N,)): The unit of each sample, in an order that depends on their content alone.
-    """
+    """Assigns units to folds, any number of times; `unit` is that of each sample, in the order of their content."""
 
     def __init__(self, data: TaskData, groups: Any, seed: int) -> None:
         self._seed, self._observed = seed, data.weights > 0.0
@@ -59,8 +54,7 @@ class NestedFolds:
     def assign(self, chosen: Array, n_folds: int, *key: int) -> Array:
         """The fold of each sample, -1 for those never held out: without them a task could not be learned.
 
-        - `chosen` (bool array of shape (N,)): Samples that are assigned.
-        - `key`: Which assignment it is.
+        `chosen` are the samples that are assigned, `key` says which assignment it is.
         """
         inside = np.flatnonzero(chosen & self._observed)
         stream = np.random.default_rng([self._seed, *key, *self._words])

@@ -8,7 +8,7 @@ the penalty's gauges of these. They are taken in tiles that stay in the processo
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -36,10 +36,7 @@ class _Segment:
 
 
 class PermutedLevels:
-    """The smallest strength with an empty solution, for labels in other orders.
-
-    - `problem`: Of the labels as they are.
-    """
+    """The smallest strength with an empty solution, for labels in other orders."""
 
     def __init__(self, data: TaskData, problem: Problem, n_jobs: int | None = None) -> None:
         self._data, self._problem, self._design = data, problem, problem.design
@@ -146,20 +143,33 @@ class PermutedLevels:
         best = np.zeros(permuted[0].shape[1])
         for low in range(0, len(best), _PERMUTATIONS):
             part = slice(low, min(low + _PERMUTATIONS, len(best)))
-            moved = None if weights is None else [block[:, part] for block in weights]
-            tile = _Tile(columns, [block[:, part] for block in permuted], scale, moved, self._design.fit_intercept)
+            deviations = None if scale is None else [own[:, None] for own in scale.T]
+            if weights is not None:
+                moved = [block[:, part] for block in weights]
+                deviations = [self._deviations(x, s) for x, s in zip(columns, moved, strict=True)]
+            products = _products(columns, [block[:, part] for block in permuted], deviations)
             if thresholds is not None and thresholds[1] is None:
-                gauges = tile.norms(thresholds[0], own.positive)
+                gauges = _norms(products, thresholds[0], own.positive)
                 if together is None:
                     best[part] = np.maximum.reduce(gauges, axis=0, initial=0.0)
             else:
-                products = tile.rows()
-                gauges = np.stack([own.row_gauges(rows) for rows in products], axis=1)
+                rows = np.ascontiguousarray(np.stack([block.copy() for block in products]).transpose(2, 1, 0))
+                gauges = np.stack([own.row_gauges(row) for row in rows], axis=1)
                 if together is None:
                     best[part] = [own.polar(column) for column in gauges.T]
             if together is not None:
                 together[features, part] = gauges
         return best
+
+    def _deviations(self, columns: Array, weights: Array) -> Array:
+        """Standard deviations of columns under weights that moved with the labels."""
+        total = weights.sum(axis=0)
+        total = np.where(total > 0.0, total, 1.0)
+        spread = np.square(columns) @ weights / total
+        if self._design.fit_intercept:
+            spread -= np.square(columns @ weights / total)
+        found = np.sqrt(np.maximum(spread, 0.0))
+        return np.where(found > 0.0, found, 1.0)
 
     def _one_by_one(self, permuted: list[Array]) -> Array:
         """The same for a sparse matrix, whose columns are used where they lie."""
@@ -174,59 +184,27 @@ class PermutedLevels:
         return levels
 
 
-class _Tile:
-    """Products of some columns with some permuted residuals, segment by segment."""
+def _products(
+    columns: list[Array], permuted: list[Array], deviations: list[Array] | None
+) -> Iterator[Array]:
+    """Products of some columns with some permuted residuals, segment by segment, each in the place of the last."""
+    out = np.empty((len(columns[0]), permuted[0].shape[1]))
+    for k, (own, block) in enumerate(zip(columns, permuted, strict=True)):
+        np.matmul(own, block, out=out)
+        if deviations is not None:
+            out /= deviations[k]
+        yield out
 
-    def __init__(
-        self,
-        columns: list[Array],
-        permuted: list[Array],
-        scale: Array | None,
-        weights: list[Array] | None,
-        fit_intercept: bool,
-    ) -> None:
-        self._columns, self._permuted, self._scale, self._weights = columns, permuted, scale, weights
-        self._fit_intercept = fit_intercept
-        self.shape = len(columns[0]), permuted[0].shape[1]
 
-    def products(self, k: int, out: Array) -> Array:
-        np.matmul(self._columns[k], self._permuted[k], out=out)
-        if self._weights is not None:
-            out /= self._deviations(k)
-        elif self._scale is not None:
-            out /= self._scale[:, k, None]
-        return out
-
-    def _deviations(self, k: int) -> Array:
-        """Standard deviations of the columns under weights that moved with the labels."""
-        x, s = self._columns[k], self._weights[k]  # type: ignore[index]
-        total = s.sum(axis=0)
-        total = np.where(total > 0.0, total, 1.0)
-        spread = np.square(x) @ s / total
-        if self._fit_intercept:
-            spread -= np.square(x @ s / total)
-        found = np.sqrt(np.maximum(spread, 0.0))
-        return np.where(found > 0.0, found, 1.0)
-
-    def norms(self, group: Array, positive: bool) -> Array:
-        """Euclidean norms of the rows of products over their strengths: (features, permutations)."""
-        total, own = np.zeros(self.shape), np.empty(self.shape)
-        for k in range(len(self._columns)):
-            self.products(k, own)
-            if positive:
-                np.maximum(own, 0.0, out=own)
-            total += np.square(own, out=own)
-        np.sqrt(total, out=total)
-        inverse = np.divide(1.0, group, out=np.zeros(len(group)), where=group > 0.0)
-        total *= inverse[:, None]
-        return total
-
-    def rows(self) -> Array:
-        """All products: (permutations, features, segments)."""
-        out = np.empty((len(self._columns), *self.shape))
-        for k in range(len(out)):
-            self.products(k, out[k])
-        return np.ascontiguousarray(out.transpose(2, 1, 0))
+def _norms(products: Iterator[Array], group: Array, positive: bool) -> Array:
+    """Euclidean norms of the rows of products over their strengths: (features, permutations)."""
+    total: Any = 0.0
+    for own in products:
+        if positive:
+            np.maximum(own, 0.0, out=own)
+        total += np.square(own, out=own)
+    inverse = np.divide(1.0, group, out=np.zeros(len(group)), where=group > 0.0)
+    return np.sqrt(total) * inverse[:, None]
 
 
 def _segments(data: TaskData, problem: Problem) -> list[_Segment]:

@@ -234,7 +234,18 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
                 f"The stability selection was interrupted: {len(pairs)} of {self.n_pairs} pairs are finished, and "
                 "probabilities and bounds are those of these.",
             )
-        self._warn_open(model)
+        n_open = sum(entries.n_open for entries in self._entries)
+        if n_open:
+            warn(
+                Message(
+                    "{n_open} values on the paths of the halves did not reach {tol=:g} within {max_iter=}: raise "
+                    "{max_iter}, or {tol}, of the estimator.",
+                    n_open=n_open,
+                    tol=model.tol,
+                    max_iter=model.max_iter,
+                ),
+                ConvergenceWarning,
+            )
         return self
 
     def change(
@@ -327,20 +338,6 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         rows, positions = np.nonzero(columns)
         shape = (len(alphas), len(self._code))
         return alphas, scipy.sparse.csr_array((columns[rows, positions], (rows, features[positions])), shape=shape)
-
-    def _warn_open(self, model: PathEstimator) -> None:
-        n_open = sum(entries.n_open for entries in self._entries)
-        if n_open:
-            warn(
-                Message(
-                    "{n_open} values on the paths of the halves did not reach {tol=:g} within {max_iter=}: raise "
-                    "{max_iter}, or {tol}, of the estimator.",
-                    n_open=n_open,
-                    tol=model.tol,
-                    max_iter=model.max_iter,
-                ),
-                ConvergenceWarning,
-            )
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self, "selection_probabilities_")

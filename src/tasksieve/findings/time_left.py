@@ -7,11 +7,7 @@ from collections.abc import Sequence
 
 
 class TimeLeft:
-    """An estimate of seconds, for display only; nothing is decided by it.
-
-    - `kinds`: Of each piece of the work: pieces of one kind take about as long as each other.
-    - `at_once`: Pieces that are worked on at the same time.
-    """
+    """An estimate of seconds, for display only; pieces of one kind take about as long as each other."""
 
     def __init__(self, kinds: Sequence[str], at_once: int = 1) -> None:
         self._waiting, self._at_once = Counter(kinds), at_once

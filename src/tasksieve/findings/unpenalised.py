@@ -23,18 +23,12 @@ class NoFit(ValueError):
 
 @dataclass(frozen=True)
 class TaskFit:
-    """Coefficients of one task, and the rows they were fitted to.
-
-    - `coef`: array of shape (k,)
-    - `scores` (array of shape (n,)): ``x . coef + intercept + offset``.
-    - `unique`: Whether no other coefficients fit as well; else these have the smallest norm, columns being of length 1.
-    - `columns`: array of shape (n, k)
-    """
+    """Coefficients of one task, and the rows they were fitted to."""
 
     coef: Array
     intercept: float
-    scores: Array
-    unique: bool
+    scores: Array  # ``columns @ coef + intercept + offset``
+    unique: bool  # no other coefficients fit as well; else these have the smallest norm, columns being of length 1
     columns: Array
 
 
@@ -51,11 +45,7 @@ def fit_task(
 ) -> TaskFit:
     """Minimise the loss of observed rows, or with least squares that plus ``total weight ridge/2 ||coef||^2``.
 
-    - `loss`: Of numbers, counts or two classes.
-    - `columns`: array of shape (n, k)
-    - `y`, `weights` (arrays of shape (n,)): Labels as the loss has them; weights > 0.
-    - `offset`: array of shape (n,)
-    - `ridge`, `positive`: For least squares only.
+    The loss is of numbers, counts or two classes; `ridge` and `positive` are for least squares only.
     """
     count = columns.shape[1]
     design = Design(

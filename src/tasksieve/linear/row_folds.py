@@ -27,7 +27,7 @@ from .held_out import Judge
 from .path_solver import RowSolver, SumSolver, SumsThenRows
 
 # Parameters that change no number of a fold, whose rows are known.
-IDLE = ("n_jobs", "verbose", "warm_start", "random_state")
+_IDLE = ("n_jobs", "verbose", "warm_start", "random_state")
 
 _SUMS = Choice(Kind.SUMS, "rows of all folds were summed at once")
 
@@ -36,6 +36,13 @@ def sketch(data: TaskData, threads: int) -> np.ndarray:
     """X as one number per column, its product with a fixed random vector: other data give other numbers."""
     vector = np.random.default_rng(2015).standard_normal(data.n_rows)
     return data.make_storage().products(vector, np.array([0, data.n_rows]), False, None, False, threads)
+
+
+def facts_of(model: Any, data: TaskData, sketched: Any) -> list[Any]:
+    """What every fit of a model to parts of the data depends on, where finished ones are kept."""
+    params = {key: value for key, value in model.get_params(deep=False).items() if key not in _IDLE}
+    known = [] if data.known is None else [data.known]
+    return [type(model).__name__, params, sketched, data.y, data.offsets, data.form, *known]
 
 
 class RowFolds(FoldSource):
@@ -111,15 +118,11 @@ class RowFolds(FoldSource):
         self, m: int, f: int, alphas: np.ndarray, early: bool, compute: Callable[[], dict[str, np.ndarray]]
     ) -> dict[str, np.ndarray]:
         data, model = self.facts, self._fold_models[m]
-        params = {key: value for key, value in model.get_params(deep=False).items() if key not in IDLE}
-        of_data = [self._known_by, data.y, data.offsets, data.form]
-        if data.known is not None:
-            of_data.append(data.known)
         # where they stop together, a fold depends on all
         rows: Any = ("early", PATIENCE, self._folds) if early else self._folds[f]
         if not early and self._moments is not None:  # sums of parts have the roundings of all
             rows = ("sums", f, self._folds)
-        facts = [type(model).__name__, params, *of_data, alphas, rows, self._threads, self._scoring]
+        facts = [*facts_of(model, data, self._known_by), alphas, rows, self._threads, self._scoring]
         return kept(f"fold-{m}-{f}", facts, compute)
 
     def readings(self, results: Sequence[FoldResult]) -> float:

@@ -144,12 +144,12 @@ class OnlineLinearModel(SelectingModel):
 
     def _check_parameters(self) -> None:
         check_common(self)
-        check_number(self.alpha, "alpha", low=0, closed=True)
+        for name in ("alpha", "l2", "enhanced"):
+            check_number(getattr(self, name), name, low=0, closed=True)
         if not self._automatic:
             check_number(self.gamma, "gamma", low=0, closed=True)
         elif self.gamma != "auto":
             raise ParameterError("gamma", "must be 'auto' or a number >= 0", self.gamma)
-        check_number(self.enhanced, "enhanced", low=0, closed=True)
         if not self._automatic and self.gamma == 0 and self.l2 == 0:
             raise ParameterError("gamma", Message("must be > 0 unless there is a ridge ({l2} > 0)"))
         check_choice(self.penalty, "penalty", PENALTIES)

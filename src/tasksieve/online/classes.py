@@ -121,12 +121,10 @@ class ClassRegister:
         values, inverse = np.unique(y[present], return_inverse=True)
         refuse_real_numbers(values)
         labels, own = values.tolist(), codes[present]
-        pairs = np.unique(own * len(labels) + inverse)
-        for pair in pairs.tolist():
-            for task in self.learn(pair // len(labels), labels[pair % len(labels)]):
+        pairs, position = np.unique(own * len(labels) + inverse, return_inverse=True)
+        found = [(pair // len(labels), labels[pair % len(labels)]) for pair in pairs.tolist()]
+        for own_task, label in found:
+            for task in self.learn(own_task, label):
                 flips.remove(task) if task in flips else flips.append(task)
-        table = {pair: self.signs[pair // len(labels)][labels[pair % len(labels)]] for pair in pairs.tolist()}
-        if len(pairs):
-            of_pair = np.array([table[pair] for pair in pairs.tolist()])
-            signs[present] = of_pair[np.searchsorted(pairs, own * len(labels) + inverse)]
+        signs[present] = np.array([self.signs[task][label] for task, label in found])[position]
         return signs, flips

@@ -17,23 +17,14 @@ BLOCK_ENTRIES = 1 << 20
 
 @dataclass
 class RowBatch:
-    """Rows to learn from.
+    """Rows to learn from."""
 
-    - `matrix`: ndarray or CSR matrix
-    - `rows` (int ndarray or None): Row of ``matrix`` of each instance; None: one instance a row, in order.
-    - `y`: Numbers, or class labels as they came.
-    - `tasks` (list of labels): In the order in which they are first met.
-    - `codes`: Place of each instance's task in ``tasks``.
-    - `weights` (float64 ndarray or None): 0: not observed, or left out.
-    - `form`: {"stacked", "list", "shared", "single"}
-    """
-
-    matrix: Any
-    rows: np.ndarray | None
-    y: np.ndarray
-    tasks: list[Any]
-    codes: np.ndarray
-    weights: np.ndarray | None
+    matrix: Any  # ndarray or CSR
+    rows: np.ndarray | None  # row of `matrix` of each instance; None: one instance a row, in order
+    y: np.ndarray  # numbers, or class labels as they came
+    tasks: list[Any]  # labels in the order in which they are first met
+    codes: np.ndarray  # place of each instance's task in `tasks`
+    weights: np.ndarray | None  # 0: not observed, or left out
     form: Form
 
     @property

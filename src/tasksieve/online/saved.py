@@ -137,13 +137,15 @@ def _fields(content: Any, name: str) -> dict[str, Any]:
     return content
 
 
+def _typed(meta: dict[str, Any], name: str, kind: type, words: str) -> Any:
+    if type(meta[name]) is not kind or meta[name] < 0:
+        raise ValueError(f"{name!r} is {str(meta[name])[:60]!r}, not {words}")
+    return meta[name]
+
+
 def _flag(meta: dict[str, Any], name: str) -> bool:
-    if not isinstance(meta[name], bool):
-        raise ValueError(f"{name!r} is {str(meta[name])[:60]!r}, not true or false")
-    return bool(meta[name])
+    return bool(_typed(meta, name, bool, "true or false"))
 
 
 def _count(meta: dict[str, Any], name: str) -> int:
-    if type(meta[name]) is not int or meta[name] < 0:
-        raise ValueError(f"{name!r} is {str(meta[name])[:60]!r}, not a whole number >= 0")
-    return int(meta[name])
+    return int(_typed(meta, name, int, "a whole number >= 0"))

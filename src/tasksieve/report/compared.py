@@ -22,11 +22,7 @@ MOST_POINTS = 4_000  # of a scatter of coefficients
 
 
 def write_compared(found: Mapping[str, Any], contents: Sequence[ReportContent], path: str | os.PathLike[str]) -> Path:
-    """Write the comparison of runs as one HTML file that needs nothing else, whole or not at all.
-
-    - `found`: Of `tasksieve.runs.compared.compare_runs`.
-    - `contents`: Those of the runs, in the same order.
-    """
+    """Write the comparison of runs, `runs.compared.compare_runs`, as one HTML file, whole or not at all."""
     return write_page(render_compared(found, contents), path)
 
 

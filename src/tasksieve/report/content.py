@@ -89,32 +89,23 @@ def with_error(value: float, error: float = np.nan) -> str:
 
 @dataclass
 class ExtraTable:
-    """A table of its own section.
-
-    - `rows`: cells as text, the first of each row its name
-    - `inside` ((name, value) pairs of each row): What a row opens to.
-    """
+    """A table of its own section."""
 
     title: str
     note: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    inside: Sequence[Sequence[tuple[str, str]]] | None = None
+    rows: Sequence[Sequence[str]]  # cells as text, the first of each row its name
+    inside: Sequence[Sequence[tuple[str, str]]] | None = None  # names and values that each row opens to
 
 
 @dataclass
 class CodeSample:
-    """Lines to copy.
+    """Lines to copy."""
 
-    - `title`: What they do.
-    - `language`: "Python", "R", "shell".
-    - `note`: What they need, what they leave out.
-    """
-
-    title: str
-    language: str
+    title: str  # what they do
+    language: str  # "Python", "R", "shell"
     text: str
-    note: str = ""
+    note: str = ""  # what they need, what they leave out
 
 
 @dataclass

@@ -20,43 +20,24 @@ ASSUMPTIONS = {
 
 @dataclass
 class StabilityFinding:
-    """Which features would be found again?
+    """Which features would be found again?"""
 
-    - `probabilities` (array of shape (d,)): Share of the halves on which a feature was selected.
-    - `stable`: bool array of shape (d,)
-    - `threshold`: The share from which on a feature is called stable.
-    - `n_pairs`: Pairs of complementary halves.
-    - `q`: Features selected on each half, at most.
-    - `n_candidates`: Features (or groups) that compete.
-    - `assumption`: {"none", "unimodal", "r-concave"}
-    - `bound`: Expected number of false selections, at most, under the assumption.
-    - `bounds` (mapping of assumption to float): NaN where a bound does not exist.
-    - `path` (array of shape (K, features kept)): Share of the halves that have used a feature by the time they come to
-      ``alphas[k]``.
-    - `alphas` (array of shape (K,)): Falling.
-    - `path_features`: Columns of the features kept.
-    - `halves`: How the halves were drawn, in words.
-    - `noun`: What competes: "feature", or "group".
-    - `dropped`: Tasks too small to be halved, which were left out.
-    - `groups`: The group of each feature, where groups compete.
-    """
-
-    probabilities: Array
+    probabilities: Array  # share of the halves on which each feature was selected
     stable: Array
-    threshold: float
+    threshold: float  # the share from which on a feature is called stable
     n_pairs: int
-    q: int
-    n_candidates: int
+    q: int  # features selected on each half, at most
+    n_candidates: int  # features (or groups) that compete
     assumption: str
-    bound: float
-    bounds: Mapping[str, float]
-    path: Array
-    alphas: Array
-    path_features: Array
-    halves: str = ""
-    noun: str = "feature"
-    dropped: Sequence[str] = ()
-    groups: Sequence[str] | None = None
+    bound: float  # expected number of false selections, at most, under the assumption
+    bounds: Mapping[str, float]  # under each assumption; NaN where there is none
+    path: Array  # (K, features kept): share of the halves that have used a feature when they come to alphas[k]
+    alphas: Array  # falling
+    path_features: Array  # columns of the features kept
+    halves: str = ""  # how they were drawn, in words
+    noun: str = "feature"  # what competes: "feature", or "group"
+    dropped: Sequence[str] = ()  # tasks too small to be halved, which were left out
+    groups: Sequence[str] | None = None  # of each feature, where groups compete
 
     @property
     def n_stable(self) -> int:

@@ -26,7 +26,7 @@ from .proof import carry
 from .rows import coefficient_rows, multinomial, row_labels
 from .trust import Trust
 from .unseen import unseen_quality
-from .words import count, plural, quantity, small
+from .words import count, quantity, small
 
 
 def content_from_model(
@@ -457,16 +457,8 @@ def _answered(content: ReportContent) -> str:
     n_features, n_covariates = content.coef.shape[1], len(content.covariates)
     sentences = [used_words(content.n_selected_features, n_features, content.selects, n_covariates)]
     for quality in sorted([*content.quality, *content.by_task], key=lambda part: not part.unseen):
-        known = quality.values[np.isfinite(quality.values)]
-        if known.size:
-            percent = "ccuracy" in quality.measure
-            value = f"{known.mean():.1%}" if percent else f"{known.mean():.3f}"
-            if quality.overall is not None and np.isfinite(quality.overall[1]):
-                value += f" ± {quality.overall[1]:.1%}" if percent else f" ± {quality.overall[1]:.2g}"
-            value = "0" if abs(known.mean()) < 1e-9 and not percent else value
-            over = f", mean over {plural(content.row_noun)}" if len(quality.values) > 1 else ""
-            how = f" ({quality.caveat})" if quality.caveat else ""
-            sentences.append(f"{quality.measure}: {value}{over}{how}{quality.beside()}.")
+        if np.any(np.isfinite(quality.values)):
+            sentences.append(f"{quality.measure}: {quality.figures()}.")
     gap = content.certificate.get("dual_gap")
     if gap is not None:
         sentences.append(

@@ -9,15 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Genome:
-    """Chromosomes, and places of features on them.
+    """Chromosomes of all variants looked at, and places of the features selected anywhere; covariates have none."""
 
-    - `chromosomes` (sequence of (name, first position, last position)): Of all variants looked at, in order.
-    - `indices` (mapping of feature name to (chromosome, position)): At least of the features selected anywhere;
-      covariates have none.
-    """
-
-    chromosomes: Sequence[tuple[str, int, int]]
-    indices: Mapping[str, tuple[str, int]]
+    chromosomes: Sequence[tuple[str, int, int]]  # name, first position, last position
+    indices: Mapping[str, tuple[str, int]]  # feature -> chromosome, position
 
     def data(self, features: Sequence[Any]) -> dict[str, Any]:
         """For the page: each feature's chromosome, counted from 0 (-1: none), and position."""

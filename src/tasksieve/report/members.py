@@ -20,11 +20,7 @@ _MOST_ROWS, _MOST_TASKS, _MOST_INSIDE = 50, 8, 30
 
 
 def member_tables(model: Any, features: Sequence[Any], tasks: Sequence[Any]) -> list[ExtraTable]:
-    """Tables of a fitted model beside that of its features.
-
-    - `features`: names, one per column of the coefficients
-    - `tasks`: names in the order of ``tasks_``
-    """
+    """Tables of a fitted model beside that of its features; `features` and `tasks` are names."""
     names = np.asarray([str(name) for name in features], dtype=object)
     labels = [str(name) for name in tasks]
     tables: list[ExtraTable] = []

@@ -92,11 +92,7 @@ def model_words(name: str, params: Mapping[str, Any]) -> str:
 
 
 def objective_words(name: str, params: Mapping[str, Any]) -> str:
-    """The objective as one line of text, with the values of its parameters but for the strength.
-
-    - `name`: Of the estimator's class.
-    - `params`: Its parameters; those that are missing or None are left out.
-    """
+    """The objective as one line of text, with the values of its parameters (as far as given) but for the strength."""
     name = plain(name)
     own = {key: value for key, value in params.items() if value is not None}
     if name.startswith("Online"):

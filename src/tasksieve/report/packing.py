@@ -34,22 +34,14 @@ LARGEST = 32_767
 
 @dataclass
 class Packed:
-    """What the page needs.
+    """What the page needs."""
 
-    - `data`: Ready for JSON: no NaN, no arrays.
-    - `order`: Columns of the features kept: those of the model shown first, strongest first.
-    - `strengths`: Strength of each of them in the model shown.
-    - `coefficients`: array of shape (selected and kept, tasks kept)
-    - `tasks`: Rows of the tasks kept.
-    - `left_out`: Sentences about what did not fit.
-    """
-
-    data: dict[str, Any]
-    order: np.ndarray
-    strengths: np.ndarray
-    coefficients: np.ndarray
-    tasks: np.ndarray
-    left_out: list[str]
+    data: dict[str, Any]  # ready for JSON: no NaN, no arrays
+    order: np.ndarray  # columns of the features kept: those of the model shown first, strongest first
+    strengths: np.ndarray  # of each of them in the model shown
+    coefficients: np.ndarray  # (selected and kept, tasks kept)
+    tasks: np.ndarray  # rows of the tasks kept
+    left_out: list[str]  # sentences about what did not fit
 
 
 def pack(content: ReportContent) -> Packed:

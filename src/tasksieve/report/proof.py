@@ -15,18 +15,8 @@ from .content import ReportContent
 HERE = Path(__file__).parent / "verify"
 # The checker in parts, in their order. It shares no code with the library or with verify.py.
 CHECKER = (
-    "sha256",
-    "balls",
-    "functions",
-    "archive",
-    "certificate",
-    "table",
-    "digests",
-    "dual_point",
-    "features",
-    "check",
-    "zeros",
-    "worker",
+    *("sha256", "balls", "functions", "archive", "certificate", "table", "digests", "dual_point", "features"),
+    *("check", "zeros", "worker"),
 )
 MOST_BYTES = 6_000_000  # of a certificate in a page
 _LISTS = {"start": ("feature", "output", "coef"), "open_start": ("open",), "sure_start": ("sure",)}
@@ -35,9 +25,7 @@ _LISTS = {"start": ("feature", "output", "coef"), "open_start": ("open",), "sure
 def carry(content: ReportContent, source: bytes | str | os.PathLike[str], value: int, command: str) -> None:
     """Put a certificate into a report: the file of one value, or why it is left out, and what it proves of features.
 
-    - `source`: A certificate file.
-    - `value`: Of a certificate that has several.
-    - `command`: What checks it without the page.
+    `command` is what checks it without the page.
     """
     alone = one_value(source, value)
     stated = read_certificate(alone)
@@ -52,11 +40,7 @@ def carry(content: ReportContent, source: bytes | str | os.PathLike[str], value:
 
 
 def one_value(source: bytes | str | os.PathLike[str], value: int = 0) -> bytes:
-    """The certificate of one value of a path.
-
-    - `source`: A certificate file.
-    - `value`: Of a certificate that has several.
-    """
+    """The certificate of one value of a path."""
     whole = read_certificate(source)
     arrays, k = whole.arrays, 0 if whole.n_values == 1 else range(whole.n_values)[value]
     alone = dict(arrays)

@@ -26,26 +26,19 @@ MOST_ROWS = 100  # of the table
 class SharingFinding:
     """A comparison of models by nested cross-validation.
 
-    - `models`: "shared", "own", "pooled", "mean", or some of them.
-    - `numbers` (mapping of str to array of shape (T + 1,)): ``rows``, ``loss_...`` and ``score_...`` of each model,
-      ``difference`` (loss of the shared model less that of one model per task), its interval ``low`` and ``high``,
-      ``pvalue``, ``adjusted``; of all tasks together last.
-    - `loss`, `score`: What they are: of losses smaller is better, of scores greater.
-    - `level`: Of the intervals.
-    - `folds`: How rows were held out, in words.
-    - `classes`: Whether classes are predicted.
-    - `note`: What the figures are about.
+    `numbers` are the columns of `Comparison.to_dict`, of all tasks together last: ``rows``, ``loss_...`` and
+    ``score_...`` of each model, ``difference`` with its interval ``low`` and ``high``, ``pvalue``, ``adjusted``.
     """
 
     tasks: Sequence[str]
-    models: Sequence[str]
+    models: Sequence[str]  # "shared", "own", "pooled", "mean", or some of them
     numbers: Mapping[str, Array]
-    loss: str
-    score: str
-    level: float
-    folds: str = ""
-    classes: bool = False
-    note: str = ""
+    loss: str  # smaller is better
+    score: str  # greater is better
+    level: float  # of the intervals
+    folds: str = ""  # how rows were held out
+    classes: bool = False  # whether classes are predicted
+    note: str = ""  # what the figures are about
 
     def _called(self, model: str) -> str:
         return "the task's class frequencies" if model == "mean" and self.classes else MODELS[model]

@@ -15,25 +15,15 @@ MOST_CURVES = 40  # features drawn along the rows
 
 @dataclass
 class StreamHistory:
-    """A stream as it was looked at, after 1, 2, 4, ... rows and at its end.
-
-    - `rows`: int array of shape (K,)
-    - `losses` (array of shape (K,)): Mean loss of the rows so far, each predicted before it was learned.
-    - `seen` (int array of shape (M,)): Numbers of rows at which the coefficients were looked at.
-    - `n_selected` (int array of shape (M,)): Features in use then.
-    - `strengths` (array of shape (M, d')): Lengths of the coefficients over all tasks then, of the features in
-      `features`.
-    - `features` (int array of shape (d',)): Those that were in use at any time.
-    - `loss`: Its name.
-    """
+    """A stream as it was looked at, after 1, 2, 4, ... rows and at its end."""
 
     rows: np.ndarray
-    losses: np.ndarray
-    seen: np.ndarray | None = None
-    n_selected: np.ndarray | None = None
-    strengths: np.ndarray | None = None
-    features: np.ndarray | None = None
-    loss: str = "loss"
+    losses: np.ndarray  # mean loss of the rows so far, each predicted before it was learned
+    seen: np.ndarray | None = None  # numbers of rows at which the coefficients were looked at
+    n_selected: np.ndarray | None = None  # features in use then
+    strengths: np.ndarray | None = None  # lengths over all tasks then, a column for each of `features`
+    features: np.ndarray | None = None  # those that were in use at any time
+    loss: str = "loss"  # its name
 
     def data(self, names: Sequence[Any]) -> dict[str, Any]:
         """For the page; of the features the strongest at the end, then those that were strongest before."""

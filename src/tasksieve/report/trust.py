@@ -32,10 +32,7 @@ class Trust:
         return any(part is not None for part in (self.permutation, self.stability, self.sharing))
 
     def headline(self, features: Sequence[str]) -> str:
-        """What must be read first.
-
-        - `features`: names of all features
-        """
+        """What must be read first; `features` are names of all of them."""
         said = []
         if self.permutation is not None and self.permutation.pvalue > LEVEL:
             said.append(

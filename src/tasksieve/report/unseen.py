@@ -16,11 +16,9 @@ from .words import capital
 def unseen_quality(
     quality: HeldOutQuality | None, sharing: SharingFinding | None, tasks: Sequence[str]
 ) -> list[FitQuality]:
-    """All that is known of held-out rows; the first is the headline.
+    """All that is known of held-out rows, from cross-validation and, first, from a nested one.
 
-    - `quality`: Of the cross-validation that has chosen alpha.
-    - `sharing`: Of nested cross-validation.
-    - `tasks`: names, in the order of the model's tasks
+    `tasks` are names, in the order of the model's.
     """
     found = [] if quality is None else out_of_fold(quality)
     if sharing is not None and sorted(sharing.tasks) == sorted(map(str, tasks)):
