@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ..fitted.arguments import check_number
+from ..fitted.arguments import check_choice, check_number
 from ..messages import Message, ParameterError, value_error
 
 Assumption = Literal["none", "unimodal", "r-concave"]
@@ -91,7 +91,7 @@ def pfer_bound(
     """
     check_number(n_features, "n_features", low=2, closed=True, integer=True)
     check_number(n_pairs, "n_pairs", low=1, closed=True, integer=True)
-    check_assumption(assumption)
+    check_choice(assumption, "assumption", ASSUMPTIONS)
     _check_q(q, n_features)
     if n_pairs < 2 and assumption == "unimodal":
         raise ValueError(_no_bound(n_features, n_pairs, q, halves_of(threshold, n_pairs), assumption))
@@ -129,7 +129,7 @@ def complete_levels(
     the threshold are known q is the largest, where pfer and q are known the threshold the smallest that keeps the
     bound. Three are checked.
     """
-    check_assumption(assumption)
+    check_choice(assumption, "assumption", ASSUMPTIONS)
     if pfer is not None:
         check_number(pfer, "pfer", low=0, closed=False)
     if q is not None:
@@ -156,11 +156,6 @@ def complete_levels(
             q=levels.q, threshold=levels.threshold, pfer=pfer, assumption=assumption, found=levels.bound,
         )
     return levels
-
-
-def check_assumption(assumption: Any) -> None:
-    if assumption not in ASSUMPTIONS:
-        raise ParameterError("assumption", f"must be one of {', '.join(map(repr, ASSUMPTIONS))}", assumption)
 
 
 def halves_of(threshold: float, n_pairs: int) -> int:

@@ -15,13 +15,13 @@ from joblib import effective_n_jobs
 
 from ..design import thread_count
 from ..docstrings import described_by
-from ..fitted.arguments import check_number
+from ..fitted.arguments import check_level, check_number
 from ..fitted.assess import Cells, HeldOutRows, assess, widening
 from ..fitted.checkpoint import keeping, kept, unkept
 from ..fitted.fold_assignment import read_seed
 from ..fitted.progress import carried, reporter, unwatched
 from ..linear.row_folds import facts_of, sketch
-from ..messages import ParameterError, value_error
+from ..messages import value_error
 from ..svm.hashing import read_strings
 from ..tasks import TaskData, placed, read_tasks, some_of
 from ..tasks.named import takes_named_tasks
@@ -157,8 +157,7 @@ def compare(
             return {name: own[held] for name, own in found.items()}
 
         began = time.monotonic()
-        facts = [known_by, contenders.names, weights, inner]
-        arrays = compute() if known_by is None else kept(f"compare-{f + 1}-{name}", facts, compute)
+        arrays = kept(f"compare-{f + 1}-{name}", [known_by, contenders.names, weights, inner], compute)
         left.finish(name, spent)
         return arrays
 
@@ -207,9 +206,7 @@ def plan_comparison(
 ) -> Plan:
     """What `compare` does with the same arguments, which it refuses here, before anything is fitted."""
     check_number(cv, "cv", low=3, closed=True, integer=True)
-    check_number(level, "level", low=0, closed=False)
-    if level >= 1:
-        raise ParameterError("level", "must be below 1, 0.9 say", level)
+    check_level(level)
     shared = cv_sibling(model, "compare")
     n_inner = inner_folds(shared, "compare")
     shared._check_parameters()

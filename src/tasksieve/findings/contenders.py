@@ -19,7 +19,6 @@ from ..linear.null_model import fit_null
 from ..losses import Loss
 from ..messages import either, value_error
 from ..svm.problem import LOSSES
-from ..svm.reading import in_form_of_y
 from ..tasks import TaskLabels, kind_of, stack_rows, to_numpy
 from .cv_sibling import for_one_task, with_classes
 
@@ -76,7 +75,7 @@ class Contenders:
             model.fit(*self._stacked, sample_weight=weights)
         if name != SHARED:
             return self._judge(lambda t: model, weights)
-        groups, by_row = in_form_of_y(labels, fold), in_form_of_y(labels, weights)
+        groups, by_row = labels.unflatten(fold), labels.unflatten(weights)
         of_row = np.concatenate(groups) if labels.form == "list" else groups
         model = clone(self._model).set_params(cv=_splits(of_row.max(axis=1) if labels.shared else of_row))
         model.fit(self._X, self._y, self._task, sample_weight=by_row)

@@ -170,14 +170,12 @@ class HalfPaths:
 
         def compute() -> dict[str, Array]:
             training = replace(self._data, X=shared.reader()).with_weights(weights)
-            entries = self._walk(training, threads)
-            return {"numbers": entries.numbers, "alphas": entries.alphas, "open": np.array(entries.n_open)}
+            return self._walk(training, threads)
 
-        known_by = self._known_by
-        arrays = compute() if known_by is None else kept(f"half-{h}", [known_by, weights], compute)
+        arrays = kept(f"half-{h}", [self._known_by, weights], compute)
         self.entries[h] = Entries(arrays["numbers"], arrays["alphas"], int(arrays["open"]))
 
-    def _walk(self, training: TaskData, threads: int) -> Entries:
+    def _walk(self, training: TaskData, threads: int) -> dict[str, Array]:
         """Down the path from its own alpha_max until q were used."""
         model, own = self._model, self._selectable
         problem = model._problem(training, threads)
@@ -188,7 +186,7 @@ class HalfPaths:
             solve_along(self._solver(problem, training), entering.alphas, pace=entering).raise_interrupt()
         if training.make_storage().shard_class is not None:
             self.passes += problem.design.passes  # of columns that are not read through `shared`
-        return entering.entries()
+        return entering.arrays()
 
     def _solver(self, problem: Problem, training: TaskData) -> RowSolver:
         """On sums or with the engine, whichever is less work."""
@@ -223,8 +221,10 @@ class _UntilUsed(Pace):
             self._numbers += fresh.tolist()
             self._first += [alpha] * len(fresh)
 
-    def entries(self) -> Entries:
-        return Entries(np.array(self._numbers, dtype=np.int64), np.array(self._first), self._n_open)
+    def arrays(self) -> dict[str, Array]:
+        """Those used, when, and how many values did not converge."""
+        numbers = np.array(self._numbers, dtype=np.int64)
+        return {"numbers": numbers, "alphas": np.array(self._first), "open": np.array(self._n_open)}
 
     def _fresh(self, point: Value) -> Array:
         """Those used at a value for the first time, the strongest first."""

@@ -13,10 +13,9 @@ from sklearn.base import clone
 
 from ..data_frames import require_pandas
 from ..docstrings import described_by
-from ..fitted.arguments import check_choice, check_number, feature_names
+from ..fitted.arguments import check_choice, check_level, feature_names
 from ..fitted.documented import DATA
 from ..losses import Loss, RowLoss
-from ..messages import ParameterError
 from ..tasks import TaskData, placed
 from ..tasks.named import takes_named_tasks
 from .columns import Columns
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Array = np.ndarray[Any, Any]
-
-COLUMNS = ("feature", "task", "estimate", "std_error", "lower", "upper", "pvalue", "row_pvalue")
 
 _RANK = 1e-10  # singular values below this part of the largest are none
 _LEAST_P = 1e-300
@@ -76,7 +73,7 @@ class SplitInference(Columns):
 
     def to_dict(self) -> dict[str, Any]:
         """The columns of the table, which ``found["estimate"]`` has as well."""
-        return {name: getattr(self, name) for name in COLUMNS}
+        return {name: column for name, column in vars(self).items() if name not in ("level", "halves")}
 
     def to_frame(self) -> DataFrame:
         """The table as a pandas data frame.
@@ -171,9 +168,7 @@ def split_inference(
     >>> table.feature[:2], table.task[:2], table.lower[:2].round(2), table.upper[:2].round(2)
     (array([0, 0]), array(['a', 'b'], dtype='<U1'), array([1.88, 1.64]), array([2.76, 2.36]))
     """
-    check_number(level, "level", low=0, closed=False, high=1.0)
-    if level == 1.0:
-        raise ParameterError("level", "must be below 1: an interval that always covers has no end")
+    check_level(level)
     check_choice(small_tasks, "small_tasks", ("error", "drop"))
     check_linear(model, "does not select features by a penalty; give a linear model such as MultiTaskLasso().")
     matrices = placed(X, model)  # once, for both halves
@@ -186,7 +181,8 @@ def split_inference(
     options: dict[str, Any] = {} if offset is None else {"offset": offset}
     if groups is not None and hasattr(model, "cv"):
         options["groups"] = groups
-    chosen = clone(model).fit(matrices, y, task, _as_given(data, selecting), **options)
+    factors = 1.0 if data.class_factors is None else data.class_factors  # which class_weight will put there again
+    chosen = clone(model).fit(matrices, y, task, data.unflatten(selecting / factors), **options)
     supports = [np.flatnonzero(own) for own in chosen._learned().rows]
     kept = _large_enough(data, estimating, supports, small_tasks)
     half = data.with_weights(estimating)
@@ -208,20 +204,6 @@ def _refuse_loss(loss: Loss) -> None:
         "model: split_inference knows errors of least squares, Huber's loss, logistic and Poisson regression, not of "
         f"{what}. Give a model with one of these losses."
     )
-
-
-def _as_given(data: TaskData, weights: Array) -> Any:
-    """Flat sample weights in the form of y, as a fit reads them: without what class_weight has put there."""
-    flat = weights if data.class_factors is None else weights / data.class_factors
-    if data.form == "list":
-        return [flat[part] for part in data.per_task()]
-    if data.shared:
-        return flat.reshape(data.n_tasks, data.n_rows).T.copy()
-    if data.order is None:
-        return flat
-    out = np.empty_like(flat)
-    out[data.order] = flat
-    return out
 
 
 def _large_enough(data: TaskData, weights: Array, supports: list[Array], small_tasks: str) -> list[int]:

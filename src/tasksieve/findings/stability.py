@@ -28,7 +28,7 @@ from ..parameters import STABILITY, Parameter
 from ..plotting import AXES, DRAWN_ON, stability_curves
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
-from .bounds import Assumption, Levels, check_assumption, complete_levels, halves_of
+from .bounds import ASSUMPTIONS, Assumption, Levels, complete_levels, halves_of
 from .half_paths import HalfPaths, Selectable, selection_counts
 from .halves import SmallTasks, draw_halves
 from .path_model import name_of
@@ -307,7 +307,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         check_common(self)
         check_number(self.n_pairs, "n_pairs", low=1, closed=True, integer=True)
         check_choice(self.small_tasks, "small_tasks", ("error", "drop"))
-        check_assumption(self.assumption)
+        check_choice(self.assumption, "assumption", ASSUMPTIONS)
         if self.threshold is not None:
             halves_of(self.threshold, self.n_pairs)
 

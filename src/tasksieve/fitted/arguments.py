@@ -66,6 +66,13 @@ def check_number(
         raise ParameterError(name, f"must be {'an integer' if integer else 'a number'} {bound}", value)
 
 
+def check_level(level: Any) -> None:
+    """Refuse what is no level of an interval."""
+    check_number(level, "level", low=0, closed=False)
+    if level >= 1:
+        raise ParameterError("level", "must be below 1, 0.9 say", level)
+
+
 def check_jobs(value: Any, name: str) -> None:
     """Refuse what is no number of threads or processes, as scikit-learn counts them."""
     if value is None:

@@ -299,22 +299,10 @@ class OutOfFold:
         data, counts = self._data, self._counts[:, None]
         flat = np.divide(self._sums, counts, out=np.full(self._sums.shape, np.nan), where=counts > 0.0)
         if isinstance(data.classes, list) and self._several:  # different classes: a list by task
-            given = self._as_given(flat)
+            given = data.unflatten(flat)
             tasks = [given[t] for t in range(data.n_tasks)] if data.form == "list" else self._by_task(given)
             return [part[:, : len(own)] for part, own in zip(tasks, data.classes, strict=True)]
-        return self._as_given(flat[:, 0] if flat.shape[1] == 1 else flat)
-
-    def _as_given(self, flat: np.ndarray) -> Any:
-        data = self._data
-        if data.form == "list":
-            return [flat[part] for part in data.per_task()]
-        if data.shared:
-            return np.moveaxis(flat.reshape(data.n_tasks, data.n_rows, *flat.shape[1:]), 0, 1).copy()
-        if data.order is None:
-            return flat
-        out = np.empty_like(flat)
-        out[data.order] = flat
-        return out
+        return data.unflatten(flat[:, 0] if flat.shape[1] == 1 else flat)
 
     def _by_task(self, given: np.ndarray) -> list[np.ndarray]:
         """Rows of each task, in the order they were given."""

@@ -81,16 +81,9 @@ def read_rows(
     matrix, heights = read_stacked(X)
     labels = read_labels(heights, y, task, sample_weight, targets=targets, allow_empty=True)
     values, weights, codes = labels.y, labels.weights, labels.task_of_sample
-    rows = None
-    if labels.form == "shared":
-        n_tasks = labels.n_tasks
-        values, weights = (a.reshape(n_tasks, -1).T.ravel() for a in (values, weights))
-        codes = np.tile(np.arange(n_tasks), labels.n_rows)
-        rows = np.repeat(np.arange(labels.n_rows), n_tasks)
-    elif labels.order is not None:
-        back = np.empty_like(labels.order)
-        back[labels.order] = np.arange(len(back))
-        values, weights, codes = values[back], weights[back], codes[back]
+    if labels.form != "list":
+        values, weights, codes = (labels.unflatten(part).ravel() for part in (values, weights, codes))
+    rows = np.repeat(np.arange(labels.n_rows), labels.n_tasks) if labels.shared else None
     tasks, codes = first_seen(labels.tasks.tolist(), codes)
     return RowBatch(
         matrix, rows, values, tasks, codes, None if np.all(weights == 1.0) else weights, labels.form

@@ -163,16 +163,11 @@ def _content_of_model(
         asked="",
         answered="",
         tasks=rows,
-        features=_names(
-            feature_names,
-            getattr(model, "feature_names_in_", [f"x{j}" for j in range(n_features)]),
-            n_features,
-            "feature_names",
-        ),
+        features=_names(feature_names, getattr(model, "feature_names_in_", None), n_features, "feature_names"),
         coef=scipy.sparse.csr_array(coef),
         intercept=intercept,
         certificate=_certificate(model, path),
-        facts=[*_facts(model, path, quality, shared), *_means(quality, len(rows))],
+        facts=_facts(model, quality, shared),
         reproduce=_code(model, "task" in given),
         versions=versions(),
         cv_scores=scores,
@@ -180,17 +175,15 @@ def _content_of_model(
         quality=[part for part in quality if len(part.values) == len(rows)],
         by_task=[part for part in quality if len(part.values) != len(rows)],
         row_noun="score" if several and len(own) > 1 else "class" if by_class or several else "task",
-        warnings=[] if path is None else _path_warnings(path),
-        **_path_columns(path),
         chosen=chosen,
         trust=trust,
         selects=hasattr(model, "get_support"),
         covariates=covariates_of(model, n_features),
         shared=shared,
     )
-    if path is not None:
-        content.path_coefs = list(content.path_coefs)
-        content.path_coefs[chosen] = content.coef  # the same up to the tolerance; the model's own is shown
+    content.facts = [*content.facts, *mean_facts(content.by_task)]
+    if path is not None and len(path):
+        _show_path(content, path)
     if not by_class:
         content.tables = [
             *quality_tables(content.by_task, tasks.tolist()),
@@ -277,16 +270,15 @@ def _content_of_path(
     if not len(path):
         raise ValueError("the path holds no solved value: there is nothing to report.")
     n_tasks, n_features = len(path.tasks), path.n_features
-    names = path.feature_names if path.feature_names is not None else [f"x{j}" for j in range(n_features)]
     worst = float(np.max(path.relative_gaps))
-    return ReportContent(
+    content = ReportContent(
         title=f"A path of {len(path)} models: {count(n_features, 'feature')}, {count(n_tasks, 'task')}",
         asked=f"Which of the {count(n_features, 'feature')} enter as the penalty is lowered, when "
         f"{count(n_tasks, 'task')} must make do with the same ones?",
         answered=f"{len(path)} models, from no feature to {count(int(path.n_selected[-1]), 'feature')}. The worst of "
         f"them is within {small(worst)} of its optimum, relative to the empty model: proved for all features.",
         tasks=_names(task_names, path.tasks, n_tasks, "task_names"),
-        features=_names(feature_names, names, n_features, "feature_names"),
+        features=_names(feature_names, path.feature_names, n_features, "feature_names"),
         coef=path.coef(-1),
         intercept=path.intercept(-1),
         certificate={
@@ -296,13 +288,12 @@ def _content_of_path(
             "null_objective": path.null_objective,
             "converged": bool(path.converged[-1]),
         },
-        facts=_path_facts(path),
         versions=versions(),
-        **_path_columns(path),
-        warnings=_path_warnings(path),
         no_proof="a path keeps no data",
         proof_command="path.certificate(X, y, ...).verify(X, y, ...)",
     )
+    _show_path(content, path)
+    return content
 
 
 def _prove(content: ReportContent, model: Any, X: Any, y: Any, given: dict[str, Any]) -> None:
@@ -323,17 +314,23 @@ def _prove(content: ReportContent, model: Any, X: Any, y: Any, given: dict[str, 
     carry(content, found.to_bytes(), 0, content.proof_command)
 
 
-def _path_columns(path: RegularizationPath | None) -> dict[str, Any]:
-    if path is None or not len(path):
-        return {}
-    return {
-        "alphas": path.alphas,
-        "path_coefs": [path.coef(k) for k in range(len(path))],
-        "n_selected": path.n_selected,
-        "rejection_ratios": path.rejection_ratios,
-        "relative_gaps": path.relative_gaps,
-        "seconds": path.seconds,
-    }
+def _show_path(content: ReportContent, path: RegularizationPath) -> None:
+    """The models along a path: their numbers, facts about them, and what to be warned of."""
+    coefs = [path.coef(k) for k in range(len(path))]
+    coefs[content.chosen] = content.coef  # the same up to the tolerance; the model's own is shown
+    content.alphas, content.path_coefs = path.alphas, coefs
+    content.n_selected, content.rejection_ratios = path.n_selected, path.rejection_ratios
+    content.relative_gaps, content.seconds = path.relative_gaps, path.seconds
+    content.facts = [
+        *content.facts,
+        ("Values on the path", f"{len(path)}"),
+        ("Time for the path", f"{path.seconds.sum():.2f} s"),
+        ("Full reads of the data", f"{path.passes:.1f}"),
+    ]
+    interrupted = ["The path was interrupted: it ends at the last value solved."] if path.interrupted else []
+    n_open = int(np.count_nonzero(~path.converged))
+    left = f"{n_open} of the {len(path)} values did not reach the tolerance; their gaps, shown below, are true."
+    content.warnings = [*interrupted, left] if n_open else interrupted
 
 
 def _path_to(model: Any, X: Any, y: Any, n_alphas: int, given: dict[str, Any]) -> Any:
@@ -364,9 +361,7 @@ def _certificate(model: Any, path: RegularizationPath | None) -> Mapping[str, fl
     return found
 
 
-def _facts(
-    model: Any, path: RegularizationPath | None, quality: Sequence[FitQuality], shared: bool
-) -> list[tuple[str, str]]:
+def _facts(model: Any, quality: Sequence[FitQuality], shared: bool) -> list[tuple[str, str]]:
     facts = [("Model", type(model).__name__)]
     if quality:
         rows = quality[0].rows
@@ -382,18 +377,12 @@ def _facts(
     if hasattr(model, "path_scores_"):
         rule = {"min": "smallest held-out loss", "1se": "one standard error"}[model.selection_rule]
         facts.append(("How it was chosen", f"{model.cv_folds_}; rule: {rule}"))
-    if path is not None:
-        facts += _path_facts(path)
     return facts
 
 
-def _means(quality: Sequence[FitQuality], n_rows: int) -> list[tuple[str, str]]:
+def mean_facts(by_task: Sequence[FitQuality]) -> list[tuple[str, str]]:
     """Where rows of coefficients are not tasks, one line says how well these are fitted."""
-    return [
-        (part.measure, f"{np.nanmean(part.values):.3f} (mean over tasks)")
-        for part in quality
-        if len(part.values) != n_rows
-    ]
+    return [(part.measure, f"{np.nanmean(part.values):.3f} (mean over tasks)") for part in by_task]
 
 
 def standardised_fact(model: Any) -> tuple[str, str]:
@@ -402,28 +391,9 @@ def standardised_fact(model: Any) -> tuple[str, str]:
     return "Columns standardised while fitting", how
 
 
-def _path_facts(path: RegularizationPath) -> list[tuple[str, str]]:
-    return [
-        ("Values on the path", f"{len(path)}"),
-        ("Time for the path", f"{path.seconds.sum():.2f} s"),
-        ("Full reads of the data", f"{path.passes:.1f}"),
-    ]
-
-
-def _path_warnings(path: RegularizationPath) -> list[str]:
-    found = []
-    if path.interrupted:
-        found.append("The path was interrupted: it ends at the last value solved.")
-    n_open = int(np.count_nonzero(~path.converged))
-    if n_open:
-        found.append(
-            f"{n_open} of the {len(path)} values did not reach the tolerance; their gaps, shown below, are true."
-        )
-    return found
-
-
 def _names(given: Sequence[Any] | None, default: Any, n: int, argument: str) -> Array:
-    names = [str(name) for name in (default if given is None else given)]
+    found = default if given is None else given
+    names = [f"x{j}" for j in range(n)] if found is None else [str(name) for name in found]
     if len(names) != n:
         raise ValueError(f"{argument} holds {len(names)} names, but there are {n}.")
     return np.array(names, dtype=object)

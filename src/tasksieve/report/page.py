@@ -85,34 +85,23 @@ def render(content: ReportContent) -> str:
 
 def fill(template: str, parts: Sequence[str], **values: Any) -> str:
     """A page with its style and its script, whose parts are one function: they share names and leave none behind."""
-    texts = [(HERE / "script" / f"{name}.js").read_text(encoding="utf-8") for name in parts]
-    script = '"use strict";\n(() => {\n' + "\n".join(texts) + "})();\n"
-    return (
-        page_environment()
-        .get_template(template)
-        .render(
-            style=(HERE / "report.css").read_text(encoding="utf-8"),
-            script=script,
-            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
-            **values,
-        )
-    )
-
-
-def page_environment() -> Any:
-    """Templates in which all is escaped; the exceptions are our own files, and tojson escapes what HTML reads."""
     try:
         import jinja2
     except ImportError as error:
         raise ImportError("reports need jinja2: pip install 'tasksieve[report]'") from error
+    texts = [(HERE / "script" / f"{name}.js").read_text(encoding="utf-8") for name in parts]
+    script = '"use strict";\n(() => {\n' + "\n".join(texts) + "})();\n"
+    # all is escaped; the exceptions are our own files, and tojson escapes what HTML reads
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
+        loader=jinja2.FileSystemLoader(HERE), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
     environment.filters.update(quantity=quantity, small=small, score=score)
-    return environment
+    return environment.get_template(template).render(
+        style=(HERE / "report.css").read_text(encoding="utf-8"),
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+        **values,
+    )
 
 
 def write_page(text: str, path: str | os.PathLike[str]) -> Path:

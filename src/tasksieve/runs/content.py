@@ -10,7 +10,7 @@ import scipy.sparse
 from ..fitted.covariates import covariates_of
 from ..report.content import FitQuality, ReportContent, without_columns
 from ..report.covariates import covariate_tables, selection_facts
-from ..report.from_model import quality_tables, standardised_fact, used_words
+from ..report.from_model import mean_facts, quality_tables, standardised_fact, used_words
 from ..report.proof import carry
 from ..report.rows import coefficient_rows, row_labels, rows_are_classes
 from ..report.unseen import beside_null, unseen_quality
@@ -84,10 +84,7 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
     every = [*([] if training is None else [training]), *unseen]
     content.quality = [part for part in every if len(part.values) == len(labels)]
     content.by_task = [part for part in every if len(part.values) != len(labels)]  # rows of coefficients are classes
-    content.facts = [
-        *content.facts,
-        *((part.measure, f"{np.nanmean(part.values):.3f} (mean over tasks)") for part in content.by_task),
-    ]
+    content.facts = [*content.facts, *mean_facts(content.by_task)]
     if content.by_task and hasattr(model, "tasks_"):
         content.tables = [*quality_tables(content.by_task, _task_names(saved)), *content.tables]
     content.tables = [*covariate_tables(content), *content.tables]

@@ -81,6 +81,18 @@ class TaskLabels:
         values = np.asarray(values)
         return values if self.order is None else values[self.order]
 
+    def unflatten(self, flat: np.ndarray) -> Any:
+        """Values of the flat sample space (the first axis) in the form of y."""
+        if self.form == "list":
+            return [flat[part] for part in self.per_task()]
+        if self.shared:
+            return flat.reshape(self.n_tasks, self.n_rows, *flat.shape[1:]).swapaxes(0, 1).copy()
+        if self.order is None:
+            return flat
+        back = np.empty_like(flat)
+        back[self.order] = flat
+        return back
+
     def flatten_rows(self, values: np.ndarray) -> np.ndarray:
         """One value per row of X, rows in the order they were given, as a flat vector."""
         if self.shared:
