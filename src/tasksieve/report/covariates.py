@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .content import ExtraTable, ReportContent
-from .words import plural, quantity
+from .words import few, plural, quantity
 
 MOST_COLUMNS = 8  # rows of coefficients that are shown side by side
 NAMED = 10  # in the list of facts
@@ -17,9 +17,8 @@ def selection_facts(content: ReportContent) -> list[tuple[str, str]]:
         return []
     facts = [("features selected", f"{content.n_selected_features:,}")]
     if len(content.covariates):
-        names = [str(content.features[j]) for j in content.covariates[:NAMED].tolist()]
-        more = ", ..." if len(content.covariates) > NAMED else ""
-        facts.append(("covariates, not penalised", f"{len(content.covariates):,}: {', '.join(names)}{more}"))
+        names = few(content.features[content.covariates].tolist(), NAMED)
+        facts.append(("covariates, not penalised", f"{len(content.covariates):,}: {names}"))
     return facts
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .words import count, quantity
+from .words import count, few, quantity
 
 Array = np.ndarray
 
@@ -85,9 +85,7 @@ class SharingFinding:
 
     def _named(self, chosen: Array) -> str:
         names = [name for name, mark in zip(self.tasks, chosen, strict=True) if mark]
-        if not names:
-            return "none"
-        return f"{len(names)} ({', '.join(names[:NAMED])}{', ...' if len(names) > NAMED else ''})"
+        return f"{len(names)} ({few(names, NAMED)})" if names else "none"
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Columns and rows as text, tasks that gain most first, all tasks together last."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from .findings import StabilityFinding
 from .sharing import SharingFinding
-from .words import count
+from .words import count, few
 
 LEVEL = 0.05  # of the permutation test, as its summary has it
 NAMED = 5  # stable features that are named first
@@ -47,7 +47,7 @@ class Trust:
                 )
             else:
                 order = np.argsort(-np.where(self.stability.stable, self.stability.probabilities, -1.0), kind="stable")
-                named = ", ".join(str(features[j]) for j in order[: min(n, NAMED)]) + (", ..." if n > NAMED else "")
+                named = few((features[j] for j in order[:n]), NAMED)
                 said.append(
                     f"{count(n, 'feature')} {'is' if n == 1 else 'are'} stable ({named}): found again in at least "
                     f"{self.stability.threshold:.0%} of {halves} random halves of the data."
