@@ -18,15 +18,26 @@ ax : matplotlib axes, optional
 DRAWN_ON = "matplotlib axes"
 
 
-def new_axes(owner: type, method: str, **options: Any) -> Any:
-    """Axes in a new figure, or an error that says what to install."""
+def _axes(ax: Any, owner: type, method: str, **options: Any) -> Any:
+    """Those given, else axes in a new figure, or an error that says what to install."""
+    if ax is not None:
+        return ax
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError(
-            f"{owner.__name__}.{method} needs matplotlib: pip install 'tasksieve[plot]'"
-        ) from error
+        raise ImportError(f"{owner.__name__}.{method} needs matplotlib: pip install 'tasksieve[plot]'") from error
     return plt.subplots(layout="constrained", **options)[1]
+
+
+def _title(ax: Any, text: str) -> None:
+    ax.set_title(text, loc="left", fontsize="medium")
+
+
+def _by_alpha(ax: Any, **labels: Any) -> None:
+    """Along a path: from the empty model to the fullest."""
+    ax.set(xscale="log", xlabel="alpha", **labels)
+    if not ax.xaxis_inverted():
+        ax.invert_xaxis()
 
 
 def coefficient_map(
@@ -42,13 +53,12 @@ def coefficient_map(
     strength = np.linalg.norm(coef, axis=0)
     selected = np.flatnonzero(strength)
     shown = selected[np.argsort(-strength[selected], kind="stable")][:most]
-    if ax is None:
-        width = 3.0 + min(9.0, 0.35 * len(tasks))
-        ax = new_axes(owner, "plot_coefficients", figsize=(width, 1.6 + 0.2 * max(3, len(shown))))
+    size = 3.0 + min(9.0, 0.35 * len(tasks)), 1.6 + 0.2 * max(3, len(shown))
+    ax = _axes(ax, owner, "plot_coefficients", figsize=size)
     title = f"{len(selected):,} of {coef.shape[1]:,} features selected"
     if len(shown) < len(selected):
         title += f", the strongest {len(shown)} shown"
-    ax.set_title(title, loc="left", fontsize="medium")
+    _title(ax, title)
     if not len(shown):
         ax.set(xticks=[], yticks=[])
         return ax
@@ -69,8 +79,7 @@ def score_curve(
     alphas: np.ndarray, scores: np.ndarray, alpha: float, measure: str, *, ax: Any, owner: type
 ) -> Any:
     """Mean over the folds of a held-out measure, one standard error around it, and the chosen alpha."""
-    if ax is None:
-        ax = new_axes(owner, "plot_scores", figsize=(6, 4))
+    ax = _axes(ax, owner, "plot_scores", figsize=(6, 4))
     n_folds = scores.shape[1]
     mean = scores.mean(axis=1)
     if n_folds > 1:
@@ -80,9 +89,7 @@ def score_curve(
         )
     ax.plot(alphas, mean, label=f"mean of {n_folds} folds")
     ax.axvline(alpha, color="C1", linestyle="--", label=f"chosen: {alpha:.3g}")
-    ax.set(xscale="log", xlabel="alpha", ylabel=measure)
-    if not ax.xaxis_inverted():
-        ax.invert_xaxis()  # as along a path: from the empty model to the fullest
+    _by_alpha(ax, ylabel=measure)
     ax.legend(frameon=False)
     return ax
 
@@ -105,8 +112,7 @@ def stability_curves(
 ) -> Any:
     """Share of the halves that have used each feature by alpha: stable ones in colour, the others grey."""
     _check_most(most)
-    if ax is None:
-        ax = new_axes(owner, "plot", figsize=(7, 4))
+    ax = _axes(ax, owner, "plot", figsize=(7, 4))
     last = shares[[-1]].toarray()[0]
     used = np.flatnonzero(last)
     used = used[np.lexsort((-last[used], ~stable[used]))]
@@ -120,10 +126,8 @@ def stability_curves(
         label = None if len(found) > NAMED_FEATURES else f"x{shown[k]}" if names is None else _cut(names[shown[k]])
         ax.plot(alphas, lines[:, k], linewidth=1.5, label=label)
     ax.axhline(threshold, color="0.2", linestyle="--", linewidth=1)
-    ax.set_title(f"{np.count_nonzero(stable):,} of {len(stable):,} features stable", loc="left", fontsize="medium")
-    ax.set(xscale="log", xlabel="alpha", ylabel="share of the halves", ylim=(-0.02, 1.02))
-    if not ax.xaxis_inverted():
-        ax.invert_xaxis()  # as along a path
+    _title(ax, f"{np.count_nonzero(stable):,} of {len(stable):,} features stable")
+    _by_alpha(ax, ylabel="share of the halves", ylim=(-0.02, 1.02))
     if 0 < len(found) <= NAMED_FEATURES:
         ax.legend(frameon=False, fontsize="small")
     return ax
@@ -149,8 +153,7 @@ def dumbbells(
     known = np.flatnonzero(~np.isnan(gain))
     shown = known[np.argsort(-np.abs(gain[known]), kind="stable")][:most]
     shown = shown[np.argsort(gain[shown], kind="stable")]  # the largest gain on top
-    if ax is None:
-        ax = new_axes(owner, "plot", figsize=(7, 1.6 + 0.25 * max(3, len(shown))))
+    ax = _axes(ax, owner, "plot", figsize=(7, 1.6 + 0.25 * max(3, len(shown))))
     positions = np.arange(len(shown))
     for position, t in zip(positions, shown.tolist(), strict=True):
         width = 3.0 if sure[t] else 1.0
@@ -161,7 +164,7 @@ def dumbbells(
     title = f"{np.count_nonzero(gain > 0)} of {len(tasks)} tasks gain by sharing"
     if len(shown) < len(tasks):
         title += f"; {len(shown)} shown"
-    ax.set_title(title, loc="left", fontsize="medium")
+    _title(ax, title)
     ax.set_yticks(positions, [_cut(tasks[t]) for t in shown], fontsize="small")
     ax.set_xlabel(measure)
     below = -0.6 / ax.figure.get_size_inches()[1]  # of the labels of the axis

@@ -30,7 +30,6 @@ from ..parameters import Parameter
 from ..tasks import TaskLabels
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
-from .certified import CertifiedMachine
 from .grids import check_Cs, read_Cs
 from .model import GraphModel, GraphRows
 from .parameters import MACHINE_CHOSEN, MACHINE_DATA
@@ -42,7 +41,7 @@ STRENGTHS = (0.1, 1.0, 10.0)  # of a graph, where none are given
 Scorer = Callable[..., float]
 
 
-class GraphModelCV(CertifiedMachine, GraphRows):
+class GraphModelCV(GraphRows):
     """Machine whose C and graph_strength are chosen by cross-validation.
 
     A subclass names the machine in ``_estimator``, and stores its parameters and those of the cross-validation.
@@ -57,27 +56,12 @@ class GraphModelCV(CertifiedMachine, GraphRows):
         "row_order": "the fold of a row depends on its position, so that rows in another order have other folds",
     }
 
-    graph: Any
-    graph_strengths: Any
     Cs: Any
-    cv: Any
+    graph_strengths: Any
     scoring: Any
-    selection_rule: Literal["min", "1se"]
+    cv: Any
     fold_tol: float | None
-    loss: str
-    tol: float
-    random_state: Any
-    n_jobs: int | None
-    verbose: int
-
-    C_: float
-    graph_strength_: float
-    Cs_: np.ndarray
-    graph_strengths_: np.ndarray
-    cv_scores_: np.ndarray
-    cv_predictions_: Any
-    cv_quality_: HeldOutQuality
-    cv_folds_: str
+    selection_rule: Literal["min", "1se"]
 
     def _model(self, **changed: Any) -> GraphModel:
         model: GraphModel = repeated_model(self, changed)

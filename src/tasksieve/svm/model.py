@@ -36,10 +36,16 @@ from .walk import Walk, stacked, totals, worst_of
 SOLVERS = ("auto", "dual", "newton")
 
 
-class GraphRows(FittedModel):
+class GraphRows(CertifiedMachine, FittedModel):
     """A fitted machine on a graph, and the rows that it answers: matrices, or strings if there is a hasher."""
 
+    graph: Any
     hasher: Any
+    loss: str
+    tol: float
+    random_state: Any
+    n_jobs: int | None
+    verbose: int
 
     def _check_targets(self, y: Any, task: Any) -> None:
         if task is None and self._targets == "classes":
@@ -55,28 +61,21 @@ class GraphRows(FittedModel):
         return score(rows, coef, intercept, codes)
 
 
-class GraphModel(CertifiedMachine, GraphRows):
+class GraphModel(GraphRows):
     """What the two models share: reading, coupling, solving."""
 
     _losses: ClassVar[tuple[str, ...]]
     _parameters: ClassVar[dict[str, Parameter]]
     _attributes: ClassVar[str] = MACHINE
 
-    graph: Any
     graph_tasks: Any
     graph_strength: float
     C: float
-    loss: str
     fit_intercept: bool
     intercept_scaling: float
-    hasher: Any
-    tol: float
     max_iter: int
     solver: str
     warm_start: bool
-    random_state: Any
-    n_jobs: int | None
-    verbose: int
 
     # --- reading -----------------------------------------------------------------------------------------------
 

@@ -5,14 +5,8 @@ r"""The problem of graph-regularised tasks, and what a solver finds.
     P(W) = \tfrac12 \sum_{st} (I + L)_{st}\, w_s \cdot w_t + \sum_i c_i\, \ell(x_i \cdot w_{t(i)}; y_i), \qquad
     D(\beta) = -\sum_i c_i\, \ell^*(-\beta_i / c_i) - \tfrac12 \sum_{st} m_{st}\, v_s \cdot v_t
 
-with :math:`M = (I + L)^{-1}` and :math:`v_t = \sum_{i \in t} \beta_i x_i`. For every W and every feasible beta
-
-.. math::
-
-    P(W) - D(\beta) = \sum_i \bigl[c_i \ell(z_i) + c_i \ell^*(-\beta_i / c_i) + \beta_i z_i\bigr]
-    + \tfrac12 \lVert W - M V \rVert^2_{I + L},
-
-a sum of terms that are all >= 0: no digits are lost in a difference, and W and beta need not belong together.
+with :math:`M = (I + L)^{-1}` and :math:`v_t = \sum_{i \in t} \beta_i x_i`. The gap P(W) - D(beta) is the sum in
+`certificate`, of terms that are all >= 0: no digits are lost in a difference, and W and beta need not belong together.
 """
 
 from __future__ import annotations
