@@ -19,7 +19,12 @@ from typing import Any
 MODULES = {
     "fitted.answers": "fitted.predictions",
     "fitted.deal": "fitted.fold_assignment",
+    "linear.elastic_net": "linear.lasso",
+    "linear.huber": "linear.regressions",
+    "linear.logistic": "linear.classifier",
     "linear.offsets": "fitted.predicting",
+    "linear.poisson": "linear.regressions",
+    "linear.quantile": "linear.regressions",
     "linear.tall": "linear.sums",
     "path.lean": "path.device_path",
     "path.tall": "path.sums",

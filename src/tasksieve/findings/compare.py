@@ -282,9 +282,7 @@ def _refuse_small(plan: Plan) -> None:
 
 
 def _conclude(plan: Plan, contenders: Contenders, results: list[dict[str, Array]]) -> Comparison:
-    data, nest, names, codes = plan.data, plan.nest, contenders.names, None
-    if data.classes is not None:
-        codes = (data.y > 0 if data.class_counts is None else data.y).astype(np.intp)
+    data, nest, names, codes = plan.data, plan.nest, contenders.names, plan.data.class_codes
     done = range(len(results) // len(names))
     present = data.weights > 0.0
     factor = widening([(plan.outer == f) & present for f in done], [(plan.outer != f) & present for f in done])

@@ -162,7 +162,7 @@ def permutation_test(
     statistic = model._alpha_max(problem, data)
     report = reporter("permutation_test", "permutation", model.verbose)
     levels = PermutedLevels(data, problem, model.n_jobs)(draw, int(n_permutations), report)
-    factor = model._strength() * model._unit(data)
+    factor = model._norm_share() * model._unit(data)
     null = np.array([alpha_of(problem.units.outward(level), factor) for level in levels.tolist()])
     pvalue = (1 + _count_reached(null, statistic)) / (1 + int(n_permutations))
     moved = "rows of Y" if data.shared else "the labels within tasks"

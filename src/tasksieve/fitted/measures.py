@@ -1,4 +1,4 @@
-"""The number that says how good predictions are, R², D² or accuracy: chosen here, for every use."""
+"""How well predictions meet the labels, task by task: R², D² or accuracy, chosen here for every use."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 
 from ..losses import Loss
 from ..tasks import TaskLabels, count_rows, read_labels
-from .scoring import Metric, accuracy, by_task, d2, r2
 
 Array = np.ndarray
+Metric = Callable[[Array, Array, Array], float]
 
 
 @dataclass(frozen=True)
@@ -21,24 +21,36 @@ class Measure:
     """How predictions of one task are judged; greater is better.
 
     - `least`: Labels that it needs.
-    - `metric`: ``metric(y, predicted, weights)``.
-    - `of_scores`: Whether it judges ``x . w + b``, and not what is predicted.
     - `row_losses`: ``row_losses(y, predicted)``: what the measure is 1 - the sum of, over that of the best constant;
       None where it is the share of rows that are met.
     - `constant_losses`: ``constant_losses(y, weights)``: the same of the best constant.
     - `sizes`: Of labels, in the units of the losses: what rounding is relative to.
+    - `rounding`: Share of these sizes that counts as nothing.
+    - `of_scores`: Whether it judges ``x . w + b``, and not what is predicted.
     """
 
     name: str
     least: int
-    metric: Metric
-    of_scores: bool = False
     row_losses: Callable[[Array, Array], Array] | None = None
     constant_losses: Callable[[Array, Array], Array] | None = None
     sizes: Callable[[Array], Array] = np.abs
+    rounding: float = 0.0
+    of_scores: bool = False
+
+    def metric(self, y: Array, predicted: Array, weights: Array) -> float:
+        """Of one task. Labels that a constant meets: 1 if they are met exactly, else 0 (as scikit-learn)."""
+        if self.row_losses is None or self.constant_losses is None:
+            return accuracy(y, predicted, weights)
+        own = float(np.sum(weights * self.row_losses(y, predicted)))
+        best = float(np.sum(weights * self.constant_losses(y, weights)))
+        nothing = self.rounding * float(np.sum(weights * self.sizes(y)))
+        if best <= nothing:
+            return 1.0 if own <= nothing else 0.0
+        return 1.0 - own / best
 
 
-ACCURACY = Measure("Accuracy", 1, accuracy)
+def accuracy(y: Array, predicted: Array, weights: Array) -> float:
+    return float(np.average(y == predicted, weights=weights))
 
 
 def _squares(y: Array, predicted: Array) -> Array:
@@ -55,7 +67,8 @@ def _losses_of_constant(y: Array, weights: Array, loss: Loss) -> Array:
     return loss.deviance(y, np.full(len(y), constant))
 
 
-R2 = Measure("R²", 2, r2, row_losses=_squares, constant_losses=_squares_of_mean, sizes=np.square)
+ACCURACY = Measure("Accuracy", 1)
+R2 = Measure("R²", 2, _squares, _squares_of_mean, np.square)
 
 
 def measure_of(model: Any) -> Measure:
@@ -65,9 +78,25 @@ def measure_of(model: Any) -> Measure:
     loss = getattr(model, "_loss", None)
     if loss is None or loss.best_constant(np.ones(1), np.ones(1)) is None:
         return R2
-    return Measure(
-        "D²", 2, partial(d2, loss=loss), True, loss.deviance, partial(_losses_of_constant, loss=loss)
-    )
+    return Measure("D²", 2, loss.deviance, partial(_losses_of_constant, loss=loss), rounding=1e-14, of_scores=True)
+
+
+def by_task(labels: TaskLabels, predicted: Array, metric: Metric, least: int) -> tuple[Array, Array]:
+    """A metric of each task, NaN for those with fewer than ``least`` observed labels, and how many labels these are."""
+    values, counts = np.full(labels.n_tasks, np.nan), np.zeros(labels.n_tasks, dtype=np.int64)
+    for t, part in enumerate(labels.per_task()):
+        seen = labels.weights[part] > 0
+        counts[t] = np.count_nonzero(seen)
+        if counts[t] >= least:
+            values[t] = metric(labels.y[part][seen], predicted[part][seen], labels.weights[part][seen])
+    return values, counts
+
+
+def mean_over_tasks(labels: TaskLabels, predicted: Array, metric: Metric, least: int) -> float:
+    """Mean of a metric over the tasks that have at least ``least`` observed labels; NaN if there are none."""
+    values, counts = by_task(labels, predicted, metric, least)
+    known = values[counts >= least]
+    return float(np.mean(known)) if len(known) else float("nan")
 
 
 def places_of_tasks(labels: TaskLabels, tasks: np.ndarray) -> np.ndarray:

@@ -34,10 +34,9 @@ from ..tasks import (
 )
 from .arguments import feature_names, refuse_other_names
 from .covariates import covariates_of
-from .measures import measure_of
+from .measures import mean_over_tasks, measure_of
 from .predictions import Predictions
 from .progress import reporter
-from .scoring import mean_over_tasks
 from .shown import Shown
 from .state import LinearState, read_rows
 
@@ -84,15 +83,17 @@ class FittedModel(Shown, BaseEstimator):
 
     def _remember_features(self, X: Any, n_features: int) -> None:
         """Number and names of the features, as scikit-learn keeps them."""
-        items = X if is_task_list(X) else [X]
         names = feature_names(X)
+        self._set_feature_names(n_features, names)
+        for item in X[1:] if names is not None and is_task_list(X) else []:
+            validate_data(self, item, reset=False, skip_check_array=True)
+
+    def _set_feature_names(self, n_features: int, names: np.ndarray | None) -> None:
         self.n_features_in_ = n_features
         if names is not None:
             self.feature_names_in_ = names
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        for item in items[1:] if names is not None else []:
-            validate_data(self, item, reset=False, skip_check_array=True)
 
     def _check_features(self, X: Any) -> None:
         """Refuse rows whose features go by other names than those fitted."""
@@ -231,14 +232,7 @@ class SelectingModel(FeatureSelector):
         if len(covariates):
             names = np.array([f"x{j}" for j in range(rows.shape[-1])]) if names is None else names
             rows, names = np.delete(rows, covariates, axis=-1), np.delete(names, covariates)
-        return coefficient_map(
-            rows,
-            state.row_names,
-            names,
-            ax=ax,
-            most=most,
-            owner=type(self),
-        )
+        return coefficient_map(rows, state.row_names, names, ax=ax, most=most, owner=type(self))
 
 
 class TaskLinearModel(SelectingModel):
@@ -339,11 +333,8 @@ class TaskLinearModel(SelectingModel):
 
     def _set_scale(self, scale: np.ndarray | None, exponent: int) -> None:
         """Standard deviations by which the objective is defined, where columns were divided by them."""
-        if scale is not None and self._several:  # the classes of a task have the same
-            counts = [len(own) for own in self.coef_] if isinstance(self.coef_, list) else [len(self.coef_)]
-            firsts = np.cumsum([0, *np.broadcast_to(counts, len(self.tasks_))[:-1]])
-            scale = scale[:, firsts]
         if scale is not None:
-            self.scale_ = np.ascontiguousarray(np.ldexp(scale, exponent).T)
+            firsts = np.cumsum([0, *self._learned().class_counts[:-1]])  # the classes of a task have the same
+            self.scale_ = np.ascontiguousarray(np.ldexp(scale[:, firsts], exponent).T)
         elif hasattr(self, "scale_"):
             del self.scale_

@@ -12,8 +12,8 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from ..tasks import count_rows, observed_offset, read_labels, row_labels
 from .arguments import check_number
 from .fold_assignment import random_numbers
+from .measures import mean_over_tasks
 from .parameters import check_common
-from .scoring import mean_over_tasks
 
 RESPONSES = ("predict", "predict_proba", "decision_function")
 

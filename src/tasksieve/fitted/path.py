@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from ..data_frames import require_pandas
 from ..docstrings import described_by
 from ..path.policy import Choice
 from ..path.status import statuses_of
+from ..path.values import Values
 from ..tasks import label_array, like
 from .covariates import covariates_of
 from .parameters import unfitted
@@ -44,6 +44,13 @@ _POINT_COLUMNS = {
     "n_rejected_entries": np.int64,
 }
 
+
+# Columns of a data frame of the values, and the attributes that they show.
+_FRAME_COLUMNS = {
+    "alpha": "alphas", "objective": "objectives", "dual_gap": "dual_gaps", "n_selected": "n_selected",
+    "rejection_ratio": "rejection_ratios", "seconds": "seconds", "n_iter": "n_iter", "converged": "converged",
+    "status": "status",
+}  # fmt: skip
 
 POSITION = """
 k : int
@@ -158,16 +165,20 @@ class RegularizationPath(SolvedValues):
         self.feature_names = feature_names
         self.passes = float(passes)
         self.interrupted = interrupted
-        columns, live = _figures_of(points)
+        columns = [_column(points, name, kind) for name, kind in _POINT_COLUMNS.items()]
         objectives, dual_gaps, self.seconds, self.n_iter, self.converged, rejected, self.rejected_entries = columns
-        self.status = _statuses(points, self.converged)
+        if isinstance(points, Values):  # these end by their iterations, or are solved again by another solver
+            self.status, live = statuses_of(self.converged), points.live_rows()
+        else:
+            self.status = np.array([str(point.status) for point in points], dtype=str)
+            live = np.array([np.count_nonzero(point.rows.any(axis=1)) for point in points], dtype=np.int64)
         self.objectives, self.dual_gaps = objectives / unit, dual_gaps / unit
         self.null_objective = float(null_objective) / unit
         zero_rows = n_features - live
         self._covariates = covariates_of(estimator, n_features)
         self.n_selected = live - _live_covariates(points, self._covariates)
         self.rejection_ratios = np.where(zero_rows > 0, rejected / np.maximum(zero_rows, 1), 1.0)
-        self._points = points if hasattr(points, "column") else tuple(points)
+        self._points = points if isinstance(points, Values) else tuple(points)
         self._estimator = None if estimator is None else unfitted(estimator)
         self._facts = facts
         self._classes = classes
@@ -240,13 +251,10 @@ class RegularizationPath(SolvedValues):
         model._set_scale(*self._scale)
         if self.feature_names is not None:
             model.feature_names_in_ = self.feature_names
-        return set_state(
-            model, n_features=self.n_features, null_objective=self.null_objective, choice=self.choice
-        )
+        known = {"null_objective": self.null_objective, "choice": self.choice}
+        return set_state(model, n_features=self.n_features, **known)
 
-    def certificate(
-        self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None
-    ) -> Any:
+    def certificate(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Any:
         """The proof of all values, which an independent program can check.
 
         Parameters
@@ -319,19 +327,7 @@ class RegularizationPath(SolvedValues):
         """
         pandas = require_pandas(self)
         if kind == "values":
-            return pandas.DataFrame(
-                {
-                    "alpha": self.alphas,
-                    "objective": self.objectives,
-                    "dual_gap": self.dual_gaps,
-                    "n_selected": self.n_selected,
-                    "rejection_ratio": self.rejection_ratios,
-                    "seconds": self.seconds,
-                    "n_iter": self.n_iter,
-                    "converged": self.converged,
-                    "status": self.status,
-                }
-            )
+            return pandas.DataFrame({name: getattr(self, own) for name, own in _FRAME_COLUMNS.items()})
         if kind != "coefficients":
             raise ValueError(f"kind must be 'values' or 'coefficients', got {kind!r}.")
         names = np.arange(self.n_features) if self.feature_names is None else np.asarray(self.feature_names)
@@ -376,9 +372,7 @@ class RegularizationPath(SolvedValues):
             try:
                 import matplotlib.pyplot as plt
             except ImportError as error:
-                raise ImportError(
-                    "RegularizationPath.plot needs matplotlib: pip install matplotlib"
-                ) from error
+                raise ImportError("RegularizationPath.plot needs matplotlib: pip install matplotlib") from error
             _, axes = plt.subplots(2, 2, figsize=(9, 6), sharex=True, layout="constrained")
         axes = np.asarray(axes).ravel()
         if len(axes) != 4:
@@ -413,15 +407,10 @@ class RegularizationPath(SolvedValues):
         return norms[:, np.sort(largest)]
 
 
-def _figures_of(points: Sequence[Any]) -> tuple[list[np.ndarray], np.ndarray]:
-    """The numbers of all points, and how many rows of each are not zero."""
-    column = getattr(points, "column", None)
-    if column is not None:  # they are columns already
-        return [column(name) for name in _POINT_COLUMNS], points.live_rows()  # type: ignore[attr-defined]
-    figures = zip(*map(attrgetter(*_POINT_COLUMNS), points), strict=True) if points else ((),) * len(_POINT_COLUMNS)
-    columns = [np.array(column, dtype=kind) for column, kind in zip(figures, _POINT_COLUMNS.values(), strict=True)]
-    counts = [np.count_nonzero(point.rows.any(axis=1)) for point in points]
-    return columns, np.array(counts, dtype=np.int64)
+def _column(points: Sequence[Any], name: str, kind: Any) -> np.ndarray:
+    """A number of all points."""
+    found = points.column(name) if isinstance(points, Values) else [getattr(point, name) for point in points]
+    return np.asarray(found, dtype=kind)
 
 
 def _live_covariates(points: Sequence[Any], covariates: np.ndarray) -> np.ndarray:
@@ -430,9 +419,3 @@ def _live_covariates(points: Sequence[Any], covariates: np.ndarray) -> np.ndarra
         return np.zeros(len(points), dtype=np.int64)
     live = (point.features[point.rows.any(axis=1)] for point in points)
     return np.array([np.count_nonzero(np.isin(features, covariates)) for features in live], dtype=np.int64)
-
-
-def _statuses(points: Sequence[Any], converged: np.ndarray) -> np.ndarray:
-    if hasattr(points, "column"):  # such values end by their iterations, or are solved again by another solver
-        return statuses_of(converged)
-    return np.array([str(point.status) for point in points], dtype=str)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from sklearn.utils import metaestimators
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes as Axes
-    from pandas import DataFrame as DataFrame
 
 #: An array; but a list for a list of tasks, a tensor for a tensor, a dask array for a dask array.
 Predictions: TypeAlias = "np.ndarray[Any, Any] | Any"

@@ -145,9 +145,7 @@ class LinearState:
         n_tasks = len(self.tasks)
         if is_task_list(X):
             if task is not None:
-                raise ValueError(
-                    "task was given with a list of matrices: there, item t belongs to tasks_[t]."
-                )
+                raise ValueError("task was given with a list of matrices: there, item t belongs to tasks_[t].")
             if len(X) != n_tasks:
                 raise ValueError(
                     f"X is a list of {len(X)} matrices, but the model has {n_tasks} tasks: pass one matrix per "
@@ -205,14 +203,12 @@ class LinearState:
                 "are not known. Use decision_function."
             )
         known = next(pair for pair in self.classes if pair is not None)
-        pairs = stack_pairs([known if pair is None else pair for pair in self.classes])
+        pairs = np.stack(as_they_are([known if pair is None else pair for pair in self.classes]))
         return pairs[np.arange(len(pairs)) if position is None else position, upper]
 
     def _gathered(self, parts: list[np.ndarray], task: Any) -> np.ndarray:
         """Labels of all tasks: those of the rows where their tasks are known, else a column per task."""
-        kinds = {part.dtype.kind for part in parts}
-        mixed = len(kinds) > 1 and bool(kinds & set("OUS"))
-        parts = [part.astype(object) for part in parts] if mixed else parts
+        parts = as_they_are(parts)
         if task is None:
             return np.stack(parts, axis=1)
         codes = task_codes(task, self.tasks, sum(map(len, parts)))
@@ -237,9 +233,8 @@ class LinearState:
         return each / each.sum(axis=-1, keepdims=True)
 
 
-def stack_pairs(pairs: Sequence[np.ndarray]) -> np.ndarray:
-    """Pairs of class labels as one (T, 2) array; labels of different kinds stay what they are."""
-    kinds = {pair.dtype.kind for pair in pairs}
-    if len(kinds) > 1 and kinds & set("OUS"):
-        return np.array([pair.tolist() for pair in pairs], dtype=object)
-    return np.stack(pairs)
+def as_they_are(labels: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Arrays of labels that can be joined: numbers and words stay what they are."""
+    kinds = {part.dtype.kind for part in labels}
+    mixed = len(kinds) > 1 and kinds & set("OUS")
+    return [part.astype(object) for part in labels] if mixed else list(labels)

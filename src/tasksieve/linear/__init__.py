@@ -1,16 +1,24 @@
 """Linear models of several tasks."""
 
 from .calibrated import CalibratedMultiTaskLasso, CalibratedMultiTaskLassoCV
-from .classifier import MultiTaskClassifier, MultiTaskClassifierCV
-from .elastic_net import MultiTaskElasticNet, MultiTaskElasticNetCV
+from .classifier import (
+    MultiTaskClassifier,
+    MultiTaskClassifierCV,
+    MultiTaskLogisticRegression,
+    MultiTaskLogisticRegressionCV,
+)
 from .generic import MultiTaskRegressor, MultiTaskRegressorCV
 from .group_lasso import MultiTaskGroupLasso, MultiTaskGroupLassoCV
-from .huber import MultiTaskHuber, MultiTaskHuberCV
-from .lasso import MultiTaskLasso, MultiTaskLassoCV
-from .logistic import MultiTaskLogisticRegression, MultiTaskLogisticRegressionCV
+from .lasso import MultiTaskElasticNet, MultiTaskElasticNetCV, MultiTaskLasso, MultiTaskLassoCV
 from .owl import MultinomialOWL, MultinomialOWLCV, MultiTaskOWL, MultiTaskOWLCV
-from .poisson import MultiTaskPoisson, MultiTaskPoissonCV
-from .quantile import MultiTaskQuantile, MultiTaskQuantileCV
+from .regressions import (
+    MultiTaskHuber,
+    MultiTaskHuberCV,
+    MultiTaskPoisson,
+    MultiTaskPoissonCV,
+    MultiTaskQuantile,
+    MultiTaskQuantileCV,
+)
 from .sparse_group import MultiTaskSparseGroupLasso, MultiTaskSparseGroupLassoCV
 
 __all__ = [

@@ -1,7 +1,7 @@
 """Fitting one value or a path: what all linear models with a penalty strength share.
 
 A model is the loss it is mixed with (`TaskRegression` or `TaskClassification`), a constructor, and where its
-penalty is not the plain L2,1 norm, two short methods, `PathEstimator._penalty` and `PathEstimator._strength`.
+penalty is not the plain L2,1 norm, two short methods, `PathEstimator._penalty` and `PathEstimator._norm_share`.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from ..path.follow import PathSolution
 from ..path.problem import Problem
 from ..proof.certificate import Certificate
 from ..proof.prove import Proof, prove
-from ..tasks import TaskData, lay_out, read_feature_weights, read_task_graph
+from ..tasks import TaskData, lay_out, read_task_graph
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
 from .certified import CertifiedModel, Statement
 from .path_solver import PathSolver, RowSolver, SumsThenRows, solve_along
-from .sums import sums_of_rows
+from .sums import sums_of_rows, weights_of_features
 from .units import Units, exponent_of, measured_exponent, refuse_vanished
 
 SCREENING: tuple[str | None, ...] = ("auto", "dpc", "dpc-published", "midpoint", "gap", None)
@@ -51,7 +51,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     """Model with one penalty strength ``alpha``: `fit`, `path`, `alpha_max`.
 
     A subclass mixes in its loss, stores its parameters in the constructor and, where its penalty is not the
-    L2,1 norm, says so in `_penalty` and `_strength`.
+    L2,1 norm, says so in `_penalty` and `_norm_share`.
     """
 
     _parameters: ClassVar[dict[str, Parameter]] = PARAMETERS
@@ -79,8 +79,8 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         """Arguments of `Problem` that describe the penalty: by default the L2,1 norm."""
         return {}
 
-    def _strength(self) -> float:
-        """The penalty of the problem is ``alpha * unit * _strength()`` times its norm."""
+    def _norm_share(self) -> float:
+        """The share of alpha that the norm gets: in an elastic net ``l1_ratio``."""
         return 1.0
 
     def _row_weights(self, data: TaskData) -> np.ndarray:
@@ -206,13 +206,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         return RowSolver(self, data, problem, n_values, start=start, note=True)
 
     def _problem(self, data: TaskData, n_threads: int | None = None) -> Problem:
-        feature_weights = read_feature_weights(self.feature_weights, data.n_features)
-        if self.positive and feature_weights is not None and not np.all(feature_weights):
-            raise value_error(
-                "{positive=} cannot be combined with {feature_weights} of 0: coefficients that are never penalised "
-                "are eliminated before the solve and cannot be constrained. Give them a small weight instead.",
-                positive=True,
-            )
+        feature_weights = weights_of_features(self, data)
         free = np.empty(0, dtype=np.int64) if feature_weights is None else np.flatnonzero(feature_weights == 0)
         if len(free):
             data.refuse_not_finite()  # unpenalised columns are used before their norms are known
@@ -310,7 +304,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     def _inward(self, data: TaskData, units: Units, alphas: np.ndarray) -> np.ndarray:
         """Penalty strengths on some rows, in some units."""
         with np.errstate(over="ignore"):
-            return units.inward(alphas * (self._strength() * self._unit(data)))
+            return units.inward(alphas * (self._norm_share() * self._unit(data)))
 
     def _solve(self, data: TaskData, problem: Problem, alphas: np.ndarray) -> PathSolution:
         """Values on the rows of a problem that is known."""
@@ -323,7 +317,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         if len(coef) != problem.design.n_tasks:
             raise ValueError("y must have the classes that the model was fitted to.")
         units = problem.units
-        lam = units.inward(np.array([self.alpha * self._strength() * self._unit(data)]))[0]
+        lam = units.inward(np.array([self.alpha * self._norm_share() * self._unit(data)]))[0]
         found = prove(problem, float(lam), units.rows(coef), units.labels(intercept))
         if units == Units():
             return found

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import gamma
 
-from ..fitted.arguments import check_choice, check_number
+from ..fitted.arguments import check_choice
 from ..fitted.documented import documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
 from ..fitted.predicting import TaskRegression
@@ -139,9 +139,8 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
     def _universal(self, data: TaskData, problem: Problem) -> float:
         design, weights = problem.design, problem.penalty.weights
         # The sphere of a task: its rows, less what intercept and unpenalised features explain.
-        present = (
-            np.ones(design.n_samples) if design.weights is None else (design.weights > 0.0).astype(float)
-        )
+        given = design.weights
+        present = np.ones(design.n_samples) if given is None else (given > 0.0).astype(float)
         lengths = design.task_sums(present) - sum(design.task_sums(b * b) for b in design.nuisance_basis)
         inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.5)
         # <x, u>^2 for u uniform on a sphere is ||x||^2 times a Beta(1/2, (m - 1)/2) variable
@@ -152,11 +151,8 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
         live = (weights > 0.0) & (mean > 0.0)
         if not live.any():
             return 1.0
-        mean, variance, weights = (
-            mean[live],
-            np.maximum(variance[live], 1e-12 * mean[live] ** 2),
-            weights[live],
-        )
+        mean, weights = mean[live], weights[live]
+        variance = np.maximum(variance[live], 1e-12 * mean**2)
         shape, scale = mean * mean / variance, variance / mean
 
         def excess(alpha: float) -> float:
@@ -168,10 +164,10 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
         return problem.units.outward(found) / self._unit(data)
 
     def _check_alpha(self) -> None:
-        if not (isinstance(self.alpha, str) and self.alpha == "universal"):
-            if isinstance(self.alpha, str):
-                raise ParameterError("alpha", "must be a number > 0 or 'universal'", self.alpha)
-            check_number(self.alpha, "alpha", low=0, closed=False)
+        if not isinstance(self.alpha, str):
+            super()._check_alpha()
+        elif self.alpha != "universal":
+            raise ParameterError("alpha", "must be a number > 0 or 'universal'", self.alpha)
 
     def _chosen_alpha(self, data: TaskData, problem: Problem) -> float:
         if hasattr(self, "history_"):

@@ -99,7 +99,7 @@ class Statement:
             self.problem = model._problem(data)
         self.model = model
         raw = read_labels(count_rows(X), y, task, sample_weight, targets=model._raw_targets, allow_empty=True)
-        self.weights = raw.weights
+        self.weights, self.codes = raw.weights, data.class_codes
         kept = np.ones(len(self.weights), dtype=bool) if data.shared else self.weights > 0.0
         self.duals = DualPoints(self.problem, data, kept)
         matrices = by_task(data.source.parts, data, kept)
@@ -114,22 +114,19 @@ class Statement:
 
     def _task(self, matrix: Any, part: slice, kept: Array) -> Task:
         data, here = self.data, kept[part]
-        codes = data.y[part] if data.classes is None or data.class_counts is not None else (data.y[part] > 0.0) * 1.0
         weight = self.weights[part]
-        codes = np.where(weight > 0.0, codes, 0.0)
+        codes = np.where(weight > 0.0, (data.y if self.codes is None else self.codes)[part], 0.0)
         known = None if data.known is None else data.known[part][here]
         return Task(matrix, codes[here], weight[here], known)
 
     def _class_weights(self) -> list[list[float]] | None:
-        data = self.data
-        if data.class_factors is None:
+        data, codes, found = self.data, self.codes, []
+        if data.class_factors is None or codes is None:
             return None
-        found = []
         for t, part in enumerate(data.per_task()):
-            codes = data.y[part] if data.class_counts is not None else data.y[part] > 0.0
             own = np.ones(len(data.classes_of(t)))
             live = self.weights[part] > 0.0
-            own[codes[live].astype(np.intp)] = data.class_factors[part][live]
+            own[codes[part][live]] = data.class_factors[part][live]
             found.append(own.tolist())
         return found
 
@@ -190,7 +187,7 @@ class Statement:
 
     def strengths(self, alpha: float) -> tuple[float, float]:
         """alpha and ridge of the format."""
-        options, lam = self.model._penalty(), alpha * self.model._strength()
+        options, lam = self.model._penalty(), alpha * self.model._norm_share()
         return lam, lam * options.get("ridge_ratio", 0.0) + options.get("fixed_ridge", 0.0)
 
     def dual_of(self, alpha: float, features: Array, rows: Array, intercept: Array) -> Array:

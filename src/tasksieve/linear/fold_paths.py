@@ -156,10 +156,10 @@ class FoldPaths:
         """All of them."""
         if self._source.shared is None and not early:
             return Compared(self._one_by_one(), [len(grid) for grid in self._grids])
-        with_whole = self._source.whole_in_step and len(self._models) == 1
-        found = [self._in_step(m, early, with_whole) for m in range(len(self._models))]
-        folds = [result for one in found for result in one.folds]
-        return Compared(folds, [n for one in found for n in one.n_scored], found[0].whole)
+        found = Compared([], [])
+        for m in range(len(self._models)):
+            self._in_step(m, early, found)
+        return found
 
     def _one_by_one(self) -> list[FoldResult]:
         """Each fold of each model on its own, in threads."""
@@ -175,9 +175,10 @@ class FoldPaths:
         found: list[FoldResult] = parallel(delayed(solve)(*fold) for fold in folds)
         return found
 
-    def _in_step(self, m: int, early: bool, with_whole: bool) -> Compared:
-        """All folds of a model at the same time, and the path over all rows with them."""
+    def _in_step(self, m: int, early: bool, found: Compared) -> None:
+        """All folds of a model at the same time, and the path over all rows with those of an only model."""
         source, alphas = self._source, self._grids[m]
+        with_whole = source.whole_in_step and len(self._models) == 1
         shared, n_folds = source.shared, source.n_folds
         steps = Lockstep(source.slots, None if shared is None else shared.serve)
         curve = MeanCurve(len(alphas), n_folds) if early else None
@@ -186,9 +187,9 @@ class FoldPaths:
         def all_rows() -> PathSolution:
             pace = None if curve is None else _InStep(steps, curve, lookahead)
             report = source.models[m]._progress(f"{self._name}, all rows")
-            found = solve_along(source.whole(m, len(alphas)), alphas, report, pace)
-            found.raise_interrupt()
-            return found
+            whole = solve_along(source.whole(m, len(alphas)), alphas, report, pace)
+            whole.raise_interrupt()
+            return whole
 
         works: list[Callable[[], Any]] = [partial(self._solve, m, f, steps, curve, lookahead) for f in range(n_folds)]
         if shared is not None:
@@ -203,10 +204,11 @@ class FoldPaths:
         for result in results[:n_folds]:
             result.scores[n_scored:] = np.nan
             result.open[n_scored:] = False
-        if not with_whole:
-            return Compared(results, [n_scored])
-        results[-1].points = results[-1].points[:n_scored]
-        return Compared(results[:-1], [n_scored], results[-1])
+        found.folds += results[:n_folds]
+        found.n_scored.append(n_scored)
+        if with_whole:
+            found.whole = results[-1]
+            found.whole.points = found.whole.points[:n_scored]
 
     def _solve(
         self, m: int, f: int, steps: Lockstep | None = None, curve: MeanCurve | None = None, lookahead: int = 0

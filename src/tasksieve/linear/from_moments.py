@@ -21,13 +21,7 @@ from ..fitted.restore import DataFacts
 from ..losses import Squared
 from ..messages import ParameterError
 from ..path.policy import Kind, choose_for_data
-from ..tasks import (
-    GatheredFolds,
-    TaskData,
-    TaskMoments,
-    gather_rows,
-    read_task_weights,
-)
+from ..tasks import GatheredFolds, TaskData, TaskMoments, gather_rows, read_task_weights
 from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
 from .fold_paths import Fold, FoldResult, FoldSource
@@ -37,12 +31,6 @@ from .path_solver import SumSolver
 from .sums import facts_of_data, report_location, solver_of_rows, sum_solver
 
 _ENTRIES = 1 << 22  # coefficients of so many values at a time when held-out rows are scored
-
-
-def _refuse_device(model: Any) -> None:
-    if model.device is not None:
-        named = f"device={str(model.device)!r}"
-        raise ValueError(f"{named}: sums of rows are worked on by the processor. Leave device out.")
 
 
 class FitsMoments(PathEstimator):
@@ -63,10 +51,9 @@ class FitsMoments(PathEstimator):
         """
         self._check_alpha()
         self._check_parameters()
-        _refuse_device(self)
         solver = moments_solver(self, moments)
         solution = self._solve_one(solver, self.alpha)
-        remember_features(self, moments)
+        self._set_feature_names(moments.n_features_in_, names_of(moments))
         return self._set_fit(solver, solution)
 
     def path_moments(
@@ -85,10 +72,9 @@ class FitsMoments(PathEstimator):
         RegularizationPath
         """
         self._check_parameters()
-        _refuse_device(self)
         chosen = None if alphas is None else given_grid(alphas)
         solver = moments_solver(self, moments)
-        return self._follow(solver, chosen, n_alphas, eps, getattr(moments, "feature_names_in_", None))
+        return self._follow(solver, chosen, n_alphas, eps, names_of(moments))
 
 
 class ComparesMoments(PathEstimatorCV):
@@ -134,7 +120,6 @@ class ComparesMoments(PathEstimatorCV):
             As `fit` on the rows with the same folds would leave it.
         """
         self._check_parameters()
-        _refuse_device(self)
         if moments.n_folds is None:
             raise ValueError("moments have no folds to choose alpha by: gather them with TaskMoments(n_folds=5).")
         self._check_folds(moments)
@@ -148,7 +133,7 @@ class ComparesMoments(PathEstimatorCV):
                 raise ValueError(f"fold {f} holds out no observed row: use fewer folds.")
         if self.scoring is not None:
             raise ParameterError("scoring", "needs rows: moments know squared errors only")
-        names = getattr(moments, "feature_names_in_", None)
+        names = names_of(moments)
         chosen = self._choose(SumFolds(solvers, gathered, str(moments.form), moments.folds_in_words, names))
         assert chosen is not None
         points, n_tried = chosen
@@ -157,7 +142,7 @@ class ComparesMoments(PathEstimatorCV):
         self.cv_quality_ = quality_of_sums(parts, points, nulls, moments, self.cv_folds_, n_tried)
         for name in ("cv_predictions_", "cv_task_scores_"):  # of rows
             self.__dict__.pop(name, None)
-        remember_features(self, moments)
+        self._set_feature_names(moments.n_features_in_, names)
         return self
 
     def _check_folds(self, moments: TaskMoments) -> None:
@@ -222,6 +207,9 @@ def moments_solver(model: Any, moments: TaskMoments) -> SumSolver:
     """A model on moments; a ValueError where they do not serve it."""
     if not isinstance(moments, TaskMoments):
         raise TypeError(f"moments must be a TaskMoments; got {type(moments).__name__}. `fit` takes rows.")
+    if model.device is not None:
+        named = f"device={str(model.device)!r}"
+        raise ValueError(f"{named}: sums of rows are worked on by the processor. Leave device out.")
     if model.fit_intercept != moments.fit_intercept:
         raise ValueError(
             f"fit_intercept is {model.fit_intercept}, but the moments were gathered with "
@@ -248,7 +236,7 @@ def moments_solver(model: Any, moments: TaskMoments) -> SumSolver:
 def null_of_moments(model: PathEstimator, moments: TaskMoments) -> PathEstimator:
     """The null model of rows that are known by their sums, as an estimator that predicts."""
     null, whole = clone(model), moments.whole()
-    remember_features(null, moments)
+    null._set_feature_names(moments.n_features_in_, names_of(moments))
     return as_null(null, facts_of(null, whole, str(moments.form), moments.tasks_), null_of_sums(null, whole))
 
 
@@ -265,12 +253,8 @@ def fold_of_samples(data: TaskData, weights: list[Weights]) -> np.ndarray | None
     return fold
 
 
-def remember_features(model: Any, moments: TaskMoments) -> None:
-    model.n_features_in_ = moments.n_features_in_
-    if hasattr(moments, "feature_names_in_"):
-        model.feature_names_in_ = moments.feature_names_in_
-    elif hasattr(model, "feature_names_in_"):
-        del model.feature_names_in_
+def names_of(moments: TaskMoments) -> np.ndarray | None:
+    return getattr(moments, "feature_names_in_", None)
 
 
 def held_out_errors(held: Gathered, points: Sequence[Any]) -> tuple[np.ndarray, float]:

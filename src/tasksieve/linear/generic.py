@@ -16,7 +16,7 @@ from ..messages import Message, ParameterError, either
 from ..penalties import RowPenalty, as_penalty
 from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
-from .linked import LinkedRegression
+from .regressions import LinkedRegression
 
 
 class QuadraticOptions(TypedDict, total=False):

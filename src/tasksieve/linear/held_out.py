@@ -61,7 +61,7 @@ class Judge:
     ) -> np.ndarray:
         """Losses or scores of each task at each point (T, K); NaN where there are none; `found`: `path_scores`."""
         chosen, scores = path_scores(data, weights, points) if found is None else found
-        out = np.full((data.n_tasks, len(points)), np.nan)
+        out, codes = np.full((data.n_tasks, len(points)), np.nan), data.class_codes
         for t, z in scores.items():
             flat = data.offsets[t] + chosen[t]
             if self._scorer is None:
@@ -69,7 +69,8 @@ class Judge:
                 out[t] = np.sqrt(own) if self._loss.rooted else own
                 continue
             s = weights[flat] if data.class_factors is None else weights[flat] / data.class_factors[flat]
-            y, rows = labels_of(data, t, flat), np.arange(len(flat))[:, None]
+            y = data.y[flat] if codes is None else data.classes_of(t)[codes[flat]]
+            rows = np.arange(len(flat))[:, None]
             if not isinstance(self._scorer, _BaseScorer):  # it may use X in any way
                 rows = data.take(np.arange(data.n_features))[chosen[t] if data.shared else flat]
             kind = ReadyRegressor if data.classes is None else ReadyClassifier
@@ -77,14 +78,6 @@ class Judge:
                 model = kind(data, t, self._loss, point, rows, z[:, k])
                 out[t, k] = score_or_nan(self._scorer, model, rows, y, None if np.all(s == s[0]) else s)
         return out
-
-
-def labels_of(data: TaskData, t: int, flat: np.ndarray) -> np.ndarray:
-    """Labels of some rows of a task as they were given."""
-    if data.classes is None:
-        return data.y[flat]
-    codes = data.y[flat] > 0 if data.class_counts is None else data.y[flat]
-    return np.asarray(data.classes_of(t)[codes.astype(np.intp)])
 
 
 # --- a model for scorers ---------------------------------------------------------------------------------------------
@@ -234,10 +227,7 @@ class OutOfFold:
 
     def __init__(self, data: TaskData, loss: Loss, measure: Measure) -> None:
         self._data, self._loss = data, loss
-        codes = None
-        if data.classes is not None:
-            codes = (data.y > 0 if data.class_counts is None else data.y).astype(np.intp)
-        self._rows, self._null = (HeldOutRows(len(data.y), measure, codes) for _ in range(2))
+        self._rows, self._null = (HeldOutRows(len(data.y), measure, data.class_codes) for _ in range(2))
         self._several, self._two = data.class_counts is not None, data.classes is not None
         width = 1
         if data.class_counts is not None:

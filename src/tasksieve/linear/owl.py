@@ -13,11 +13,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from ..docstrings import described_by
 from ..fitted.arguments import check_choice, warn_column
 from ..fitted.documented import FITTED, documented
+from ..fitted.measures import accuracy
 from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import FoldOptions, SolverOptions, TaskOptions, keep_parameters
 from ..fitted.predicting import TaskRegression
 from ..fitted.predictions import Predictions
-from ..fitted.scoring import accuracy
 from ..losses import Loss, Multinomial
 from ..messages import estimator_name, value_error
 from ..parameters import CROSS_VALIDATED, PARAMETERS, Parameter, table

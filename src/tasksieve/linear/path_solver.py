@@ -74,7 +74,7 @@ class _OneSolver:
     def alpha_max(self) -> float:
         """The smallest alpha whose solution is zero."""
         largest = self._units.outward(self.problem.lambda_max())
-        return alpha_of(largest, self.model._strength() * self.model._unit(self.facts))
+        return alpha_of(largest, self.model._norm_share() * self.model._unit(self.facts))
 
     def values(self, alphas: np.ndarray) -> Sequence[Value]:
         """The first of the values at the next alphas, as many as are best found together; none where it ends."""

@@ -70,6 +70,18 @@ def solver_of_rows(
     return found if found.problem.serves else None
 
 
+def weights_of_features(model: Any, facts: Any) -> np.ndarray | None:
+    """Weights of the features in the penalty, refused where one of weight 0 would have to be positive."""
+    weights = read_feature_weights(model.feature_weights, facts.n_features)
+    if model.positive and weights is not None and not np.all(weights):
+        raise value_error(
+            "{positive=} cannot be combined with {feature_weights} of 0: coefficients that are never penalised are "
+            "eliminated before the solve and cannot be constrained. Give them a small weight instead.",
+            positive=True,
+        )
+    return weights
+
+
 def penalty_of(model: Any, facts: Any) -> SparseGroup:
     """The penalty of all features at unit strength; a ValueError where it is none of the family."""
     options = model._penalty()
@@ -85,11 +97,7 @@ def penalty_of(model: Any, facts: Any) -> SparseGroup:
             f"l1 has {len(np.asarray(penalty.l1_ratio))} entries, but there are {facts.n_features} features: one per "
             "feature, or a number."
         )
-    weights = read_feature_weights(model.feature_weights, facts.n_features)
-    if weights is not None and model.positive and not np.all(weights):
-        raise value_error(
-            "{positive=} cannot be combined with {feature_weights} of 0: give them a small weight.", positive=True
-        )
+    weights = weights_of_features(model, facts)
     fixed = options.pop("fixed_ridge", 0.0) * model._unit(facts)
     known = np.ones(facts.n_features) if weights is None else weights
     return penalty.on(known, facts.n_tasks, positive=model.positive, fixed_ridge=fixed, **options)

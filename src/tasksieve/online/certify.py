@@ -11,9 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..design import Design, PackedColumns
 from ..fitted.arguments import kernel_threads
 from ..fitted.state import LinearState
-from ..linear.elastic_net import MultiTaskElasticNet
-from ..linear.lasso import MultiTaskLasso
-from ..linear.logistic import MultiTaskLogisticRegression
+from ..linear.classifier import MultiTaskLogisticRegression
+from ..linear.lasso import MultiTaskElasticNet, MultiTaskLasso
 from ..linear.sparse_group import MultiTaskSparseGroupLasso
 from ..losses import gamma
 from ..losses.hinge import Hinge, SmoothedHinge

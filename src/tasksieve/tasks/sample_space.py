@@ -108,6 +108,13 @@ class TaskLabels:
             return f"{row_name(i - self.offsets[t])}, task {t}"
         return row_name(i if self.order is None else self.order[i])
 
+    @property
+    def class_codes(self) -> np.ndarray | None:
+        """The class of each sample, from 0; None where targets are numbers."""
+        if self.classes is None:
+            return None
+        return (self.y > 0 if self.class_counts is None else self.y).astype(np.intp)
+
     def classes_of(self, t: int) -> np.ndarray:
         """The classes of a task, where there are any."""
         return np.asarray(self.classes[t] if isinstance(self.classes, list) else self.classes)
