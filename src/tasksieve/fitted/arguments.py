@@ -124,6 +124,14 @@ def check_l1(value: Any, name: str) -> None:
         raise ParameterError(name, "must be a number >= 0, or one such number per feature")
 
 
+def refuse_l1_length(l1: Any, n_features: int) -> None:
+    """Refuse factors of an l1 penalty that are not as many as the features."""
+    if np.ndim(l1) and len(l1) != n_features:
+        raise ValueError(
+            f"l1 has {len(l1)} entries, but there are {n_features} features: one per feature, or a number."
+        )
+
+
 def default_grid(alpha_max: float, n_alphas: int, eps: float) -> np.ndarray:
     """Geometric grid of ``n_alphas`` values from ``alpha_max`` down to ``eps * alpha_max``."""
     check_number(n_alphas, "n_alphas", low=1, closed=True, integer=True)

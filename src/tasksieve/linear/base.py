@@ -47,6 +47,15 @@ from .units import Units, exponent_of, measured_exponent, refuse_vanished
 SCREENING: tuple[str | None, ...] = ("auto", "dpc", "dpc-published", "midpoint", "gap", None)
 
 
+# Warnings of a gap that is larger than requested: no iteration would help, or more of them may.
+_LIMITED = "{model} is certified to {relative:.1e} of the objective at W = 0{several}, not to {tol=:g}: {limit}."
+_UNFINISHED = (
+    "{model} did not reach {tol=:g} in {spent} iterations{several} ({max_iter=}): dual gap {gap:.3e}, relative gap "
+    "{relative:.3e}. The gap is a true bound on the distance to the optimum; raise {max_iter}, or {tol} if that is "
+    "enough."
+)
+
+
 class PathEstimator(CertifiedModel, TaskLinearModel):
     """Model with one penalty strength ``alpha``: `fit`, `path`, `alpha_max`.
 
@@ -388,35 +397,19 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         return path
 
     def _warn_not_converged(self, solution: PathSolution, data: Any) -> None:
-        open_points = [point for point in solution.points if not point.converged]
-        worst = max(point.dual_gap for point in open_points)
-        n_values = len(solution.points)
-        several = f" at {len(open_points)} of {n_values} values" if n_values > 1 else ""
-        spent = max(point.n_iter for point in open_points)
-        relative = worst / solution.null_objective if solution.null_objective > 0 else np.inf
-        limits = [point.limit for point in open_points]
-        if all(limits):  # no iteration would help
-            words = Message(
-                "{model} is certified to {relative:.1e} of the objective at W = 0{several}, not to {tol=:g}: {limit}.",
-                model=estimator_name(self),
-                relative=relative,
-                several=several,
-                tol=self.tol,
-                limit=limits[-1],
-            )
-        else:
-            words = Message(
-                "{model} did not reach {tol=:g} in {spent} iterations{several} ({max_iter=}): dual gap {gap:.3e}, "
-                "relative gap {relative:.3e}. The gap is a true bound on the distance to the optimum; raise "
-                "{max_iter}, or {tol} if that is enough.",
-                model=estimator_name(self),
-                tol=self.tol,
-                spent=spent,
-                several=several,
-                max_iter=self.max_iter,
-                gap=worst / self._unit(data),
-                relative=relative,
-            )
+        left = [point for point in solution.points if not point.converged]
+        n_values, worst = len(solution.points), max(point.dual_gap for point in left)
+        words = Message(
+            _LIMITED if all(point.limit for point in left) else _UNFINISHED,
+            model=estimator_name(self),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            spent=max(point.n_iter for point in left),
+            several=f" at {len(left)} of {n_values} values" if n_values > 1 else "",
+            gap=worst / self._unit(data),
+            relative=worst / solution.null_objective if solution.null_objective > 0 else np.inf,
+            limit=left[-1].limit,
+        )
         warn(words, ConvergenceWarning)
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
-from ..fitted.arguments import check_choice, warn_column, warn_one_class
+from ..fitted.arguments import check_choice, refuse_l1_length, warn_column, warn_one_class
 from ..fitted.documented import documented
 from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
@@ -86,10 +86,7 @@ class _EitherLoss(Predicting, TaskLinearModel):
         if self.loss == "logistic" and task is None:
             warn_column(y)
         data = super()._read(X, y, task, sample_weight)
-        if np.ndim(self.l1) and len(self.l1) != data.n_features:
-            raise ValueError(
-                f"l1 has {len(self.l1)} entries, but X has {data.n_features} features: one per feature, or a number."
-            )
+        refuse_l1_length(self.l1, data.n_features)
         if self.loss == "logistic" and self.fit_intercept:
             warn_one_class(data)
         return data

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..design import one_blas_thread
 from ..design.sums import Gathered
-from ..fitted.arguments import kernel_threads
+from ..fitted.arguments import kernel_threads, refuse_l1_length
 from ..fitted.progress import reporter
 from ..fitted.scales import SMALL_TYPES
 from ..losses import Squared
@@ -92,11 +92,7 @@ def penalty_of(model: Any, facts: Any) -> SparseGroup:
             f"the l21, l11, sparse group and ridge penalties only, and this is the {model._loss.label} with the "
             f"{penalty.label} penalty. Fit it to the rows."
         )
-    if np.ndim(penalty.l1_ratio) and len(np.asarray(penalty.l1_ratio)) != facts.n_features:
-        raise ValueError(
-            f"l1 has {len(np.asarray(penalty.l1_ratio))} entries, but there are {facts.n_features} features: one per "
-            "feature, or a number."
-        )
+    refuse_l1_length(penalty.l1_ratio, facts.n_features)
     weights = weights_of_features(model, facts)
     fixed = options.pop("fixed_ridge", 0.0) * model._unit(facts)
     known = np.ones(facts.n_features) if weights is None else weights

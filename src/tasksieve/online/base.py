@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._kernels import kernels
 from ..docstrings import described_by
-from ..fitted.arguments import check_choice, check_number
+from ..fitted.arguments import check_choice, check_number, refuse_l1_length
 from ..fitted.documented import DATA
 from ..fitted.fold_assignment import random_numbers
 from ..fitted.model import SelectingModel
@@ -182,11 +182,7 @@ class OnlineLinearModel(SelectingModel):
     def _set_l1(self) -> None:
         if np.ndim(self.l1) == 0 or self.penalty != "l1+l21":
             return
-        if len(self.l1) != self._learner.features:
-            raise ValueError(
-                f"l1 has {len(self.l1)} entries, but there are {self._learner.features} features: "
-                "one per feature, or a single number."
-            )
+        refuse_l1_length(self.l1, self._learner.features)
         self._learner.set_l1(np.ascontiguousarray(self.l1, dtype=np.float64))
 
     @locked
