@@ -30,7 +30,7 @@ from ..design import ColumnBlock, PackedColumns
 from ..losses import TaskNorms
 from ..penalties import row_norms
 from .calibrated import CalibratedSolution, best_multiple, row_gaps
-from .newton import bounded_direct, moved, rows_of_step
+from .newton import backtracked, bounded_direct, moved, rows_of_step, sides
 from .working import WorkingProblem
 
 Array = np.ndarray[Any, Any]
@@ -192,20 +192,15 @@ class CalibratedNewton:
         da, dnoise = direction
         slope = 0.5 * (np.square(lam / (1.0 - ridge * point.a)) - np.square(point.sizes))
         decrease = float(slope @ da) + 0.5 * float((1.0 - np.square(point.lengths)) @ dnoise)
-        slack = 1e-13 * abs(point.value)
-        if not decrease <= slack:
-            return None
-        step = 1.0
-        for _ in range(30):
+
+        def candidate(step: float) -> _Point:
             noise = point.noise + step * dnoise
             if step < 1e-2:
                 # Jammed: with sigma at its floor and K nearly singular the model holds in a tiny region only.
                 noise = np.maximum(noise, np.where(self._sizes > 0.0, 4.0 * lowest, 0.0))
-            candidate = self._evaluate(positions, moved(point.a, step * da, ridge), noise, lam, ridge)
-            if candidate.value <= point.value + 1e-4 * step * decrease + slack:
-                return candidate
-            step *= 0.5
-        return None
+            return self._evaluate(positions, moved(point.a, step * da, ridge), noise, lam, ridge)
+
+        return backtracked(point.value, decrease, candidate, 30)
 
     def _direction(
         self, point: _Point, positions: Array, lam: Array, ridge: float, lowest: Array, damping: float | None
@@ -225,18 +220,11 @@ class CalibratedNewton:
             kernels.normal_matrix(z, None, self._threads, m)
         else:
             m = z.T @ z
-        a, strength, own = point.a[chosen], lam[chosen], point.sizes[chosen]
-        diagonal, right = np.zeros(count), np.empty(count)
-        rows, length = slice(0, len(chosen)), point.lengths[tasks]
-        if damping is None or damping == 0.0:
-            diagonal[rows] = ridge * own / strength
-            right[rows] = own * (own * (1.0 - ridge * a) / strength - 1.0)
-            right[len(chosen) :] = length * (length - 1.0)
-        else:
-            rest = strength / (1.0 - ridge * a)
-            diagonal[rows] = ridge * np.square(rest / own) / (1.0 - ridge * a)
-            right[rows] = 0.5 * (own - rest) * (own + rest) / own
-            right[len(chosen) :] = 0.5 * (length - 1.0) * (length + 1.0) / length
+        # the noise of a task is a row of strength 1, without a ridge
+        rows, none = slice(0, len(chosen)), np.zeros(len(tasks))
+        a, strength = np.concatenate([point.a[chosen], none]), np.concatenate([lam[chosen], none + 1.0])
+        diagonal, right = sides(size, a, strength, ridge, plain=bool(damping))
+        diagonal[len(chosen) :] = 0.0
         m[np.diag_indices(count)] += diagonal.astype(m.dtype)
         if damping:
             m[np.diag_indices(count)] += damping * float(np.mean(np.diag(m)))
@@ -246,11 +234,12 @@ class CalibratedNewton:
         m /= unit.astype(m.dtype)[None, :]
         if not np.all(np.isfinite(m)):
             return None
-        lower = np.concatenate([-a * own, np.minimum(lowest - point.noise, 0.0)[tasks] * length])
+        lower = -a * size
+        lower[len(chosen) :] = np.minimum(lowest - point.noise, 0.0)[tasks] * point.lengths[tasks]
         v = bounded_direct(m, right / unit, lower * unit) / unit
         da, dnoise = np.zeros_like(point.a), np.zeros_like(point.noise)
         da[chosen] = v[rows] / size[rows]
-        dnoise[tasks] = v[len(chosen) :] / length
+        dnoise[tasks] = v[len(chosen) :] / point.lengths[tasks]
         # A row that has no correlation left carries nothing.
         gone = point.sizes == 0.0
         da[gone] = -point.a[gone]

@@ -43,6 +43,7 @@ Array = np.ndarray[Any, Any]
 _JITTER = 1e-6  # of M's mean diagonal: more rows than samples leave M singular
 _JITTER_DOUBLE = 1e-13  # where M is held in double precision
 _DAMPING = (1e-6, 1e-4, 1e-2, 1.0, 100.0)  # of M's mean diagonal, where the undamped step fails
+_ACCURACY = 3e-3  # of conjugate gradients, relative
 _STALLED = 100  # steps in a row that do not lower the gap: no progress is possible in double precision
 
 
@@ -147,16 +148,11 @@ class VariationalNewton:
         """Backtracking on Phi; the full step is nearly always taken."""
         slope = 0.5 * (np.square(lam / (1.0 - ridge * point.a)) - np.square(point.sizes))
         decrease = float(slope @ direction)
-        slack = 1e-13 * abs(point.value)
-        if not decrease <= slack:
-            return None
-        step = 1.0
-        for _ in range(40):
-            candidate = self._evaluate(positions, moved(point.a, step * direction, ridge), target, lam, ridge)
-            if candidate.value <= point.value + 1e-4 * step * decrease + slack:
-                return candidate
-            step *= 0.5
-        return None
+
+        def candidate(step: float) -> _Point:
+            return self._evaluate(positions, moved(point.a, step * direction, ridge), target, lam, ridge)
+
+        return backtracked(point.value, decrease, candidate, 40)
 
     def _direction(
         self, point: _Point, positions: Array, lam: Array, ridge: float, damping: float | None
@@ -169,14 +165,9 @@ class VariationalNewton:
         system = self._form.system(positions[chosen], a, point.products[chosen] / size[:, None])
         if system is None:
             return None
-        if damping is None:
-            diagonal = ridge * size / strength
-            right = size * (size * (1.0 - ridge * a) / strength - 1.0)
-        else:
-            rest = strength / (1.0 - ridge * a)
-            diagonal = ridge * np.square(rest / size) / (1.0 - ridge * a)
+        diagonal, right = sides(size, a, strength, ridge, plain=damping is not None)
+        if damping is not None:
             diagonal = diagonal + damping * float(np.mean(system.squares + diagonal))
-            right = 0.5 * (size - rest) * (size + rest) / size
         lower = -a * size
         v: Array | None = None
         if self._form.direct_work(count) > self._form.iterative_work(count):
@@ -215,6 +206,29 @@ def moved(a: Array, change: Array, ridge: float) -> Array:
     following = a + change
     following[following <= 1e-12 * a] = 0.0  # what rounding leaves of a row that goes
     return np.minimum(following, 0.5 * (a + 1.0 / ridge)) if ridge else following  # a < 1/ridge
+
+
+def sides(size: Array, a: Array, strength: Array, ridge: float, *, plain: bool) -> tuple[Array, Array]:
+    """What the ridge adds to the diagonal of M, and b: of the secular form, or of the plain one."""
+    if not plain:
+        return ridge * size / strength, size * (size * (1.0 - ridge * a) / strength - 1.0)
+    rest = strength / (1.0 - ridge * a)
+    return ridge * np.square(rest / size) / (1.0 - ridge * a), 0.5 * (size - rest) * (size + rest) / size
+
+
+def backtracked(value: float, decrease: float, candidate: Callable[[float], Any], halvings: int) -> Any:
+    """The point at the end of the first of the steps 1, 1/2, 1/4, ... that lowers Phi as its slope lets expect; None if
+    there is none."""
+    slack = 1e-13 * abs(value)
+    if not decrease <= slack:
+        return None
+    step = 1.0
+    for _ in range(halvings):
+        found = candidate(step)
+        if found.value <= value + 1e-4 * step * decrease + slack:
+            return found
+        step *= 0.5
+    return None
 
 
 def _solve_symmetric(matrix: Array, right: Array) -> Array:
@@ -275,7 +289,7 @@ def bounded_direct(m: Array, right: Array, lower: Array) -> Array:
 
 
 def _bounded_iterative(
-    product: Callable[[Array], Array], diagonal: Array, right: Array, lower: Array, tol: float = 3e-3
+    product: Callable[[Array], Array], diagonal: Array, right: Array, lower: Array
 ) -> Array | None:
     """The same by preconditioned conjugate gradients on the free rows; M is nearly diagonal when tasks are many.
 
@@ -285,7 +299,7 @@ def _bounded_iterative(
     v = np.zeros_like(right)
     residual = right.copy()  # right - M v, for fixed rows too: there its sign says which to release
     # Rows that stand at their bound and would go beyond it say nothing about how well the others are solved.
-    goal = tol * float(np.linalg.norm(np.maximum(right, lower * diagonal)))
+    goal = _ACCURACY * float(np.linalg.norm(np.maximum(right, lower * diagonal)))
     for _ in range(12):
         inside = np.where(free, residual, 0.0)
         preconditioned = inside / diagonal
