@@ -49,7 +49,8 @@ class Problem:
     ) -> None:
         self.design = design
         known = () if offset is None else (np.ascontiguousarray(offset, dtype=np.float64),)
-        self.loss: DataLoss = as_loss(loss).on(design, np.ascontiguousarray(y, dtype=np.float64), *known)
+        stated = loss if isinstance(loss, Loss) else as_loss(loss)
+        self.loss: DataLoss = stated.on(design, np.ascontiguousarray(y, dtype=np.float64), *known)
         weights = np.ones(design.n_features)
         if feature_weights is not None:
             weights = np.array(feature_weights, dtype=np.float64)
