@@ -137,18 +137,6 @@ class Anchors:
             self._first = found
         return found
 
-    def bound(
-        self, vector: Anchored, penalty: RowPenalty, radius: float = 0.0, stretch: Array | None = None
-    ) -> tuple[Array, Array]:
-        """Each feature's gauge: an estimate, and an upper bound over a ball around a vector, without a pass.
-
-        A feature whose bound stays below 1 cannot be active (row by row; see `RowPenalty.inactive`).
-        """
-        note = vector is self.current and radius == 0.0 and self._can_note(penalty)
-        if note:
-            self._judged = vector
-        return self._design.bound(vector, penalty, radius=radius, stretch=stretch, note=note)
-
     def judge(self, vector: Array, leak: Array, penalty: RowPenalty) -> tuple[Anchored, bool]:
         """`follow` a vector that is about to be judged, and whether the shards are to note its moments."""
         followed, note = self.follow(vector, leak), self._can_note(penalty)
@@ -156,18 +144,11 @@ class Anchors:
             self._judged = followed
         return followed, note
 
-    def ball_bound(self, current_coef: float, first_coef: float, penalty: RowPenalty, radius: float) -> Array:
-        """The upper bound of `bound` for the ball around ``current_coef * current + first_coef * first anchor``."""
-        verb, arguments = self.ball_question(current_coef, first_coef, penalty, radius)
-        if verb == "bound":
-            return self.bound(arguments[0], penalty, radius)[1]
-        first, centre, coefs, _ = arguments
-        return self._design.ball_bound(first, centre, coefs, penalty, radius)
-
     def ball_question(
         self, current_coef: float, first_coef: float, penalty: RowPenalty, radius: float
     ) -> tuple[str, tuple[Any, ...]]:
-        """The method of shards for that, and its arguments but for the penalty."""
+        """What bounds all gauges over a ball around ``current_coef * current + first_coef * first anchor``: a method of
+        shards, and its arguments but for the penalty."""
         first = self.anchor(0)
         centre = self.current.scaled(current_coef) + first.scaled(first_coef)
         if self._judged is not self.current or not self._can_note(penalty):

@@ -121,20 +121,10 @@ class GramWalk:
         self._ended = False
         self._cross = np.ascontiguousarray(moments.cross)
         self._path = kernels.GramPath(
-            gram,
-            self._cross,
-            moments.labels,
-            self.sizes,
-            self._label_sizes,
-            np.ascontiguousarray(own.group),
-            np.ascontiguousarray(own.l1),
-            own.positive,
-            self._rounding,
-            own.gauge_error,
-            features_in_play(n_rows),
-            n_rows if n_tasks > 1 and newton else 0.0,
-            n_threads,
-        )
+            gram, self._cross, moments.labels, self.sizes, self._label_sizes, np.ascontiguousarray(own.group),
+            np.ascontiguousarray(own.l1), own.positive, self._rounding, own.gauge_error, features_in_play(n_rows),
+            n_rows if n_tasks > 1 and newton else 0.0, n_threads,
+        )  # fmt: skip
 
     def lambda_max(self) -> float:
         """The smallest strength whose solution is zero."""
@@ -258,20 +248,9 @@ class GramWalk:
         left = np.empty((n_values, self._fit.shape[1], n_tasks))  # coefficients of the nuisance columns
         facts = np.empty((4, n_values, n_tasks))
         kernels.stored_values(
-            counts,
-            positions,
-            rows,
-            raw,
-            self.sizes,
-            frame.shifts,
-            self._coefficients,
-            self._fit,
-            frame.nuisance_shifts,
-            frame.label_shifts,
-            frame.fit_intercept,
-            left,
-            facts,
-        )
+            counts, positions, rows, raw, self.sizes, frame.shifts, self._coefficients, self._fit,
+            frame.nuisance_shifts, frame.label_shifts, frame.fit_intercept, left, facts,
+        )  # fmt: skip
         intercept, rest, total, reach = facts
         free = left[:, first:]
         away = self._nuisance_distance(left, rows, positions, counts, reach)

@@ -130,17 +130,9 @@ class CalibratedNewton:
         live = np.flatnonzero(a > 0.0)
         dual = np.empty_like(loss.target)
         ok = kernels.factor_shifted(
-            packed.x,
-            packed.offsets,
-            packed.shared,
-            positions[live],
-            a[live],
-            noise,
-            loss.target,
-            self._threads,
-            self._factors,
-            dual,
-        )
+            packed.x, packed.offsets, packed.shared, positions[live], a[live], noise, loss.target, self._threads,
+            self._factors, dual,
+        )  # fmt: skip
         if not ok:
             return _Point(a, noise, dual, np.empty(0), np.empty((0, 0)), np.empty(0), np.inf)
         # Where sigma is small, rounding grows along the directions that intercepts explain: it does not belong to u.
@@ -256,15 +248,9 @@ class CalibratedNewton:
             self._whitened = np.empty((samples, 2 * count), dtype=kind, order="F")
         z = self._whitened[:, :count]
         kernels.whiten_each(
-            packed.x,
-            offsets,
-            packed.shared,
-            positions[chosen],
-            u,
-            self._factors,
-            self._threads,
+            packed.x, offsets, packed.shared, positions[chosen], u, self._factors, self._threads,
             z[:, : len(chosen)],
-        )
+        )  # fmt: skip
         z[:, len(chosen) :] = 0.0
         for k, t in enumerate(tasks):
             own, n = slice(offsets[t], offsets[t + 1]), int(self._lengths[t])

@@ -118,16 +118,9 @@ class SampleForm:
         live = np.flatnonzero(a > 0.0)
         residual = np.empty_like(target)
         ok = kernels.factor(
-            packed.x,
-            packed.offsets,
-            packed.shared,
-            positions[live],
-            a[live],
-            target,
-            packed.n_threads,
-            self._factors,
-            residual,
-        )
+            packed.x, packed.offsets, packed.shared, positions[live], a[live], target, packed.n_threads,
+            self._factors, residual,
+        )  # fmt: skip
         return residual if ok else None
 
     def system(self, positions: Array, a: Array, u: Array) -> System | None:

@@ -41,22 +41,9 @@ class SortedFista:
         dual_rows = np.zeros_like(rows)
         work = count * height * packed.n_tasks
         iterations, gap, curvature = self._kernel.solve(
-            x,
-            packed.offsets,
-            packed.shared,
-            target,
-            gram,
-            packed.correlate(target, positions),
-            2.0 * working.loss.null.value,
-            working.penalty.sorted_form(),
-            working.penalty.positive,
-            rows,
-            dual_rows,
-            tol,
-            max_iter,
-            _CHECK_EVERY,
-            self._curvature,
-            packed.n_threads if work > _SMALL else 1,
-        )
+            x, packed.offsets, packed.shared, target, gram, packed.correlate(target, positions),
+            2.0 * working.loss.null.value, working.penalty.sorted_form(), working.penalty.positive, rows, dual_rows,
+            tol, max_iter, _CHECK_EVERY, self._curvature, packed.n_threads if work > _SMALL else 1,
+        )  # fmt: skip
         self._curvature = 1.1 * curvature
         return Solution(rows, iterations, gap, dual_rows=dual_rows, steps=[(iterations, count, gap)])

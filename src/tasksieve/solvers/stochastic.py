@@ -9,6 +9,7 @@ from scipy import sparse
 
 from .._kernels import kernels
 from ..design import SparseColumns
+from ..losses import Evaluation
 from .best_dual import BestDual
 from .curvature import estimate_curvature
 from .working import Needs, Solution, WorkingProblem
@@ -115,19 +116,22 @@ def stochastic(working: WorkingProblem, start: Array, tol: float, max_iter: int,
     best = BestDual(start)
     epochs, gap, nuisance = 0, np.inf, None
     last_rows, last_objective, last_nuisance = rows.copy(), np.inf, None
-    while True:
+
+    def look() -> tuple[Array, Evaluation, float]:
+        """The image of the rows, the loss there and the objective."""
         image = working.image(rows)
         at = loss.evaluate(image, nuisance)
-        objective = at.value + working.penalty.value(rows)
+        return image, at, at.value + working.penalty.value(rows)
+
+    while True:
+        image, at, objective = look()
         if not objective <= last_objective + 1e-3 * abs(last_objective - best.value):
             caution *= 0.5
             rows, nuisance, last_objective = last_rows.copy(), last_nuisance, np.inf
             epochs += 1
             if epochs < max_iter and caution > 1e-12:
                 continue
-            image = working.image(rows)
-            at = loss.evaluate(image, nuisance)
-            objective = at.value + working.penalty.value(rows)
+            image, at, objective = look()
         nuisance = at.nuisance
         products = working.correlate(at.residual)
         pair_gap, scale = working.gap(rows, at, products)
@@ -143,10 +147,8 @@ def stochastic(working: WorkingProblem, start: Array, tol: float, max_iter: int,
                 working = working.keep(~gone)
                 matrix = matrix.keep(~gone, working)
                 if moved:
-                    image = working.image(rows)
-                    at = loss.evaluate(image, nuisance)
+                    image, at, objective = look()
                     products = working.correlate(at.residual)
-                    objective = at.value + working.penalty.value(rows)
                 if 2 * len(alive) <= measured:  # fewer columns are less steep: longer steps
                     measured = len(alive)
                     curvature = min(curvature, estimate_curvature(working))
@@ -155,27 +157,13 @@ def stochastic(working: WorkingProblem, start: Array, tol: float, max_iter: int,
         steps = max(1, matrix.n // size)
         batches = random.permutation(matrix.n)[: steps * size].reshape(steps, size)
         b = at.nuisance[0].copy() if intercept else np.zeros(matrix.tasks)
+        # intercepts are minimised out at the reference: no gradient there
         kernel.epoch(
-            matrix.dense,
-            matrix.data,
-            matrix.indices,
-            matrix.indptr,
-            matrix.centre,
-            matrix.task_of,
-            matrix.multinomial,
-            matrix.root,
-            working.penalty.sorted_form(),
-            working.penalty.positive,
-            intercept,
-            rows,
-            b,
-            matrix.by_rows(image),
-            np.ascontiguousarray(-products),
-            b.copy(),
-            np.zeros(matrix.tasks),  # intercepts are minimised out at the reference: no gradient there
-            batches,
-            caution * step,
-        )
+            matrix.dense, matrix.data, matrix.indices, matrix.indptr, matrix.centre, matrix.task_of,
+            matrix.multinomial, matrix.root, working.penalty.sorted_form(), working.penalty.positive, intercept,
+            rows, b, matrix.by_rows(image), np.ascontiguousarray(-products), b.copy(), np.zeros(matrix.tasks),
+            batches, caution * step,
+        )  # fmt: skip
         if intercept:
             nuisance = b[None, :]
         epochs += 1
