@@ -14,7 +14,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..design import Design, ScaledStorage, one_blas_thread
-from ..design.device.machine import memory_in_words
 from ..docstrings import described_by
 from ..fitted.arguments import (
     check_choice,
@@ -40,7 +39,7 @@ from ..tasks import TaskData, lay_out, read_task_graph
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
 from .certified import CertifiedModel, Statement
-from .path_solver import PathSolver, RowSolver, SumsThenRows, solve_along
+from .path_solver import PathSolver, RowSolver, SumsThenRows, memory_in_words, solve_along
 from .sums import sums_of_rows, weights_of_features
 from .units import Units, exponent_of, measured_exponent, refuse_vanished
 

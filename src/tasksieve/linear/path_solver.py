@@ -7,14 +7,14 @@ columns are divided by, as ``_set_scale`` of a model takes it), and the `history
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..design import one_blas_thread
-from ..design.device.machine import memory_in_words
 from ..fitted.path import Scale
 from ..fitted.progress import reporter
 from ..fitted.scales import warn_norms, warn_scales
@@ -51,6 +51,22 @@ def solve_along(
     solution.null_objective, solution.passes = solver.null_objective, solver.passes
     solution.choice, solution.history = solver.choice, solver.history
     return solution
+
+
+@contextmanager
+def memory_in_words() -> Iterator[None]:
+    """torch's out-of-memory error as a MemoryError that says what to do."""
+    try:
+        yield
+    except RuntimeError as error:
+        if type(error).__name__ != "OutOfMemoryError":
+            raise
+        words = str(error).split(" Of the allocated memory", maxsplit=1)[0].split(" See documentation", maxsplit=1)[0]
+        raise MemoryError(
+            f"A fit on a device needs more memory than is free there ({words}). Free some; or pass X as a NumPy array "
+            "to tasksieve.on_device with a smaller max_bytes: it then streams through the device, and what is kept of "
+            "its features is kept by this process."
+        ) from error
 
 
 class _OneSolver:

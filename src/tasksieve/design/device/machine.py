@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from ...messages import Message, ParameterError, parameter_name, setting, value_error
@@ -89,22 +87,6 @@ def in_words(n_bytes: float) -> str:
         if n_bytes >= size:
             return f"{n_bytes / size:.1f} {unit}"
     return f"{n_bytes:.0f} bytes"
-
-
-@contextmanager
-def memory_in_words() -> Iterator[None]:
-    """torch's out-of-memory error as a MemoryError that says what to do."""
-    try:
-        yield
-    except RuntimeError as error:
-        if type(error).__name__ != "OutOfMemoryError":
-            raise
-        words = str(error).split(" Of the allocated memory", maxsplit=1)[0].split(" See documentation", maxsplit=1)[0]
-        raise MemoryError(
-            f"A fit on a device needs more memory than is free there ({words}). Free some; or pass X as a NumPy array "
-            "to tasksieve.on_device with a smaller max_bytes: it then streams through the device, and what is kept of "
-            "its features is kept by this process."
-        ) from error
 
 
 def refuse_too_large(n_bytes: float, device: Any, why: str, instead: str) -> None:
