@@ -37,7 +37,7 @@ class Judge:
 
     def __init__(self, loss: Loss, scoring: Any = None) -> None:
         self._loss, self._scoring = loss, scoring
-        self._scorer = read_scorer(scoring)
+        self._scorer = None if scoring is None else read_scorer(scoring)
 
     def losses(self, data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> np.ndarray:
         """The mean over tasks at each point of a path (K,), smaller is better; a score comes with a minus.
