@@ -63,12 +63,12 @@ def test_a_fit_on_rows(data: tuple[np.ndarray, np.ndarray]) -> None:
     X, Y = data
     task = np.repeat([0, 1, 2], 20)
     files = entered(lambda: ts.MultiTaskLasso(alpha=0.1).fit(X, Y[:, 0], task=task))
-    assert len(files) <= 52, sorted(files)
+    assert len(files) <= 53, sorted(files)
 
 
 def test_a_cross_validation(data: tuple[np.ndarray, np.ndarray]) -> None:
     files = entered(lambda: ts.MultiTaskLassoCV(n_alphas=10).fit(*data))
-    assert len(files) <= 65, sorted(files)
+    assert len(files) <= 66, sorted(files)
 
 
 @pytest.mark.parametrize(("solver", "most"), [("sums", 30), ("rows", 48)])
