@@ -22,6 +22,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ..fitted.arguments import check_choice
 from ..fitted.fold_assignment import read_seed
+from ..messages import setting, value_error
 from ..tasks import TaskData, read_groups, some_of
 from .ranks import content_names, content_ranks
 
@@ -211,6 +212,9 @@ def _refuse_small(names: list[Any], n_rows: int, group: Array | None) -> None:
         only = group.tolist()[0]
         said = f"groups: all rows of task {names[0]!r} are of one group ({only!r}), and cannot be halved"
     others = f"; so it is with {len(names) - 1} more ({some_of(names[1:])})" if names[1:] else ""
-    raise ValueError(
-        f"{said}{others}. Give it more rows, leave it out, or leave out all such tasks with small_tasks='drop'."
+    raise value_error(
+        "{said}{others}. Give it more rows, leave it out, or leave out all such tasks with {drop}.",
+        said=said,
+        others=others,
+        drop=setting("small_tasks", "'drop'"),
     )
