@@ -18,16 +18,8 @@ Member = TypeVar("Member")
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a member is.
-
-    Attributes
-    ----------
-    source : str or type
-        The class, or ``"module:Class"`` until it is loaded.
-    offered : bool
-        Whether `MultiTaskRegressor`, `MultiTaskClassifier` and `grade` take it by its name; if not, it is part of other
-        models.
-    """
+    """Where a member is: its class, or ``"module:Class"`` until it is loaded; and whether `MultiTaskRegressor`,
+    `MultiTaskClassifier` and `grade` take it by its name: if not, it is part of other models."""
 
     source: str | type
     offered: bool = True
@@ -139,10 +131,8 @@ def options(kind: type) -> list[inspect.Parameter]:
 
 
 def formula(kind: type | None) -> str | None:
-    """What a member adds to an objective, as a line of text.
-
-    Only what its own class says counts: a class derived from it may have another formula.
-    """
+    """What a member adds to an objective, as a line of text, if its own class says it: a class derived from it may have
+    another formula."""
     return None if kind is None else vars(kind).get("formula")
 
 

@@ -18,12 +18,7 @@ TASKS = 3
 
 @dataclass
 class Rows:
-    """Rows of several tasks out of order, or of one (`task` is None).
-
-    - `X`: array of shape (n, d)
-    - `y`: array of shape (n,)
-    - `task`: array of shape (n,) or None
-    """
+    """Rows of several tasks out of order, or of one (`task` is None)."""
 
     X: Array
     y: Array

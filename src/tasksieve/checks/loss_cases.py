@@ -38,11 +38,7 @@ def labels_of(kind: Labels, rng: np.random.Generator, n: int) -> Array:
 
 @dataclass
 class DataCase:
-    """A loss on data.
-
-    - `words`: What is special about the data.
-    - `offset`: What the loss adds to every prediction; `plain` is the loss without it.
-    """
+    """A loss on data, and in `words` what is special about them; `plain` is the loss without the `offset` it adds."""
 
     words: str
     loss: DataLoss

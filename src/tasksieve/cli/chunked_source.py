@@ -35,11 +35,8 @@ CHOICE = tuple(option.name for option in fields(FeatureChoice))
 
 
 def open_chunked(config: dict[str, Any], kind: ModelKind, whole: Source, needed: bool) -> Source:
-    """The source of a table in a file: in chunks where that is asked for, where it is tall, or larger than memory.
-
-    - `whole`: The table as a whole.
-    - `needed`: Whether all rows are needed, whatever they take.
-    """
+    """The source of a table in a file: in chunks where that is asked for, where it is tall, or larger than memory; the
+    table as a `whole` where all rows are needed, whatever they take."""
     if "chunk_rows" in config:
         if config["chunk_rows"] < 0:
             raise UsageError(f"--chunk-rows: at least 1, or 0 for the table as a whole; got {config['chunk_rows']}")

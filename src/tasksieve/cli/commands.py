@@ -152,11 +152,7 @@ DEMO = (
 
 @dataclass(frozen=True)
 class Command:
-    """One command.
-
-    - `about`: Its help.
-    - `body`: module:function of this package that does the work, imported when it is wanted.
-    """
+    """One command: its help, and the module:function of this package that does the work, imported when it is wanted."""
 
     name: str
     about: str

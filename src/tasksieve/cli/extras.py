@@ -105,10 +105,8 @@ def plain(text: str) -> Any:
 def write_dataset(
     out: Path, X: Any, y: np.ndarray, task: np.ndarray | None, names: Sequence[str] | None = None
 ) -> None:
-    """A data set as a table: columns task, y (or y0, y1, ...) and x0, x1, ... (or names); or as npz arrays.
-
-    Strings, of which X may consist, are one column, ``text``.
-    """
+    """A data set as a table: columns task, y (or y0, y1, ...) and x0, x1, ... (or names), or strings in one column,
+    ``text``; or as npz arrays."""
     if not out.parent.is_dir():
         raise UsageError(f"--out: there is no folder {out.parent}")
     ending = out.suffix.lower()

@@ -13,12 +13,8 @@ GROUP_WORDS = ("column",)  # for which there is no file
 
 
 def read_feature_groups(named: str, encoding: Encoding) -> list[str]:
-    """The group of each feature.
-
-    - `named`: "column": what one column of the table became is a group. Or a CSV file with the columns feature and
-      group; it may name a feature, or a column of the table for all its words. What it does not name is a group of its
-      own.
-    """
+    """The group of each feature: "column", what one column of the table became; or as a CSV file with the columns
+    feature and group says, of a feature, or of a column and all its words. Others are groups of their own."""
     columns = encoding.sources
     if named == "column":
         return columns

@@ -29,11 +29,8 @@ Tables = str | list[str]
 
 
 def expand_tables(words: Sequence[str], format: str | None = None) -> Tables:
-    """Absolute paths of the files that are meant; a string where that is one file, named as such.
-
-    - `words`: files, folders (all tables in them), globs
-    - `format`: Of all files; by default a folder's tables are known by their endings.
-    """
+    """Absolute paths of the tables that files, folders (all tables in them, by their endings) and globs mean; a string
+    where that is one file, named as such."""
     found: list[str] = []
     for word in words:
         if os.path.isdir(word) and not word.rstrip("/").endswith(".zarr"):
@@ -95,11 +92,8 @@ def task_column(config: dict[str, Any]) -> str | None:
 
 
 def name_tasks(files: Sequence[str], given: Sequence[str] | None = None) -> list[str]:
-    """What the files' tasks are called.
-
-    - `given`: One pattern with {} in the place of the task's name, or a name for each file. By default the file's name
-      without its ending.
-    """
+    """What the files' tasks are called: as one pattern with {} in the place of the task's name says, or a name for each
+    file; by default the file's name without its ending."""
     if not given:
         names = [_stem(path) for path in files]
     elif len(given) == 1 and PART in given[0]:
@@ -180,11 +174,8 @@ def read_content(config: dict[str, Any]) -> Stacked:
 def read_new_rows(
     asked: Asked, saved: SavedModel, needed: Sequence[tuple[str, str]], all_tasks: bool = False
 ) -> Table:
-    """Rows for a model that is already fitted.
-
-    - `needed` (list of (flag, name)): Columns that every file must have, beside the features.
-    - `all_tasks`: Rows belong to no task.
-    """
+    """Rows for a model that is already fitted. Every file must have the columns that are `needed` (flag, name) beside
+    the features; with `all_tasks` rows belong to no task."""
     task, names, format, separator = asked.task, asked.task_name, asked.format, asked.separator
     found = expand_tables(asked.table, format)
     by_file = bool(saved.facts.get("files")) and task is None and not all_tasks

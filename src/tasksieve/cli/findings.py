@@ -43,11 +43,8 @@ def look_into(job: Job) -> int:
 
 
 def find(job: Job, model: Any) -> Trust | int:
-    """All that was asked for about the findings of a model, or the code to leave with where the user has stopped it;
-    what was found is written.
-
-    - `model`: As it was asked for, or the one that a fit has chosen.
-    """
+    """All that was asked for about the findings of a model (as it was asked for, or the one that a fit has chosen), or
+    the code to leave with where the user has stopped it; what was found is written."""
     found, config, problem, stopped = Trust(), job.config, job.problem, ""
     if asks_stability(config):
         plain, rows = clone(model), problem.row_arguments()

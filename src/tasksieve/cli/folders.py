@@ -40,10 +40,8 @@ def refuse_other_options(old: dict[str, Any], new: dict[str, Any], free: set[str
 
 @contextmanager
 def held(folder: RunFolder, call: Asked, *work: str) -> Iterator[Display]:
-    """Hold a folder while a command works in it.
-
-    - `work`: Names of what holds work: a mistake in the input that comes before there is any leaves no folder.
-    """
+    """Hold a folder while a command works in it. A mistake in the input that comes before there is any of the `work`,
+    files by their names, leaves no folder."""
     fresh = not folder.path.exists()
     with folder:
         if call.overwrite:

@@ -16,11 +16,8 @@ GRAPH_WORDS = ("none", "complete", "chain")  # for which there is no file
 
 
 def read_task_graph(graph: str, labels: np.ndarray) -> Any:
-    """Parameter ``task_graph`` of a linear model: a word, or a matrix in the order of the tasks.
-
-    - `graph`: "chain", "complete", or a CSV file as of `read_graph_file`.
-    - `labels` (array of shape (T,)): Labels of the tasks.
-    """
+    """Parameter ``task_graph`` of a linear model: a word, or a matrix in the order of the tasks from a CSV file as of
+    `read_graph_file`."""
     if graph == "chain":
         return graph
     found = read_graph_file(graph, labels, "--task-graph")

@@ -21,11 +21,7 @@ BETWEEN_LINES = 5.0
 
 
 class Display:
-    """Reports the progress of a run to the user and to its log.
-
-    - `quiet`: Report to the log only.
-    - `folder`: Whose log.
-    """
+    """Reports the progress of a run to the user, unless it is to be quiet, and to the log of its folder."""
 
     def __init__(self, quiet: bool, folder: RunFolder) -> None:
         self.quiet = quiet

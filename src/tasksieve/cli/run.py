@@ -32,13 +32,8 @@ from .sources import source_kind
 
 @dataclass
 class Job:
-    """A run that is under way.
-
-    - `config`, `call`: What is computed, and how this call goes about it.
-    - `estimator`: the estimator that was asked for
-    - `seconds`: dict of part to seconds
-    - `warned`: What the library has warned of, in words.
-    """
+    """A run that is under way: what is computed, how this call goes about it, the seconds of each part, and what the
+    library has warned of, in words."""
 
     folder: RunFolder
     config: dict[str, Any]
@@ -123,11 +118,8 @@ def warning_in_words(warning: Warning, names: Sequence[str]) -> str:
 
 
 def carry_out(asked: Asked, work: Callable[[Job], int]) -> int:
-    """Read what is asked and the table, begin the run (or resume it), and do the work.
-
-    - `asked`: The table is not needed where ``--config`` or ``--resume`` names it.
-    - `work`: Computes, writes the results, and says with which code to leave.
-    """
+    """Read what is asked and the table (``--config`` and ``--resume`` name it themselves), begin the run or resume it,
+    and do the work, which computes, writes the results, and says with which code to leave."""
     options = given_of(asked, [TABLE, *OPTIONS], "config", "param")
     given = {key: value for key, value in options.items() if value is not None and value != []}
     call = Asked(**given_of(asked, OPTIONS, "run"))

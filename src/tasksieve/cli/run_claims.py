@@ -62,11 +62,8 @@ def compare_run(
 
 @dataclass
 class _Claims:
-    """A certificate and the model of a run, whose files must say the same.
-
-    - `coef`, `intercept`: Of the model, a row for each task or class.
-    - `left`: What the rounding of labels may leave of an objective.
-    """
+    """A certificate and the model of a run, whose files must say the same. `left` is what the rounding of labels may
+    leave of an objective."""
 
     folder: RunFolder
     cert: verifier.Certificate

@@ -19,10 +19,8 @@ Array = np.ndarray[Any, Any]
 
 
 def write_variants(job: Job, fitted: Fitted, probabilities: Array | None) -> None:
-    """Of a fit of genotypes: every variant that any value of the path uses, in the order of the genome.
-
-    - `probabilities` (array of shape (d,)): Of being selected on a half of the people.
-    """
+    """Of a fit of genotypes: every variant that any value of the path uses, in the order of the genome, and with what
+    probability a half of the people selects it."""
     problem = job.problem
     if not job.source.genotypes:
         return

@@ -69,10 +69,7 @@ class Anchored:
 
 
 class AnchorStore:
-    """Products of the anchors with the features of a shard.
-
-    - `norms`: array, (features, tasks), or (features, 1) where all tasks agree
-    """
+    """Products of the anchors with the features of a shard."""
 
     def __init__(self, norms: Array, n_tasks: int, n_threads: int) -> None:
         self._threads, self._tasks = n_threads, n_tasks
@@ -127,10 +124,7 @@ class AnchorStore:
     def ball_bound(
         self, first: Anchored, centre: Anchored, coefs: tuple[float, float], penalty: Any, radius: float
     ) -> Array:
-        """Upper bounds as of `bound` around ``centre = coefs[0] * (the vector noted) + coefs[1] * first``.
-
-        `first` is the first anchor.
-        """
+        """Upper bounds as of `bound` around ``coefs[0] * (the vector noted) + coefs[1] * first``, the first anchor."""
         group, _ = penalty.thresholds()
         if self._first_moments is None or self._longest is None:
             self._first_moments = np.empty_like(self._moments)

@@ -17,10 +17,7 @@ Array = np.ndarray[Any, Any]
 
 class Reach(NamedTuple):
     """Upper bounds over a ball: the method that gives them, "bound" or "ball_bound", and its arguments but for the
-    penalty.
-
-    - `sharper`: Factors of the current gauges and of the largest norms: together another bound.
-    """
+    penalty. `sharper` are factors of the current gauges and of the largest norms: together another bound."""
 
     verb: str
     arguments: tuple[Any, ...]
@@ -28,11 +25,8 @@ class Reach(NamedTuple):
 
 
 class Gauges(NamedTuple):
-    """Upper bounds of the gauges of a dual point's correlations.
-
-    - `judged`: The features they are of, ascending; by default all.
-    - `rest`: None of the others is larger.
-    """
+    """Upper bounds of the gauges of a dual point's correlations, for the features `judged` (ascending; by default all).
+    None of the others is larger than `rest`."""
 
     values: Array
     judged: Array | None = None
@@ -61,8 +55,8 @@ def least_ratio(longest: Callable[[], Array], penalty: Any) -> float:
 class Ledger:
     """Levels, gauges and rejections of all features of a shard; the penalty is that of its features, at unit strength.
 
-    - `levels`: At which strength each feature reaches its threshold, an estimate; first the gauges for W = 0.
-    - `gauges`: Upper bounds at the dual point that was judged last.
+    A level is an estimate of the strength at which a feature reaches its threshold, first the gauge for W = 0. Gauges
+    are upper bounds at the dual point that was judged last.
     """
 
     #: whether it makes use of a `Lookahead`

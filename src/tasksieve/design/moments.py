@@ -157,12 +157,8 @@ def leave_one_out(parts: Sequence[Moments], rest: Moments | None = None) -> Iter
 
 @dataclass
 class ShiftedColumns:
-    """All penalised columns of a design, packed: less their shifts, times the roots of the weights.
-
-    - `x` (array, (rows, features), Fortran order): Rows of the one matrix where it serves all tasks alike, or all
-      samples.
-    - `offsets`: Where the rows of each matrix begin.
-    """
+    """All penalised columns of a design, packed: less their shifts, times the roots of the weights. The rows are those
+    of the one matrix where it serves all tasks alike, or all samples; those of each matrix begin at `offsets`."""
 
     x: Array
     shifts: Array

@@ -14,13 +14,8 @@ Array = np.ndarray[Any, Any]
 
 
 class ColumnBlock:
-    """Packed columns and the layout of flat vectors with respect to them.
-
-    - `x`: array, (rows, columns), Fortran order
-    - `offsets`: where each task starts in a flat vector
-    - `shared`: every task uses all rows of `x`
-    - `layout`: changes when columns of `x` have been moved
-    """
+    """Packed columns (Fortran order) and the layout of flat vectors with respect to them: where each task starts, and
+    whether each uses all rows. `layout` changes when columns have been moved."""
 
     layout = 0
 

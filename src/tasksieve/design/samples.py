@@ -129,10 +129,8 @@ class Samples:
         return found, lengths
 
     def means(self, vector: Array) -> Array:
-        """About the weighted mean of a flat vector in each task, within its range; 0 without an intercept.
-
-        Whatever is constant in a task is exactly zero once this is subtracted.
-        """
+        """About the weighted mean of a flat vector in each task, within its range; 0 without an intercept. Whatever is
+        constant in a task is exactly zero once this is subtracted."""
         if not self.fit_intercept:
             return np.zeros(self.n_tasks)
         shifts, squares = np.empty((1, self.n_tasks)), np.empty((1, self.n_tasks))

@@ -328,11 +328,8 @@ class LocalShard:
         return Centred(out, squares, shifts, sizes, loadings)
 
     def _first_pass(self, projected: Array | None) -> Any:
-        """Measures the columns, and returns raw products with a projected vector if one is given.
-
-        All of it is one reading of the data; a matrix shared by all tasks is measured once for all of them, which costs
-        next to nothing.
-        """
+        """Measures the columns, and returns raw products with a projected vector if one is given, in one reading of the
+        data. A matrix shared by all tasks is measured once for all of them."""
         samples, root = self.samples, self.samples.root_weights
         weights = np.ones(samples.n_samples) if root is None else np.square(root)
         asked = [self._asked(weights, squares=True), *(self._asked(samples.weighted(row)) for row in samples.basis)]
@@ -349,11 +346,8 @@ class LocalShard:
         return products
 
     def _measure(self, raw: Any, loadings: list[Any], weights: Array) -> None:
-        """Norms, standard deviations, and the list of columns that need care.
-
-        From the columns' squared lengths and their products with the nuisance basis. Norms are upper bounds: what
-        rounding can have taken from a difference of squares is added to it.
-        """
+        """Norms, standard deviations, and the list of columns that need care, from the columns' squared lengths and
+        their products with the nuisance basis. What rounding can have taken from a difference of squares is added."""
         samples = self.samples
         squares = raw * 1.0 if loadings else raw  # a copy
         spread = squares  # what a standard deviation is made of: only the mean, the first of the basis, is taken off

@@ -9,10 +9,8 @@ import numpy as np
 
 
 def compressed(matrix: Any, name: str) -> Any:
-    """A sparse matrix as CSR or CSC, itself where it is one; a ValueError where its indices lead outside it.
-
-    One look at every index, before any other code reads through them.
-    """
+    """A sparse matrix as CSR or CSC, itself where it is one; a ValueError where its indices lead outside it. Every
+    index is looked at before any other code reads through them."""
     if matrix.format == "lil":  # lists, which SciPy puts one after the other without looking at the numbers
         matrix = matrix.tocsr()
     faults: Iterator[str] = iter(())

@@ -291,11 +291,7 @@ class SharedSums:
 
 @dataclass
 class Gathered:
-    """Moments of all features and the constant, and what they are about.
-
-    - `moments`: The constant is the only nuisance column.
-    - `shifts`, `label_shifts`: arrays, (matrices, n_features), (n_tasks,)
-    """
+    """Moments of all features and the constant, the only nuisance column, and the shifts that they are about."""
 
     moments: Moments
     shifts: Array
@@ -380,8 +376,6 @@ def sums_at_once(x: Array, y: Array, root: Array, offsets: Array, *, shift: bool
 
     - `x`, `y` (arrays, (rows, n_features) and (rows, n_tasks), Fortran order): Overwritten. Where there is a matrix for
       each task, y has one column.
-    - `root`: Roots of the weights.
-    - `offsets`: Where the rows of each matrix begin.
     """
     matrices, count = len(offsets) - 1, x.shape[1]
     shifts, label_shifts = np.empty((count, matrices)), np.empty((y.shape[1], matrices))

@@ -48,12 +48,8 @@ _DEEPEST = math.log(1e3)  # of log alpha below the largest: further down nothing
 
 
 def grid_of(alpha_max: float, levels: Array, q: int) -> Array:
-    """Decreasing values of alpha below the largest, as far as a path may be followed.
-
-    Steps of log alpha are even for the first four values, which lead to where about q features enter, and then grow.
-
-    - `levels`: At which strength each feature would enter the empty model, in any unit.
-    """
+    """Decreasing values of alpha below the largest, as far as a path may be followed. Steps of log alpha are even for
+    the first four values, which lead to where about q of the features (by their `levels`) enter, and then grow."""
     highest = np.sort(levels)[::-1]
     spread = 0.0
     if len(highest) >= q and highest[q - 1] > 0.0:
@@ -65,11 +61,8 @@ def grid_of(alpha_max: float, levels: Array, q: int) -> Array:
 
 
 class Selectable:
-    """What is selected, and counted, by a problem: penalised features, or groups of them.
-
-    `code` is the number of each feature, or of its group (-1: never penalised), `count` how many there are, p; numbers
-    are smaller than `size`.
-    """
+    """What is selected, and counted, by a problem: penalised features, or groups of them. `code` is the number of each
+    feature, or of its group (-1: never penalised), smaller than `size`; `count` is how many there are, p."""
 
     def __init__(self, problem: Problem) -> None:
         penalty, penalised = problem.penalty, problem.penalty.penalised

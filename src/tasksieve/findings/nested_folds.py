@@ -52,10 +52,8 @@ class NestedFolds:
         self._single = bool(counts.max(initial=0) <= 1)
 
     def assign(self, chosen: Array, n_folds: int, *key: int) -> Array:
-        """The fold of each sample, -1 for those never held out: without them a task could not be learned.
-
-        `chosen` are the samples that are assigned, `key` says which assignment it is.
-        """
+        """The fold of each sample that is chosen, -1 for those never held out: without them a task could not be
+        learned. `key` says which assignment it is."""
         inside = np.flatnonzero(chosen & self._observed)
         stream = np.random.default_rng([self._seed, *key, *self._words])
         fold = np.full(len(chosen), NEVER)

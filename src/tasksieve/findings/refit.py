@@ -130,10 +130,8 @@ def fit_support(
     positive: bool = False,
     skip: bool = False,
 ) -> dict[int, TaskFit]:
-    """Some tasks, each on features of its own, by the loss of the model.
-
-    With `skip` tasks that have no finite fit are left out; else they are refused.
-    """
+    """Some tasks, each on features of its own, by the loss of the model. Tasks that have no finite fit are left out
+    (`skip`) or refused."""
     union = np.unique(np.concatenate([*supports, np.empty(0, dtype=np.int64)])).astype(np.int64)
     columns = data.take(union) if len(union) else np.empty((data.n_rows, 0))
     if not np.all(np.isfinite(columns)):

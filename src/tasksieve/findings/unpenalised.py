@@ -43,10 +43,8 @@ def fit_task(
     ridge: float = 0.0,
     positive: bool = False,
 ) -> TaskFit:
-    """Minimise the loss of observed rows, or with least squares that plus ``total weight ridge/2 ||coef||^2``.
-
-    The loss is of numbers, counts or two classes; `ridge` and `positive` are for least squares only.
-    """
+    """Minimise the loss of observed rows (of numbers, counts or two classes), or with least squares, which alone has
+    `ridge` and `positive`, that plus ``total weight ridge/2 ||coef||^2``."""
     count = columns.shape[1]
     design = Design(
         DenseStorage(np.asfortranarray(columns if count else np.zeros((len(y), 1)), dtype=np.float64)),

@@ -156,10 +156,7 @@ def given_grid(alphas: Any) -> np.ndarray:
 
 
 def check_parameters(estimator: Any) -> None:
-    """Raise what ``fit`` would raise about the parameters of an estimator, without data.
-
-    - `estimator`: estimator of this library
-    """
+    """Raise what ``fit`` would raise about the parameters of an estimator, without data."""
     for check in ("_check_alpha", "_check_parameters"):
         if hasattr(estimator, check):
             getattr(estimator, check)()

@@ -19,13 +19,8 @@ NOTHING = 1e-14
 
 @dataclass(frozen=True)
 class Ranked:
-    """Scores by which classes are ranked: an entry for every time that a row was held out.
-
-    - `row` (int array of shape (m,)): Which row it is about.
-    - `fold` (int array of shape (m,)): Which model has judged it. Scores of different models are not compared with each
-      other.
-    - `ranks` (array of shape (m, K)): A column for each class, or one for the later of two.
-    """
+    """Scores by which classes are ranked, a column for each class or one for the later of two: an entry for every time
+    that a row was held out, and the fold whose model has judged it. Those of different models are not compared."""
 
     row: np.ndarray
     fold: np.ndarray
@@ -33,10 +28,7 @@ class Ranked:
 
 
 class HeldOutRows:
-    """Predictions of held-out rows, in the flat sample space: sums over the times held out.
-
-    - `codes` (int array of shape (N,)): Classes, from 0; None: numbers.
-    """
+    """Predictions of held-out rows, in the flat sample space: sums over the times held out. `codes` are of classes."""
 
     def __init__(self, n_rows: int, measure: Measure, codes: np.ndarray | None = None) -> None:
         self.measure, self.codes = measure, codes
@@ -104,8 +96,6 @@ def assess(
 ) -> HeldOutQuality:  # fmt: skip
     """The quality of predictions of held-out rows.
 
-    - `weights` (array of shape (N,)): Of the samples, in judging them.
-    - `loss`: Name of the loss.
     - `rooted`: Whether a task's loss is the root of the mean.
     - `units` (int array of shape (N,)): Samples of one unit are not independent.
     - `factor`: Of the standard errors (`widening`).
@@ -165,14 +155,8 @@ Column = tuple[str, Part]  # the name of a measure, and the measure
 
 
 class Cells:
-    """Held-out rows, or sums of such: of which task and unit each is, and its weight.
-
-    - `task` (int array of shape (m,)): Increasing.
-    - `weights`: array of shape (m,)
-    - `units`: int array of shape (m,)
-    - `factor`: Of the standard errors.
-    - `rows` (int array of shape (m,)): How many rows each is; 1 by default.
-    """
+    """Held-out rows, or sums of so many `rows`: of which task (increasing) and unit each is, and its weight. Standard
+    errors are multiplied by `factor`."""
 
     def __init__(
         self, task: np.ndarray, weights: np.ndarray, units: np.ndarray, n_tasks: int,

@@ -96,10 +96,7 @@ def checkpoint(store: str | os.PathLike[str] | FoldStore) -> Iterator[FoldStore]
 
 
 class FolderStore:
-    """Finished folds in a folder, one small file each; a file is there as a whole or not at all.
-
-    - `folder`: Made with the first fold.
-    """
+    """Finished folds in a folder, one small file each; a file is there as a whole or not at all."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
@@ -159,10 +156,8 @@ def keeping() -> bool:
 
 
 def kept(name: str, facts: Any, compute: Callable[[], Arrays]) -> Arrays:
-    """What ``compute()`` gives, or what the store of the `checkpoint` block around this call remembers of it.
-
-    - `facts` (anything that can be pickled): All that the result depends on (but for the versions of the libraries).
-    """
+    """What ``compute()`` gives, or what the store of the `checkpoint` block around this call remembers of it. `facts`
+    are all that the result depends on (but for the versions of the libraries)."""
     store = _store.get()
     if store is None:
         return compute()

@@ -67,10 +67,7 @@ def assign_rows(
 
 
 def assign_task_rows(n_rows: int, position: int, n_folds: int, seed: int) -> np.ndarray:
-    """The folds of `assign_rows` for the observed rows of one task without classes, in as few bytes as they need.
-
-    - `position`: Of the task among the tasks.
-    """
+    """The folds of `assign_rows` for the observed rows of one task without classes, in as few bytes as they need."""
     kind = np.int8 if n_folds <= 127 else np.int32
     fold = np.full(n_rows, NEVER, dtype=kind)
     if n_rows > 1:

@@ -78,10 +78,7 @@ def make_folds(
 ) -> Folds:  # fmt: skip
     """Folds of a cross-validation.
 
-    - `cv`: int, None, splitter, or iterable of (train, test) row indices
-    - `y` (as it was given): For splitters.
-    - `groups` (labels of the rows of X): Rows of one group are held out together.
-    - `random_state` (int, RandomState, Generator or None): Seed of the shuffling.
+    - `y`, `groups` (labels of the rows of X): As they were given; rows of one group are held out together.
     - `like_scikit_learn`: Whether a whole number, a shared matrix and no groups mean unshuffled folds of its rows.
     - `whole_tasks`: Whether a fold may hold out all rows of a task, because related tasks determine it.
     """

@@ -19,12 +19,7 @@ from ..messages import ParameterError
 
 @dataclass(frozen=True)
 class HeldOutTask:
-    """Held-out rows of one task.
-
-    - `position`: Of the task in ``tasks_``.
-    - `X`, `y`: As a model of this task alone would be given them.
-    - `weights`: None where all are 1.
-    """
+    """Held-out rows of the task at a position of ``tasks_``, as a model of this task alone would be given them."""
 
     position: int
     X: Any
@@ -52,10 +47,8 @@ def read_scorer(scoring: Any) -> Callable[..., float] | None:
 def score_or_nan(
     scorer: Callable[..., float], estimator: Any, X: Any, y: np.ndarray, weights: np.ndarray | None
 ) -> float:
-    """The score of one task; NaN where it is not defined: too few rows, or classes that are not there.
-
-    ``sample_weight`` is passed on where rows have weights and the scorer takes them.
-    """
+    """The score of one task; NaN where it is not defined: too few rows, or classes that are not there. A scorer that
+    takes ``sample_weight`` gets it where rows have weights."""
     weighted = weights is not None and "sample_weight" in signature(scorer).parameters
     more = {"sample_weight": weights} if weighted else {}
     with warnings.catch_warnings():
@@ -70,11 +63,7 @@ def score_or_nan(
 
 
 def mean_score(scorer: Callable[..., float], model: Any, tasks: list[HeldOutTask]) -> float:
-    """Mean over tasks of the scores of a fitted model; tasks whose score is not defined (NaN) are left out.
-
-    - `scorer`: It gets ``sample_weight`` where rows have weights and it takes them.
-    - `model`: fitted estimator of this library
-    """
+    """Mean over tasks of the scores of a fitted model; tasks whose score is not defined (NaN) are left out."""
     scores = [score_or_nan(scorer, one_task(model, held.position), held.X, held.y, held.weights) for held in tasks]
     known = [score for score in scores if not np.isnan(score)]
     return float(np.mean(known)) if known else float("nan")
@@ -91,11 +80,7 @@ def _has(name: str) -> Any:
 
 
 class OneTask(BaseEstimator):
-    """Answers of one task of a fitted model.
-
-    - `model`: fitted estimator of this library
-    - `position`: Of the task in ``tasks_``.
-    """
+    """Answers of one task of a fitted model, by its position in ``tasks_``."""
 
     def __init__(self, model: Any = None, position: int = 0) -> None:
         self.model = model

@@ -110,10 +110,8 @@ def places_of_tasks(labels: TaskLabels, tasks: np.ndarray) -> np.ndarray:
 def scores_by_task(
     model: Any, X: Any, y: Any, task: Any = None, sample_weight: Any = None, offset: Any = None
 ) -> tuple[str, Array, Array]:
-    """Name of the measure (R², D², accuracy), its values and the number of labels, in the order of ``tasks_``.
-
-    NaN for a task with too few labels to say.
-    """
+    """Name of the measure (R², D², accuracy), its values (NaN for a task with too few labels to say) and the number of
+    labels, in the order of ``tasks_``."""
     measure = measure_of(model)
     labels = read_labels(count_rows(X), y, task, sample_weight, targets=model._raw_targets, allow_empty=True)
     options = {name: given for name, given in (("task", task), ("offset", offset)) if given is not None}

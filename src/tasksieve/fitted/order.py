@@ -37,13 +37,7 @@ def warn_of_order(
     tasks: Sequence[object],
     held_out: Sequence[np.ndarray],
 ) -> None:
-    """Give an `OrderWarning` where it is due.
-
-    - `values` (array of shape (N, m)): Targets; of several classes, an indicator each.
-    - `offsets`: int array of shape (T + 1,)
-    - `observed`: bool array of shape (N,)
-    - `held_out`: bool arrays of shape (N,), one for each fold
-    """
+    """Give an `OrderWarning` where it is due. Targets have a column, or one for each of several classes."""
     found, strongest = [], 0.0
     for t, task in enumerate(tasks):
         rows = offsets[t] + np.flatnonzero(observed[offsets[t] : offsets[t + 1]])

@@ -88,10 +88,8 @@ class LassoCVOptions(PathCVOptions, ScikitLearnOptions, total=False):
 
 
 def keep_parameters(estimator: Any, arguments: dict[str, Any]) -> None:
-    """Store the arguments of a constructor, its ``locals()``, under their own names.
-
-    Common parameters that were not given get their defaults (the class is `documented`).
-    """
+    """Store the arguments of a constructor, its ``locals()``, under their own names; common parameters that were not
+    given get their defaults (the class is `documented`)."""
     options = arguments.get("options")
     for name, value in arguments.items():
         if name not in ("self", "__class__", "options"):
@@ -109,9 +107,7 @@ def keep_parameters(estimator: Any, arguments: dict[str, Any]) -> None:
 
 def unfitted(estimator: Any) -> Any:
     """A copy with the same parameters and nothing fitted: `sklearn.base.clone`, for our own models, without its search.
-
-    Every path keeps one, and a path may take no longer than a few milliseconds.
-    """
+    Every path keeps one, and a path may take no longer than a few milliseconds."""
     arguments = {name: getattr(estimator, name) for name in _names(type(estimator))}  # type: ignore[arg-type]
     return type(estimator)(
         **{name: value if isinstance(value, _PLAIN) else deepcopy(value) for name, value in arguments.items()}

@@ -105,13 +105,8 @@ def watch(callback: Callable[[Progress], Any]) -> Iterator[None]:
 
 
 def reporter(label: str, unit: str, verbose: Any = False) -> Callable[..., None] | None:
-    """The callback for a piece of work that begins now: ``report(done, total=None, detail="", left=None)``.
-
-    None if progress is neither watched nor printed.
-
-    - `label`, `unit`: As in `Progress`.
-    - `verbose`: Whether lines are to be printed as well: about one a second, with 2 and more all of them.
-    """
+    """The callback for a piece of work that begins now: ``report(done, total=None, detail="", left=None)``; None if
+    progress is neither watched nor printed (about a line a second; with a `verbose` of 2 and more all of them)."""
     watchers = _watchers.get() + ((Lines(1.0 if verbose == 1 else 0.0),) if verbose else ())
     if not watchers:
         return None
@@ -126,10 +121,7 @@ def reporter(label: str, unit: str, verbose: Any = False) -> Callable[..., None]
 
 
 class Lines:
-    """A watcher that prints lines on stderr: not more than one in so many seconds, but always the last.
-
-    - `last`: Whether the end of a piece of work is always worth a line.
-    """
+    """A watcher that prints lines on stderr: not more than one in so many seconds, but always the last (if `last`)."""
 
     def __init__(self, every: float = 1.0, last: bool = True) -> None:
         self.every = every

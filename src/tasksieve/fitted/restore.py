@@ -64,11 +64,8 @@ ATTRIBUTES = {
 
 
 def get_state(model: Any) -> dict[str, Any]:
-    """What a fitted model has found, by the names of `ATTRIBUTES`.
-
-    ``single`` is whether it was fitted to a 1-D y without task, and therefore predicts (n,) and not (n, T);
-    ``needs_offset`` whether it was fitted with an offset.
-    """
+    """What a fitted model has found, by the names of `ATTRIBUTES`; ``single`` is whether it was fitted to a 1-D y and
+    no task, and therefore predicts (n,) and not (n, T), ``needs_offset`` whether it was fitted with an offset."""
     return {name: getattr(model, own) for name, own in ATTRIBUTES.items() if hasattr(model, own)}
 
 

@@ -47,12 +47,7 @@ class ScaleWarning(UserWarning):
 
 
 def warn_scales(design: Design, storage: Any, feature_weights: np.ndarray | None, names: np.ndarray | None) -> None:
-    """Warn of columns whose scales are not comparable; after a solve, so that all norms are known.
-
-    - `design`: Of a model that does not standardise.
-    - `feature_weights`: array of shape (d,)
-    - `names`: array of shape (d,)
-    """
+    """Warn of columns whose scales are not comparable; after a solve, so that all norms are known."""
     if not (storage.sparse or storage.dtype.type in SMALL_TYPES or _comparable(*design.norm_range())):
         warn_norms(design.longest(), feature_weights, names)
 

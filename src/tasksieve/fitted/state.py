@@ -107,13 +107,8 @@ class LinearState:
         """x . w_t + b_t + offset: (n,) with ``task``, (n, T) without, a list for a list; a last axis for K classes.
 
         Where tasks have different classes, and one more than two: always a list by task, (n, K_t) without ``task``, and
-        with it the scores of that task's rows.
-
-        - `X`: matrix, or list of matrices (one per task)
-        - `task`: array of shape (n,), or None
-        - `read`: ``read(X, name)`` gives the rows in the form that ``score`` takes, something with a ``shape``.
-        - `score`: With the arguments of `tasksieve.tasks.linear_scores`.
-        - `offset`: float, or array or list in the form of the scores
+        with it the scores of that task's rows. ``read(X, name)`` gives the rows, something with a ``shape``, as
+        ``score`` takes them, whose arguments are those of `tasksieve.tasks.linear_scores`.
         """
         if self.needs_offset and offset is None:
             raise ValueError(
@@ -169,10 +164,7 @@ class LinearState:
         return [part[:, : len(own)] for part, own in zip(parts, self.coef, strict=True)]
 
     def answers(self, scores: Any, task: Any, listed: bool = False) -> Any:
-        """What `scores` of the same arguments mean: themselves, or the classes that they predict.
-
-        `listed` says that X was a list of matrices.
-        """
+        """What `scores` of the same arguments mean: themselves, or the classes that they predict. X may be `listed`."""
         if self.classes is None:
             return scores
         if isinstance(self.coef, list) and not listed:

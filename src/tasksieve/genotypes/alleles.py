@@ -33,12 +33,8 @@ def ambiguous(first: str, second: str) -> bool:
 
 @dataclass
 class Matched:
-    """Where each variant of a reference is in a file.
-
-    - `index`: Its row in the .bim file, -1 where it is not there.
-    - `flip`: The file counts the other allele.
-    - `clashing`, `repeated`: How many are there with other alleles, or more than once.
-    """
+    """Where each variant of a reference is in a file (-1: nowhere), whether that counts the other allele, and how many
+    are there with other alleles (`clashing`), or more than once (`repeated`)."""
 
     index: Array
     flip: Array

@@ -70,10 +70,8 @@ class Cohort:
                 )  # fmt: skip
 
     def held(self, people: Array) -> tuple[Cohort, Array]:
-        """These people alone, their calls of variants in use read to memory.
-
-        Also flags of variants that a file turns out not to give, which are then missing for all people.
-        """
+        """These people alone, their calls of variants in use read to memory; and flags of variants that a file turns
+        out not to give, which are then missing for all people."""
         files, rows, home, index = list(self.files), list(self.rows), self.home.copy(), self.index.copy()
         for k, file in enumerate(self.files):
             assert isinstance(file, CallSource)  # others are read where they lie

@@ -19,11 +19,7 @@ CHROMOSOMES = (*(str(k) for k in range(1, 27)), "X", "Y", "XY", "MT")
 
 
 class CallFile:
-    """What a cohort needs of a file: its people, its variants, and its calls as a .bed file has them.
-
-    - `suffix`, `words`: Of the file with the calls; what the files are.
-    - `calls`: array of uint8, shape (variants, bytes)
-    """
+    """What a cohort needs of a file: its people, its variants, and its calls (variants x bytes) as in a .bed file."""
 
     suffix = ""
     words = ""
@@ -59,11 +55,7 @@ class CallFile:
 
 
 class BedFile(CallFile):
-    """Calls of a .bed file, mapped, not read.
-
-    - `prefix`: Of the three files; ``.bed`` at its end is left out.
-    - `people`, `variants`: The .fam and the .bim file.
-    """
+    """Calls of a .bed file, mapped, not read; people and variants of the .fam and the .bim file beside it."""
 
     suffix = ".bed"
     words = "a .bed, a .bim and a .fam file"

@@ -24,11 +24,8 @@ class HeldCalls(CallFile):
 
 
 class CallSource(CallFile, ABC):
-    """A file whose tables are known, and whose calls are read when it is clear which of them are needed.
-
-    - `dropped`: Variants of the file that are not in `variants`, by reason.
-    - `unusable`: Why variants that `read` leaves out are of no use.
-    """
+    """A file whose tables are known, and whose calls are read when it is clear which of them are needed. `dropped` has
+    its variants that are not in `variants`, by reason; `unusable` says why `read` leaves out others."""
 
     dropped: dict[str, int]
     unusable = ""

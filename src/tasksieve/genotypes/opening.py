@@ -35,10 +35,8 @@ def open_genotypes(
     exclude: Any = None,
     like: Any = None,
 ) -> Genotypes:
-    """The people and variants that are named; nothing is counted yet. Arguments as in `read_plink`.
-
-    `kind` is that of the files: bed, pgen, vcf-zarr. Of the last two, the calls in use are read to memory here.
-    """
+    """The people and variants that are named; nothing is counted yet. Arguments as in `read_plink`; of the kinds "pgen"
+    and "vcf-zarr" the calls in use are read to memory here."""
     cohorts = _open(prefix, KINDS[kind])
     dropped: dict[str, int] = {}
     sources = [file for cohort in cohorts for file in cohort.files if isinstance(file, CallSource)]

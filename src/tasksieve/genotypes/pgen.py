@@ -23,10 +23,7 @@ SEXES = {"1": "1", "M": "1", "2": "2", "F": "2"}
 
 
 class PgenFile(CallSource):
-    """Hard calls of a .pgen file; variants with more than two alleles are left out and counted.
-
-    - `prefix`: Of the three files; ``.pgen`` at its end is left out.
-    """
+    """Hard calls of a .pgen file; variants with more than two alleles are left out and counted."""
 
     suffix = ".pgen"
     words = "a .pgen, a .pvar and a .psam file"

@@ -147,10 +147,8 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         return None
 
     def _choose(self, source: FoldSource) -> tuple[list[Solved], int] | None:
-        """Compares the models and keeps the best: the value of each fold that was chosen, and among how many.
-
-        None where the source does not reach the accuracy, and another one is needed.
-        """
+        """Compares the models and keeps the best: the value of each fold that was chosen, and among how many; None
+        where the source does not reach the accuracy, and another one is needed."""
         models, n_folds = source.models, source.n_folds
         grids = [self._grid(source.whole(m, 1)) for m in range(len(models))]
         fold_models = [copy(model) for model in models]

@@ -11,13 +11,8 @@ PATIENCE = 15
 
 
 class MeanCurve:
-    """Held-out losses of all folds as they come in, and where to stop.
-
-    Each fold by its own curve would be unsafe: one that turns early takes the minimum of the mean from the others.
-
-    - `scores` (array of shape (n_values, n_folds)): NaN where nothing is known.
-    - `n_scored`: Values that count: all up to the stop, as far as it is known.
-    """
+    """Held-out losses of all folds as they come in (NaN where nothing is known), and where to stop, as far as that is
+    known. Each fold by its own curve would be unsafe: one that turns early takes the minimum of the mean from all."""
 
     def __init__(self, n_values: int, n_folds: int, patience: int = PATIENCE) -> None:
         self.scores = np.full((n_values, n_folds), np.nan)

@@ -39,16 +39,11 @@ class Fold:
 
 
 class FoldSource(Protocol):
-    """What the folds of a cross-validation are made of.
+    """What the folds of a cross-validation are made of; `models`, `facts` and `names` are of all rows.
 
-    - `models`: Those that are compared, as all rows are solved.
-    - `facts`: Of all rows.
-    - `names`: Of the features.
-    - `words`: Which folds these are.
     - `exact`: Whether folds that do not converge, or held-out losses that are not known, need another source.
     - `unsure`: What share of the smallest held-out loss may be rounding, so far.
-    - `n_jobs`: Of joblib: folds that are solved at the same time.
-    - `slots`: The same in step.
+    - `n_jobs`: Of joblib: folds that are solved at the same time; in step so many as there are `slots`.
     - `side_by_side`: The same for folds that `n_jobs` does not limit; 0: as `n_jobs`.
     - `shared`: Of the columns, for folds that walk in step.
     - `whole_in_step`: Whether the path over all rows walks with the folds of an only model.
@@ -139,12 +134,7 @@ class _InStep(Pace):
 
 
 class FoldPaths:
-    """The paths of all folds of all models.
-
-    - `name`: Of the cross-validation, for progress.
-    - `models`: As folds solve them.
-    - `grids`: The alphas of each.
-    """
+    """The paths of all folds of all models, each along its grid of alphas."""
 
     def __init__(
         self, name: str, source: FoldSource, models: list[PathEstimator], grids: list[np.ndarray]

@@ -157,14 +157,7 @@ class ComparesMoments(PathEstimatorCV):
 
 
 class SumFolds(FoldSource):
-    """Sums over the rows of each fold.
-
-    - `solvers`: Of the models that are compared, over all rows.
-    - `form`: Of the data.
-    - `words`: Which folds these are.
-    - `names`: Of the features.
-    - `exact`: Whether the rows are at hand.
-    """
+    """Sums over the rows of each fold; `exact` where the rows are at hand, too."""
 
     def __init__(
         self, solvers: list[SumSolver], gathered: GatheredFolds, form: str, words: str, names: np.ndarray | None,

@@ -29,22 +29,16 @@ Scores = tuple[list[np.ndarray], dict[int, np.ndarray]]
 
 
 class Judge:
-    """How held-out rows are scored: by the loss's own measure, or by a scorer.
-
-    - `loss`: Of the data.
-    - `scoring` (None, name of a scikit-learn scorer, or callable): ``scorer(estimator, X, y)``, greater is better.
-    """
+    """How held-out rows are scored: by the loss's own measure, or by a scorer (``scorer(estimator, X, y)``, greater is
+    better) or its name in scikit-learn."""
 
     def __init__(self, loss: Loss, scoring: Any = None) -> None:
         self._loss, self._scoring = loss, scoring
         self._scorer = None if scoring is None else read_scorer(scoring)
 
     def losses(self, data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> np.ndarray:
-        """The mean over tasks at each point of a path (K,), smaller is better; a score comes with a minus.
-
-        Rows are those with a positive weight. Tasks without any are left out, and so are those for which a score is not
-        defined.
-        """
+        """The mean over tasks at each point of a path (K,), smaller is better; a score comes with a minus. Rows count
+        that have a positive weight; tasks without any, or whose score is not defined, are left out."""
         found = self.by_task(data, weights, points)
         known = ~np.isnan(found)
         if self._scorer is not None and not known.any(axis=0).all():
@@ -220,10 +214,8 @@ def unpack_point(arrays: dict[str, np.ndarray], k: int) -> Solved:
 
 
 class OutOfFold:
-    """Predictions of all rows by models that did not see them, fold after fold, and how good they are.
-
-    Numbers are responses. Classes have probabilities where the loss has them, else decision values.
-    """
+    """Predictions of all rows by models that did not see them, fold after fold, and how good they are: responses, of
+    classes probabilities where the loss has them, else decision values."""
 
     def __init__(self, data: TaskData, loss: Loss, measure: Measure) -> None:
         self._data, self._loss = data, loss

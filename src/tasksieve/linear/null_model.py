@@ -19,13 +19,8 @@ from .units import Units, exponent_of
 
 
 class NullModel:
-    """The model without its penalised features, to be fitted to some rows of the data or to others.
-
-    It minimises the model's own loss over intercepts and coefficients of the unpenalised features: what the model
-    itself is at alpha_max.
-
-    - `covariates`: The unpenalised features.
-    """
+    """The model without its penalised features, to be fitted to some rows of the data or to others: its own loss,
+    minimised over intercepts and coefficients of the covariates. It is what the model itself is at alpha_max."""
 
     def __init__(self, model: Any, data: TaskData) -> None:
         self._model, self._data = model, data

@@ -70,11 +70,7 @@ def memory_in_words() -> Iterator[None]:
 
 
 class _OneSolver:
-    """Strengths, accuracies and values of a model between the units of its data and those of a problem.
-
-    - `model`: With the requested accuracy.
-    - `facts`: Of the data.
-    """
+    """Strengths, accuracies and values of a model between the units of its data and those of a problem."""
 
     def __init__(self, model: Any, facts: Any, problem: Any, units: Units) -> None:
         self.model, self.facts, self.problem, self._units = model, facts, problem, units
@@ -110,9 +106,6 @@ class _OneSolver:
 class RowSolver(_OneSolver):
     """On the rows, with the solver that `policy` chooses for a problem in memory or on a device.
 
-    - `data`: Its rows are those with a positive weight.
-    - `problem`: The model's on these rows.
-    - `n_values`: That will be requested.
     - `after`: The last value of sums over the rows, from which to continue; its units are those of the data.
     - `by_sums`: False: sums were given up before, and are not tried again.
     - `start`: A first guess, in the units of the problem.
@@ -192,14 +185,8 @@ class RowSolver(_OneSolver):
 
 
 class SumSolver(_OneSolver):
-    """On sums over the rows: `values` finds none where these lack digits and the rows can be had instead.
-
-    - `model`: With squared loss and a penalty of the sparse group family.
-    - `units`: Of the sums.
-    - `choice`: Why sums.
-    - `readings`: Of the rows.
-    - `small`: Whether the columns are indicators or counts, whose scales say nothing.
-    """
+    """On sums over the rows: `values` finds none where these lack digits and the rows can be had instead. Columns that
+    are `small` are indicators or counts, whose scales say nothing."""
 
     history = None
 
@@ -227,10 +214,7 @@ class SumSolver(_OneSolver):
 
 
 class SumsThenRows:
-    """On sums as far as these lead, then on the rows from their last value on; the one in use answers all else.
-
-    - `rows`: ``rows(after)`` makes the other solver, given the last value of the sums, or None.
-    """
+    """On sums as far as these lead, then on the rows from their last value on; the one in use answers all else."""
 
     def __init__(self, sums: SumSolver, rows: Callable[[Value | None], RowSolver]) -> None:
         self._sums, self._begin = sums, rows

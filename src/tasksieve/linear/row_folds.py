@@ -46,13 +46,7 @@ def facts_of(model: Any, data: TaskData, sketched: Any) -> list[Any]:
 
 
 class RowFolds(FoldSource):
-    """Folds of rows.
-
-    - `models`: Those that are compared.
-    - `names`: Of the features.
-    - `early`: Whether folds stop together.
-    - `scoring`: As of `Judge`.
-    """
+    """Folds of rows, scored as a `Judge` does it; `early` where they stop together."""
 
     whole_in_step = True
 

@@ -33,13 +33,8 @@ def sum_solver(
     choice: Choice = GIVEN_SUMS,
     settle: bool = True,
 ) -> SumSolver:
-    """A model on what its data amount to.
-
-    - `model`: With squared loss and a penalty of the sparse group family.
-    - `gathered`: Under the sample weights alone.
-    - `small`, `readings`, `choice`: As of `SumSolver`.
-    - `patience`, `settle`: As of `SumProblem`.
-    """
+    """A model with squared loss and a penalty of the sparse group family on what its data amount to, under the sample
+    weights alone; what else is said of it as of `SumSolver` and `SumProblem`."""
     penalty = penalty_of(model, facts)
     if model.task_weights is not None:
         gathered = gathered.weighted(np.asarray(facts.task_weights))

@@ -24,12 +24,8 @@ _MOST_PRODUCTS = 1 << 23  # entries of all products of two probabilities: beyond
 
 
 class MultinomialTasks:
-    """Values, residuals and best intercepts of all tasks, where Newton's method takes them there without trouble.
-
-    - `y`, `weights`: One-hot labels; the weights of samples.
-    - `known`: What is added to all scores.
-    - `serves`: Whether this is less work than one task after another.
-    """
+    """Values, residuals and best intercepts of all tasks, where Newton's method takes them there without trouble, and
+    whether that is less work than one task after another (`serves`)."""
 
     def __init__(self, design: Design, y: Array, weights: Array, known: Array | None = None) -> None:
         # where the classes of each task start; where each class starts in a flat vector

@@ -208,10 +208,8 @@ class RowLossOnData(DataLoss):
         return np.clip(p, *self.of.domain(self._y))
 
     def _rooms(self, p: Array) -> tuple[Array, Array]:
-        """How far each entry can be moved down and up.
-
-        Unpenalised features move entries of a task both ways, so that only the smaller of the two is to be had there.
-        """
+        """How far each entry can be moved down and up. Unpenalised features move entries of a task both ways, so that
+        only the smaller of the two is to be had there."""
         down, up = self.of.rooms(self._y, p)
         if self._one_way:
             return down, up

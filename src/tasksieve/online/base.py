@@ -55,10 +55,8 @@ class RefusedRow(ValueError):
 
 
 class Guard:
-    """The lock of everything that learning changes.
-
-    It is no parameter, so it is made at first use; afterwards the attribute of the same name is found first.
-    """
+    """The lock of everything that learning changes. It is no parameter, so it is made at first use; afterwards the
+    attribute of the same name is found first."""
 
     def __get__(self, model: Any, owner: type | None = None) -> Any:
         return self if model is None else model.__dict__.setdefault("_guard", threading.RLock())
@@ -306,10 +304,8 @@ class OnlineLinearModel(SelectingModel):
         )
 
     def _learn_plain(self, X: Any, y: Any, task: Any) -> bool:
-        """Learn a chunk that needs no reading: plain float64, integer labels of tasks already known.
-
-        The kernel checks it. False: the chunk is something else, and nothing was done.
-        """
+        """Learn a chunk that needs no reading: plain float64, integer labels of tasks already known, as the kernel
+        checks. False: the chunk is something else, and nothing was done."""
         if not hasattr(self, "_learner") or hasattr(self, "feature_names_in_"):
             return False
         rows: tuple[Any, ...]

@@ -15,11 +15,8 @@ INTEGERS = ("shape", "round_task", "round_start", "round_index")
 
 
 def completed(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """A state of any version as this one has it.
-
-    Rows that an older version has learned count for nothing in the progressive loss and in ``gamma="auto"``; how large
-    their targets were is not known, so predictions of any size are accepted.
-    """
+    """A state of any version as this one has it. Rows that an older version has learned count for nothing in the
+    progressive loss and in ``gamma="auto"``; predictions of any size are accepted, as its targets are not known."""
     n_tasks = len(state.get("weight", ()))
     older = {name: np.zeros(n_tasks) for name in SEEN}
     return {

@@ -74,10 +74,8 @@ class RowBatch:
 def read_rows(
     X: Any, y: Any, task: Any, sample_weight: Any, targets: Literal["values", "labels"]
 ) -> RowBatch:
-    """Read X, y, task and weights in any form of the contract, keeping the order of the rows.
-
-    One matrix shared by all tasks gives, row by row, one instance for each observed entry of y.
-    """
+    """Read X, y, task and weights in any form of the contract, keeping the order of the rows. One matrix shared by all
+    tasks gives, row by row, one instance for each observed entry of y."""
     matrix, heights = read_stacked(X)
     labels = read_labels(heights, y, task, sample_weight, targets=targets, allow_empty=True)
     values, weights, codes = labels.y, labels.weights, labels.task_of_sample

@@ -16,10 +16,8 @@ Array = np.ndarray[Any, Any]
 
 
 class Anchors:
-    """A few past vectors whose products the shards remember, and what they say about a new one.
-
-    - `capacity`: Anchors kept; the first one and one that is pinned stay for ever, of the others the oldest goes.
-    """
+    """A few past vectors whose products the shards remember, and what they say about a new one. Of `capacity` vectors
+    the first one and one that is pinned stay for ever; of the others the oldest goes."""
 
     def __init__(self, design: Design, capacity: int | None = None) -> None:
         self._design = design

@@ -39,10 +39,7 @@ _CONTINUATION = ((5, 1e-3), (12, 1e-3))  # values on the way from lam_max, and t
 
 
 class Calibrated(Strategy):
-    """Solvers for ``sum_t ||y_t - X_t w_t||`` and the group norm.
-
-    - `solver`: {"auto", "newton", "d-pg", "d-fista", "p-spg", "p-sfista", "p-admm"}
-    """
+    """Solvers for ``sum_t ||y_t - X_t w_t||`` and the group norm: the one that is named, or "auto"."""
 
     needs = Needs(losses=("square-root",), group=True, packed=True)
 
@@ -100,10 +97,8 @@ class Calibrated(Strategy):
     def _solve_newton(
         self, here: WorkingProblem, rows: Array, noise: Array, tol: float, max_iter: int, cold: bool
     ) -> CalibratedSolution:
-        """Newton's method from the predicted point; first-order steps first where nothing is known yet.
-
-        Where it does not get on (a task rescaled by a thousand, no ridge), it comes from larger strengths.
-        """
+        """Newton's method from the predicted point; first-order steps first where nothing is known yet. Where it does
+        not get on (a task rescaled by a thousand, no ridge), it comes from larger strengths."""
         spent = 0
         if self._hybrid and cold and not rows.any():
             record = Record(here, tol, hopeless=self._hopeless(here, tol))

@@ -35,11 +35,8 @@ _FINAL = 64.0  # operations that turn sums into the numbers a user sees, and mad
 
 @dataclass
 class StoredSolution:
-    """What a model stores, in the units of the data.
+    """What a model stores, in the units of the data: coefficients `rows` of the penalised `features`, and `free` ones.
 
-    - `features`, `rows`: Penalised features and their coefficients, (len(features), n_tasks).
-    - `intercept`: array of shape (n_tasks,)
-    - `free`: array of shape (unpenalised features, n_tasks)
     - `constant` ((constant, error), arrays of shape (n_tasks,)): Intercepts of the shifted columns and labels, and how
       far they may be off, where they are known.
     - `known`: What the nuisance basis takes of the rows' columns, and their sizes times those of the coefficients, by
@@ -56,13 +53,11 @@ class StoredSolution:
 
 @dataclass
 class CertifiedPoint:
-    """Stored numbers in the geometry of the design.
+    """Stored numbers in the geometry of the design, objectives in sum units.
 
     - `rows`: Coefficients of the scaled columns.
     - `primal`: The loss at the scores of the numbers.
     - `error` (array of shape (n_tasks,)): Norms of what the weighted scores may be off.
-    - `objective`: In sum units.
-    - `objective_error`: How far the objective may be off.
     """
 
     rows: Array

@@ -71,13 +71,7 @@ def fastest(problem: Problem) -> Callable[[Problem], Strategy]:
 
 
 def choose_strategy(problem: Problem, solver: str) -> Strategy:
-    """The strategy of a name; "auto" is the fastest that loss and penalty allow.
-
-    Raises
-    ------
-    ValueError
-        If the solver needs what loss or penalty do not have.
-    """
+    """The strategy of a name, refused where it needs what loss or penalty do not have; "auto" is the fastest."""
     if solver == "auto":
         return fastest(problem)(problem)
     loss = problem.loss

@@ -75,12 +75,9 @@ Found = Callable[[Gauges, Gauges | None], tuple[Pair, float]]
 class Engine:
     """The state that is carried from one strength to the next.
 
-    - `rules`: Screening; none: no screening.
     - `working_set`: False: every row that screening leaves is solved for, as in the papers on screening.
     - `lazy`: False: a full pass over the data at every value, as in the papers.
-    - `max_iter`: Inner iterations for each value.
     - `single`: Only one value will be requested.
-    - `start`: A first guess.
     """
 
     def __init__(
@@ -324,10 +321,8 @@ class Engine:
         return self.ledger.violators(room)
 
     def _predict(self, lam: float) -> tuple[Array, Array]:
-        """Start of a value: the secant of the last two solutions, linear in lam.
-
-        Published methods start from the last solution, as they do in the papers they stand for.
-        """
+        """Start of a value: the secant of the last two solutions, linear in lam; published methods start from the last
+        solution, as they do in the papers they stand for."""
         if self._guess is not None:
             guess, self._guess = self._guess, None
             return guess
@@ -350,11 +345,8 @@ class Engine:
         return features, predicted
 
     def _without_dropped(self, working: Array, solved: Solution, step: _Step) -> tuple[Array, Solution]:
-        """Rows that dynamic screening dropped inside the solver are rejected for good.
-
-        On a path the next value needs all rows; a single one need not look at them again, but where the
-        best dual point used them.
-        """
+        """Rows that dynamic screening dropped inside the solver are rejected for good. On a path the next value needs
+        all rows; a single one need not look at them again, but where the best dual point used them."""
         dropped = np.ones(len(working), dtype=bool)
         dropped[solved.alive] = False
         self.ledger.drop(working[dropped])

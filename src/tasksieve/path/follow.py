@@ -47,10 +47,7 @@ class PathSolution:
 
 
 class Pace:
-    """How far a path is followed: to its end by default.
-
-    - `most`: Values that may be solved before `goes_on` is called again.
-    """
+    """How far a path is followed: to its end by default, `most` values at a time before `goes_on` is called again."""
 
     most: int | None = None
 

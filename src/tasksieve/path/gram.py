@@ -47,13 +47,8 @@ _BUDGET = 5e8  # multiplications in one call: between calls there is time for pr
 
 @dataclass
 class Frame:
-    """What turns rows of scaled columns into stored numbers.
-
-    - `features`: The penalised features, which the moments are about.
-    - `shifts`: Of the penalised columns.
-    - `label_shifts`, `totals`: ``totals`` are the sums of the weights.
-    - `scale`: What columns are divided by.
-    """
+    """What turns rows of scaled columns into stored numbers: shifts of the penalised columns and of the labels, sums of
+    the weights, what columns are divided by."""
 
     features: Array
     unpenalised: Array
@@ -73,8 +68,6 @@ class GramWalk:
     """Strengths one after the other, on the statistics of the data.
 
     - `moments`: Taken over: they are changed.
-    - `penalty`: Of all features, at unit strength.
-    - `n_rows`: Rows of a matrix, on average.
     - `patience`: Epochs at one value after which the walk ends and its fallback goes on; None: there is none.
     """
 

@@ -24,11 +24,7 @@ Array = np.ndarray[Any, Any]
 
 
 class FoldMoments:
-    """Moments of the training rows of each fold.
-
-    - `problem`: On all rows.
-    - `held_out` (sequence of boolean arrays): Samples that each fold holds out; no sample is held out twice.
-    """
+    """Moments of the training rows of each fold, given the samples that each holds out; none is held out twice."""
 
     def __init__(self, problem: Problem, held_out: Sequence[Array]) -> None:
         design, loss = problem.design, problem.loss
@@ -53,10 +49,8 @@ class FoldMoments:
         self._parts, self._n_folds = parts, len(held_out)
 
     def walk(self, fold: int, penalty: SparseGroup, unit_ratio: float, n_threads: int) -> GramWalk | None:
-        """Along the path of a fold; None where its statistics are no good.
-
-        `unit_ratio` is the unit of the fold's objective over that of all rows.
-        """
+        """Along the path of a fold, whose objective is in units of `unit_ratio` times that of all rows; None where its
+        statistics are no good."""
         design, frame = self._design, self._frame
         moments = self._parts[fold].empty()
         for f, part in enumerate(self._parts):
@@ -90,10 +84,7 @@ class FoldMoments:
 def fold_moments(
     problem: Problem, trainings: Sequence[Array], n_values: int, n_jobs: int
 ) -> FoldMoments | None:
-    """Moments of folds, given the row weights of their training rows; None where the Gram solver does not apply.
-
-    `n_jobs` folds are walked at the same time.
-    """
+    """Moments of folds, given the row weights of their training rows; None where the Gram solver does not apply."""
     design = problem.design
     facts = problem_facts(problem, n_values, by_device=False)
     if choose_for_problem(facts).kind is not Kind.SUMS or not memory_allows(facts, len(trainings) + 1, n_jobs):

@@ -36,11 +36,7 @@ class _Piece:
 
 
 class Lockstep:
-    """Pieces of work that step together.
-
-    - `slots`: Pieces that run at the same time; the others have their turn when those wait.
-    - `serve`: ``serve(requests)`` gives an answer for each.
-    """
+    """Pieces of work that step together, `slots` at the same time; ``serve(requests)`` gives an answer for each."""
 
     def __init__(self, slots: int = 1, serve: Callable[[list[Any]], list[Any]] | None = None) -> None:
         self._slots, self._serve = max(1, slots), serve
@@ -51,10 +47,8 @@ class Lockstep:
         self._stopped = False
 
     def run(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
-        """What each piece of work returns.
-
-        An exception in one ends the others at their next request or wait, and is raised here; so does an interruption.
-        """
+        """What each piece of work returns. An exception in one, or an interruption, ends the others at their next
+        request or wait, and is raised here."""
         self._pieces, self._stopped = [_Piece(threading.Condition(self._lock)) for _ in works], False
         for piece, work in zip(self._pieces, works, strict=True):
             # each sees the context variables of the caller

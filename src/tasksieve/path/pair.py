@@ -38,10 +38,8 @@ class Point:
 class Pair:
     """What a solve has reached at a strength.
 
-    - `objective`: At the primal point.
     - `dual`: Its residual, scaled, is the dual point. Mostly the primal point itself; a solver may know a better one.
     - `gauges`: Upper bounds of the gauges of the dual point's correlations at `lam`.
-    - `gap`: Of the primal and the dual point at `lam`.
     - `known`: Those of the features that count at `lam`: 0 for those that are certainly zero; by default `gauges`.
     """
 
@@ -82,9 +80,7 @@ class Pair:
 
 
 def point_gap(loss: DataLoss, penalty: RowPenalty, point: Point, gauges: Array) -> tuple[float, float]:
-    """Duality gap over all features of a point with its own residual, and the scale of the dual point.
-
-    `gauges` are those of the residual's correlations, for all features, or upper bounds of them.
-    """
+    """Duality gap over all features of a point with its own residual, whose `gauges` (or upper bounds of them) are
+    given, and the scale of the dual point."""
     own, whole = penalty.restrict(point.features), (penalty, gauges, point.features)
     return duality_gap(loss, own, point.rows, point.at, point.products, whole)

@@ -132,9 +132,7 @@ class Facts:
 
 def choose_for_data(facts: Facts, folds: bool = False) -> Choice:
     """For data as they are given: sums at once, sums in blocks, or rows, for which `choose_for_problem` decides later.
-
-    With `folds` the sums are those of each fold of a cross-validation, and of small data they are taken later.
-    """
+    With `folds` the sums are those of each fold of a cross-validation, and of small data they are taken later."""
     if not facts.by_sums:
         return Choice(Kind.ROWS, "sums do not determine this loss, penalty or option")
     if _forced() is Kind.ROWS:

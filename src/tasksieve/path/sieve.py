@@ -68,10 +68,8 @@ class Sieve:
     def before(
         self, pair: Pair, lam: float, penalty: RowPenalty, about: Array, promising: tuple[float, float, int]
     ) -> int:
-        """Reject rows that are zero at a new strength, from the pair of the last one; returns how many.
-
-        `about` and `promising` are the next requests to the ledger.
-        """
+        """Reject rows that are zero at a new strength, from the pair of the last one; returns how many. `about` and
+        `promising` are the next requests to the ledger."""
         reaches = self._reaches(pair, lam, penalty)
         proven, _ = self._ledger.reject(reaches, penalty, self.kept(pair), about, promising)
         self.rules[0].sequential_counts.append(proven)
@@ -154,10 +152,8 @@ class Sieve:
     def _balls(
         self, point: Point, point_lam: float, lam: float, penalty: RowPenalty, gap: float, scale: float
     ) -> list[Ball]:
-        """Balls that hold the dual optimum at lam, from a point obtained at another strength.
-
-        `gap` and `scale` are those of the point with its own residual at lam; `penalty` is that of all features.
-        """
+        """Balls that hold the dual optimum at lam, from a point obtained at another strength: `gap` and `scale` are
+        those of the point with its own residual at lam."""
         nothing = np.empty((0, self._design.n_tasks))
         smooth, coupling = self._loss.smoothness, penalty.coupling
         outliers, share = self._loss.outliers(point.at) if self._clipped else None, 1.0

@@ -67,10 +67,7 @@ class Strategy:
 
 
 class CoordinateOrNewton(Strategy):
-    """Coordinate descent, and Newton's method in the row norms from where that is less work.
-
-    - `solver` ({"auto", "cd", "newton"}): "auto" begins with coordinate descent.
-    """
+    """Coordinate descent, and Newton's method in the row norms from where that is less work; or one of them alone."""
 
     def __init__(self, problem: Problem, solver: str) -> None:
         self._coordinate = CoordinateDescent()

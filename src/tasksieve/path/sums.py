@@ -35,12 +35,10 @@ class Unusable(ValueError):
 class SumProblem:
     """``1/2 sum_i s_i (y_i - x_i w - b)^2 + lam Omega(W) + ridge/2 ||W||_F^2``, known by moments alone, in sum units.
 
-    - `gathered`: Not changed.
     - `penalty`: Of all features, at unit strength (`SparseGroup.on`).
-    - `fit_intercept`, `standardize`: Without intercepts the moments must be about 0.
+    - `fit_intercept`: Without intercepts the moments must be about 0.
     - `patience`: As of `GramWalk`.
     - `settle`: False: the path ends before a value that the statistics cannot prove to its goal.
-    - `scale`: What columns are divided by.
     - `spread`: Sums of squares of the columns about their means; without intercepts, about 0.
     """
 

@@ -61,9 +61,7 @@ def _sums_determine(problem: Problem) -> bool:
 class PathWalk:
     """Values of a path with the solver that `policy` chooses; where sums end, with the engine from there on.
 
-    - `n_values`: Number of values that will be requested.
     - `after`: A value found by another solver, from which to go on.
-    - `by_gram`: False: with the engine alone.
     - `options`: Further ones of `solve_path`; sums are used only where none is set.
     """
 

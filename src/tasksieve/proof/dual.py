@@ -14,10 +14,8 @@ Array = np.ndarray[Any, Any]
 
 
 class DualPoints:
-    """Dual points of coefficients on the data of a problem: minus the slopes of the loss at the best intercepts.
-
-    - `kept` (bool array over the flat sample space): The rows that the format lists.
-    """
+    """Dual points of coefficients on the data of a problem, for the rows that the format lists: minus the slopes of the
+    loss at the best intercepts."""
 
     def __init__(self, problem: Problem, labels: Any, kept: Array) -> None:
         self._problem, self._columns = problem, PackedColumns(problem.design)

@@ -12,10 +12,8 @@ from ..verify import _key
 
 
 def form_of(member: Any) -> Any:
-    """The `certificate_form` of a loss or a penalty.
-
-    Only what its own class defines counts: a class derived from one that the format knows may be anything.
-    """
+    """The `certificate_form` of a loss or a penalty, if its own class defines it: a class derived from one that the
+    format knows may be anything."""
     if "certificate_form" not in vars(type(member)):
         raise ValueError(
             f"{type(member).__name__} has no name in the certificate's format, so that no verifier could recompute it. "

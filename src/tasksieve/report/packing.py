@@ -168,10 +168,7 @@ def _kept_tasks(coef: scipy.sparse.csr_array, noun: str, left_out: list[str]) ->
 
 
 def _strengths_along_path(content: ReportContent, strength: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Columns of the features selected anywhere, and their strengths at every value, of shape (K, columns).
-
-    K = 1 without a path.
-    """
+    """Columns of the features selected anywhere, and their strengths at every value, (K, columns); K = 1: no path."""
     if content.alphas is None or len(content.alphas) <= 1:
         columns = np.flatnonzero(strength)
         return columns, strength[None, columns]
@@ -258,10 +255,8 @@ def _path_coefficients(
     tasks: np.ndarray,
     left_out: list[str],
 ) -> dict[str, str] | None:
-    """All coefficients along the path where they fit: for each value, the rows of its features in order.
-
-    One scale per feature, its largest coefficient anywhere on the path.
-    """
+    """All coefficients along the path where they fit: for each value, the rows of its features in order. One scale per
+    feature, its largest coefficient anywhere on the path."""
     total = int(np.count_nonzero(strengths)) * len(tasks)
     if total > MAX_PATH_COEFFICIENTS:
         left_out.append(

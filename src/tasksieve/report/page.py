@@ -314,10 +314,8 @@ def stable_share(content: ReportContent, feature: int) -> str:
 
 
 def optimum_interval(certificate: Mapping[str, float]) -> tuple[str, str] | None:
-    """The two ends between which the smallest possible objective lies, with the digits in which they differ.
-
-    The lower end is rounded down and the upper end up, so that what is printed is true.
-    """
+    """The two ends between which the smallest possible objective lies, with the digits in which they differ: the lower
+    one rounded down and the upper one up, so that what is printed is true."""
     objective, gap = certificate.get("objective"), certificate.get("dual_gap")
     if objective is None or gap is None or not np.isfinite(objective) or not np.isfinite(gap):
         return None

@@ -23,10 +23,8 @@ _LISTS = {"start": ("feature", "output", "coef"), "open_start": ("open",), "sure
 
 
 def carry(content: ReportContent, source: bytes | str | os.PathLike[str], value: int, command: str) -> None:
-    """Put a certificate into a report: the file of one value, or why it is left out, and what it proves of features.
-
-    `command` is what checks it without the page.
-    """
+    """Put a certificate into a report: the file of one value, or why it is left out, what it proves of features, and
+    the command that checks it without the page."""
     alone = one_value(source, value)
     stated = read_certificate(alone)
     claims = Certificate(stated.header, stated.arrays)

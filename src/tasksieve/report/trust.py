@@ -18,10 +18,7 @@ NAMED = 5  # stable features that are named first
 
 @dataclass
 class Trust:
-    """All that was found about the findings.
-
-    - `permutation`: A `PermutationTest`.
-    """
+    """All that was found about the findings."""
 
     permutation: Any = None
     stability: StabilityFinding | None = None

@@ -16,10 +16,7 @@ from .words import capital
 def unseen_quality(
     quality: HeldOutQuality | None, sharing: SharingFinding | None, tasks: Sequence[str]
 ) -> list[FitQuality]:
-    """All that is known of held-out rows, from cross-validation and, first, from a nested one.
-
-    `tasks` are names, in the order of the model's.
-    """
+    """All that is known of held-out rows, from cross-validation and, first, from a nested one, by names of tasks."""
     found = [] if quality is None else out_of_fold(quality)
     if sharing is not None and sorted(sharing.tasks) == sorted(map(str, tasks)):
         found.insert(0, nested(sharing, quality, tasks))

@@ -24,11 +24,7 @@ UNSEEN = "new.csv"  # a table to predict
 
 
 def code_samples(folder: RunFolder, saved: SavedModel, config: dict[str, Any]) -> list[CodeSample]:
-    """What can be copied from the report of a run; nothing that would not run.
-
-    - `saved`: Its model.
-    - `config`: Its configuration.
-    """
+    """What can be copied from the report of a run with this model and configuration; nothing that would not run."""
     if any(config.get(name) for name in ELSEWHERE) or not isinstance(config.get("table"), str):
         return []
     samples = [_python_predict(folder, saved)]

@@ -22,10 +22,7 @@ LARGEST = 10  # differences of coefficients that are listed
 
 @dataclass
 class ComparedRun:
-    """One run.
-
-    - `name`: Its folder.
-    """
+    """One run, by the name of its folder."""
 
     name: str
     content: ReportContent
@@ -48,11 +45,7 @@ class ComparedRun:
 
 
 def read_runs(paths: Sequence[str], max_bytes: float | None = None) -> list[ComparedRun]:
-    """Finished runs with a model, named by their folders.
-
-    - `paths`: two or more folders
-    - `max_bytes`: As in `load_model`.
-    """
+    """Finished runs with a model, two or more, named by their folders."""
     found = []
     names = run_names(paths)
     for name, path in zip(names, paths, strict=True):

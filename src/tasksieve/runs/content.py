@@ -41,11 +41,7 @@ def run_content(folder: RunFolder, *, max_bytes: float | None = None) -> ReportC
 
 
 def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> ReportContent:
-    """Everything a report shows, read from the files of a run.
-
-    - `folder`: Of a fit or a path whose results are written.
-    - `max_bytes`: As in `load_model`.
-    """
+    """Everything a report shows, read from the files of a fit or a path whose results are written."""
     saved = load_model(folder, max_bytes=max_bytes)
     data, certificate = folder.read_json(DATA), folder.read_json(CERTIFICATE)
     config = folder.read_json(CONFIG)

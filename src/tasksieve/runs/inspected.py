@@ -40,15 +40,7 @@ CERTIFICATE_WORDS = {
 
 
 def inspect_path(path: str, max_bytes: float | None = None) -> dict[str, Any]:
-    """What is at a path: a run folder, a certificate, or a saved online model.
-
-    - `max_bytes`: As in `load_model`.
-
-    Raises
-    ------
-    RunError
-        Where there is nothing, or nothing of these.
-    """
+    """What is at a path: a run folder, a certificate, or a saved online model; else there is a `RunError`."""
     position = Path(path)
     if position.is_dir():
         return inspect_run(RunFolder(position), max_bytes)

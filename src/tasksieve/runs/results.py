@@ -64,10 +64,8 @@ def write_coefficients(
     names: Sequence[str],
     covariates: Sequence[int] | np.ndarray = (),
 ) -> None:
-    """All non-zero coefficients, one per line: ``coefficients.csv`` and ``.parquet``; and ``intercepts.csv``.
-
-    Where there are covariates a last column says of each whether it is one.
-    """
+    """All non-zero coefficients, one per line: ``coefficients.csv`` and ``.parquet``; and ``intercepts.csv``. Where
+    there are covariates a last column says of each whether it is one."""
     entries = scipy.sparse.coo_array(coef)
     order = np.lexsort((entries.col, entries.row))
     tasks = [labels[t] for t in entries.row[order].tolist()]

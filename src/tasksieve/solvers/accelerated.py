@@ -26,10 +26,7 @@ _ROUNDING = 1e-15
 
 
 class Accelerated:
-    """FISTA with restarts; keeps what one solve learned about the curvature for the next.
-
-    - `adaptive`: Let the curvature follow what the steps see, downwards as well: longer steps where the loss is flat.
-    """
+    """FISTA with restarts; keeps what one solve learned about the curvature for the next."""
 
     name = "apgd"
     needs = Needs(smooth=True, quadratic="graph")

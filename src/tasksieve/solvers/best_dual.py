@@ -13,10 +13,7 @@ Array = np.ndarray[Any, Any]
 
 
 class BestDual:
-    """The largest dual value seen, and the rows that gave it.
-
-    - `start`: The first rows; screening on the way leaves some of them.
-    """
+    """The largest dual value seen, and the rows that gave it; screening on the way leaves some of the first ones."""
 
     def __init__(self, start: Array) -> None:
         self._start = start

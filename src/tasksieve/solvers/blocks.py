@@ -26,10 +26,7 @@ _EMPTY = 1e-14  # of the largest eigenvalue of a block: what is below is roundin
 
 
 class TurnedColumns:
-    """Columns of blocks in the eigenvectors of their Gram matrices, task by task; each block is turned once.
-
-    - `columns`: Those to be turned: the layout of these is theirs.
-    """
+    """Columns of blocks in the eigenvectors of their Gram matrices, task by task; each block is turned once."""
 
     def __init__(self, columns: ColumnBlock) -> None:
         self.offsets, self.shared, self.layout = columns.offsets, columns.shared, columns.layout
@@ -129,10 +126,8 @@ def descend(
     """Coordinate descent on some columns, from given rows on, which are overwritten; returns epochs and gap.
 
     - `squares`: The curvature of each coefficient.
-    - `form`: Of the penalty.
     - `state`: The residual of the rows, overwritten; of the size of the products where there are `sums`.
     - `sums`: Gram matrices, products with the target and its square: they take the place of the residual.
-    - `starts`: Of the blocks of rows.
     - `coupled`: What is known of a graph of tasks.
     """
     gram, y_products, y_squared = (None, None, 0.0) if sums is None else sums
@@ -162,8 +157,6 @@ def block_descent(
     - `squares`: Squared norms of the columns; 0: the coefficient is known to be 0.
     - `residual`: Of the given rows; overwritten. Not looked at where `sums` serve.
     - `by_gram`: Work on inner products of the columns.
-    - `turned`: What is known of these very columns.
-    - `target`: What it is the residual of.
     - `sums`: Gives the inner products of all columns, (1, room, room), and their products with the target, (tasks,
       columns), where all tasks have the same columns.
     """

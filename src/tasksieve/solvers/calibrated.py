@@ -101,12 +101,7 @@ def primal_dual(
     products: Array | None = None,
     image: Array | None = None,
 ) -> PrimalDual:
-    """The pair (W, u) with its gap: ``y - XW`` is computed afresh, u is brought into the balls and scaled.
-
-    - `dual`: Any flat vector; it is scaled down in tasks where its norm exceeds 1.
-    - `products`: Its correlations with the columns.
-    - `image`: ``XW``, where it is known.
-    """
+    """The pair (W, u) with its gap: ``y - XW`` is computed afresh, any `dual` is brought into the balls and scaled."""
     loss, penalty = problem.loss, problem.penalty
     if products is None:
         products = problem.correlate(dual)

@@ -39,12 +39,8 @@ def dual_first_order(
     max_iter: int,
     record: Record | None = None,
 ) -> CalibratedSolution:
-    """Maximise the dual until the gap over the working columns is at most `tol`.
-
-    - `method`: {"d-pg", "d-fista"}
-    - `rows`, `dual`: Start; the rows matter without a ridge only.
-    - `record`: Keeps the best pair, and the history where that is requested.
-    """
+    """Maximise the dual until the gap over the working columns is at most `tol`; `record` keeps the best pair. The rows
+    to start from matter without a ridge only."""
     loss, penalty = problem.loss, problem.penalty
     record = record or Record(problem, tol)
     run = _METHODS[method]

@@ -38,10 +38,7 @@ _METHODS = {"p-spg": sparsa, "p-sfista": fista}
 def smoothed_first_order(
     problem: WorkingProblem, method: str, rows: Array, tol: float, max_iter: int, record: Record | None = None
 ) -> CalibratedSolution:
-    """Minimise the smoothed model, mu falling, until the gap of the model itself is at most `tol`.
-
-    - `method`: {"p-spg", "p-sfista"}
-    """
+    """Minimise the smoothed model, mu falling, until the gap of the model itself is at most `tol`."""
     loss, penalty = problem.loss, problem.penalty
     record = record or Record(problem, tol)
     shape = penalty.without_ridge()

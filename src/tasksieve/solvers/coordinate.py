@@ -19,11 +19,8 @@ _ROOM = 1.5  # packed columns for each one that takes part: beyond that theirs a
 
 
 class CoordinateDescent:
-    """One row of W at a time, each solved exactly, or one block of rows (`blocks`), positivity included.
-
-    Works on the residual, or on a Gram matrix where that is cheaper: an epoch costs ``4 N |A|`` operations on the
-    residual and ``2 T |A|`` per *changed* row with a Gram matrix.
-    """
+    """One row of W at a time, each solved exactly, or one block of rows (`blocks`), positivity included. An epoch costs
+    ``4 N |A|`` operations on the residual, or, on a Gram matrix if that is cheaper, ``2 T |A|`` per *changed* row."""
 
     name = "cd"
     needs = Needs(losses=("squared",), row_form=True, packed=True, quadratic="graph")

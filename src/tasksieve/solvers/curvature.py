@@ -19,10 +19,8 @@ def packed_if_few(working: WorkingProblem) -> WorkingProblem:
 
 
 def estimate_curvature(working: WorkingProblem, iterations: int = 5) -> float:
-    """``max_t sigma_max(X_t)^2``, nearly: a few power iterations and a margin; solvers notice if it is low.
-
-    A graph of tasks adds its own, in units of the loss's.
-    """
+    """``max_t sigma_max(X_t)^2``, nearly: a few power iterations and a margin; solvers notice if it is low. A graph of
+    tasks adds its own, in units of the loss's."""
     coupling = working.penalty.coupling
     more = 0.0 if coupling is None else coupling.steepest / working.loss.smoothness
     if not len(working.positions):

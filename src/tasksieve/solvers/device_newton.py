@@ -64,10 +64,8 @@ class _Room:
         self.recording = device.type == "cuda" and self.x.numel() * 8 <= _MOST_RECORDED
 
     def run(self, holder: Any, work: Any) -> None:
-        """Do some work that leaves its results in a holder: recorded the first time, replayed from then on.
-
-        Only the main thread records: torch does not record in several threads at once.
-        """
+        """Do some work that leaves its results in a holder: recorded the first time, replayed from then on. Only the
+        main thread records: torch does not record in several threads at once."""
         if not self.recording or (holder.graph is None and threading.current_thread() is not threading.main_thread()):
             work()
             return
@@ -218,10 +216,7 @@ class _Facts:
 
 
 class DeviceNewton:
-    """Keeps the columns of one path on the device as they come into play.
-
-    - `packed`: Where they come from.
-    """
+    """Keeps the columns of one path on the device as they come into play."""
 
     name = "newton"
     needs = Needs(losses=("squared",), plain=True, packed=True)

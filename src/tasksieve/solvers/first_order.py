@@ -27,12 +27,7 @@ class Smooth:
 
 @dataclass
 class Composite:
-    """``f + g``.
-
-    - `smooth`: ``smooth(x)`` gives f, a `Smooth`.
-    - `prox`: ``prox(x, eta)`` = argmin_v g(v) + eta/2 ||v - x||^2.
-    - `simple`: g.
-    """
+    """``f + g``: ``smooth(x)`` gives f, ``simple(x)`` g, and ``prox(x, eta)`` = argmin_v g(v) + eta/2 ||v - x||^2."""
 
     smooth: Callable[[Array], Smooth]
     prox: Callable[[Array, float], Array]

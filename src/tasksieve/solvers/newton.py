@@ -108,11 +108,9 @@ class VariationalNewton:
         return Solution(point.a[:, None] * point.products, steps, gap)
 
     def _step(self, point: _Point, positions: Array, target: Array, lam: Array, ridge: float) -> _Point | None:
-        """One step: in the secular form, or else damped more and more.
-
-        Where rows are nearly dependent the secular form's direction may lead uphill: its right-hand side is not the
-        gradient. That of the plain form is, and damping bends it towards steepest descent.
-        """
+        """One step: in the secular form, or else damped more and more. Where rows are nearly dependent the secular
+        form's direction may lead uphill: its right-hand side is not the gradient. That of the plain form is, and
+        damping bends it towards steepest descent."""
         for damping in (None, *_DAMPING):
             direction = self._direction(point, positions, lam, ridge, damping)
             if direction is None:
@@ -291,10 +289,8 @@ def bounded_direct(m: Array, right: Array, lower: Array) -> Array:
 def _bounded_iterative(
     product: Callable[[Array], Array], diagonal: Array, right: Array, lower: Array
 ) -> Array | None:
-    """The same by preconditioned conjugate gradients on the free rows; M is nearly diagonal when tasks are many.
-
-    None where M turns out to be too far from that.
-    """
+    """The same by preconditioned conjugate gradients on the free rows: M is nearly diagonal when tasks are many. None
+    where it turns out to be too far from that."""
     free = np.ones(len(right), dtype=bool)
     v = np.zeros_like(right)
     residual = right.copy()  # right - M v, for fixed rows too: there its sign says which to release

@@ -99,11 +99,8 @@ class SampleForm:
         return count * count * height + float(count) ** 3
 
     def iterative_work(self, count: int) -> float:
-        """Conjugate gradients: some 15 products with Z and its transpose.
-
-        One matrix for all tasks: matrix products, at full speed. Otherwise products with a vector, which run at
-        memory speed: twelve times slower.
-        """
+        """Conjugate gradients: some 15 products with Z and its transpose. With one matrix for all tasks these are
+        matrix products, at full speed; otherwise they run at memory speed, twelve times slower."""
         if self._packed.shared:
             return 15 * 4.0 * count * len(self._packed.x) * self._packed.n_tasks
         return 15 * 12 * 4.0 * count * len(self._packed.x)

@@ -73,10 +73,8 @@ class Needs:
 
 @dataclass
 class WorkingProblem:
-    """The problem on a few columns.
+    """The problem on a few columns, those at `positions`, with the penalty of those rows.
 
-    - `positions`: The columns that take part.
-    - `penalty`: Of those rows; like the loss, of the kind that the solver `needs`.
     - `zero` (boolean array, a row for each of them and a column for each task): Coefficients that are known to be zero:
       a solver may leave them out.
     - `nuisance`: A guess of the nuisance coefficients.

@@ -42,10 +42,8 @@ Scorer = Callable[..., float]
 
 
 class GraphModelCV(GraphRows):
-    """Machine whose C and graph_strength are chosen by cross-validation.
-
-    A subclass names the machine in ``_estimator``, and stores its parameters and those of the cross-validation.
-    """
+    """Machine whose C and graph_strength are chosen by cross-validation. A subclass names the machine in `_estimator`,
+    and stores its parameters and those of the cross-validation."""
 
     _estimator: ClassVar[type[GraphModel]]
     _parameters: ClassVar[dict[str, Parameter]]

@@ -29,10 +29,8 @@ GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 
 def solve_and_certify(problem: GraphProblem, *, tol: float, max_iter: int, **how: Any) -> Solution:
-    """`solve`, then certify what is stored: ``objective`` and ``gap`` are those of ``w`` and ``intercept``.
-
-    ``converged`` is about the certified gap alone. Where only rounding prevents it, ``limited_by_rounding`` is True.
-    """
+    """`solve`, then certify what is stored: ``objective`` and ``gap`` are those of ``w`` and ``intercept``. The
+    certified gap alone decides ``converged``; where only rounding prevents it, ``limited_by_rounding`` is True."""
     found = solve(problem, tol=tol, max_iter=max_iter, **how)
     if found.solver == "none":
         found.intercept = np.zeros(problem.n_tasks)
@@ -80,10 +78,8 @@ def _intercepts(problem: GraphProblem, w: np.ndarray) -> np.ndarray:
 
 
 def _best_multiple(problem: GraphProblem, found: Solution, distance: float | None) -> float | None:
-    """Shrink W (the lowest seen) and beta to the multiples with the lowest primal and the highest dual objective.
-
-    Returns the distance of W from M V(beta) for tables that are not measured.
-    """
+    """Shrink W (the lowest seen) and beta to the multiples with the lowest primal and the highest dual objective; gives
+    the distance of W from M V(beta) for tables that are not measured."""
     c, y = problem.c, problem.y
     with np.errstate(all="ignore"):
         energy = problem.penalty(found.w)

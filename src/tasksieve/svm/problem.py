@@ -59,10 +59,8 @@ class StringSource:
         return len(self.weight) * self.text.shape[1]
 
     def total(self, power: int) -> float:
-        """The most that the features of one string, to a power, can add up to.
-
-        With the power 2, the squared length of a row where no two features collide in the table.
-        """
+        """The most that the features of one string, to a power, can add up to: with the power 2, the squared length of
+        a row where no two features collide in the table."""
         positions = np.maximum(self.text.shape[1] - np.arange(len(self.weight)), 0)
         return float(self.weight.astype(np.float64) ** power @ positions)
 
@@ -72,11 +70,8 @@ class StringSource:
 
 @dataclass(frozen=True)
 class Shape:
-    """What makes rows a problem, besides C and the strength of the graph.
-
-    - `epsilon`: Half the width of the tube of regression.
-    - `bias`: Size of the constant feature; 0: none.
-    """
+    """What makes rows a problem, besides C and the strength of the graph: half the width of the tube of regression is
+    `epsilon`, the size of the constant feature (0: none) is `bias`."""
 
     loss: str
     epsilon: float = 0.0
@@ -85,10 +80,8 @@ class Shape:
 
 
 class KernelRows:
-    """The rows of an array, a CSR matrix or a `StringSource`, as kernels read them: for all problems on them.
-
-    They are read as they lie in memory; dense ones that are mostly zeros are packed.
-    """
+    """The rows of an array, a CSR matrix or a `StringSource`, as kernels read them: for all problems on them. They are
+    read as they lie in memory; dense ones that are mostly zeros are packed."""
 
     def __init__(self, source: Any, shape: Shape) -> None:
         self.source, self.shape = source, shape
@@ -182,10 +175,8 @@ class GraphProblem:
         return float(np.sqrt(v_square))
 
     def certify_rebuilt(self, w: np.ndarray, beta: np.ndarray) -> tuple[float, float, np.ndarray, float]:
-        """Objective, gap, scores and norm of V at W = M V(beta), which is written to w.
-
-        Nothing of the size of W is needed besides; sums of double precision are taken for exact.
-        """
+        """Objective, gap, scores and norm of V at W = M V(beta), which is written to w. Nothing of the size of W is
+        needed besides; sums of double precision are taken for exact."""
         length = self.rebuild(beta, w)
         scores = self.scores(w)
         loss, terms = kernels.fenchel_sums(self.handle, scores, beta)

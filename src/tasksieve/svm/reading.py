@@ -21,12 +21,9 @@ from .ranges import refuse_costs, refuse_ranges
 class GraphData:
     """Rows, targets and graph.
 
-    - `source`: ndarray, CSR matrix or StringSource
     - `targets`: Numbers, or -1 / +1: one for each machine (more than two classes: one per class), in the order of the
       labels.
-    - `tasks` (ndarray of shape (T,)): Those of the graph, in its order.
-    - `position`: Where each task of the labels is among them.
-    - `graph` (ndarray of shape (T, T)): Its weights.
+    - `tasks`, `position`: Those of the graph, in its order, and where each task of the labels is among them.
     """
 
     source: Any
@@ -77,11 +74,8 @@ class GraphData:
     def problems(
         self, C: float, strength: float, weights: np.ndarray, chosen: np.ndarray | None = None
     ) -> Iterator[GraphProblem]:
-        """The problem of each machine in turn.
-
-        - `weights`: Of the samples, in the order of the labels.
-        - `chosen`: The samples of which there is a problem, increasing, in the order of the graph: no row is copied.
-        """
+        """The problem of each machine in turn, on the samples that are `chosen` (in the order of the graph; no row is
+        copied), given weights in the order of the labels."""
         with np.errstate(over="ignore", under="ignore"):
             cost = C * weights
         refuse_costs(C, cost, weights)

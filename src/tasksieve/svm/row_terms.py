@@ -35,11 +35,7 @@ Form = Callable[[Array, Array, Array, Array], RowTerms]
 
 
 def row_terms(name: str, epsilon: float, z: Array, e: Array, y: Array, c: Array, beta: Array) -> RowTerms:
-    """For weights c > 0 and a feasible beta (`feasible`).
-
-    - `name`: Of the loss, as in `LOSSES`.
-    - `z`, `e`: Scores and bounds of their errors.
-    """
+    """For weights c > 0 and a feasible beta (`feasible`), given scores z and bounds e of their errors."""
     form = _square if name.startswith("squared") else _linear
     if name == "logistic":
         found = _logistic(z, e, y, c, beta)

@@ -24,13 +24,7 @@ def solve(
     start: np.ndarray | None = None,
     progress: Progress | None = None,
 ) -> Solution:
-    """Solve to ``gap <= tol * (objective at W = 0)``.
-
-    - `max_iter`: Epochs of the descent.
-    - `solver`: {"auto", "dual", "newton"}
-    - `seed`: Of the random orders.
-    - `start` (float64 ndarray of shape (N,)): A feasible dual point to start from.
-    """
+    """Solve to ``gap <= tol * (objective at W = 0)``, from a feasible dual point `start` if there is one."""
     null = problem.null
     if null <= 0.0 or not problem.n_samples:
         beta = np.zeros(problem.n_samples)

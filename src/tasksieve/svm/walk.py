@@ -17,14 +17,8 @@ Start = list[tuple[np.ndarray, np.ndarray]]  # of each machine: dual point, weig
 
 
 class Walk:
-    """The machines of some samples, solved for one pair of values after another.
-
-    - `weights`: Of all samples in the loss, in the order of the labels.
-    - `options`: tol, max_iter, solver and seed of `solve_and_certify`.
-    - `chosen`: The training samples, in the order of the graph; by default all.
-    - `last` (list of (dual point, weights), or None): Where the next solution starts. Newton's method does not use it:
-      it begins anew, on a coarse problem.
-    """
+    """The machines of some samples (by default all), solved for one pair of values after another, each from the `last`
+    solution. Newton's method does not use that: it begins anew, on a coarse problem."""
 
     def __init__(
         self, data: GraphData, weights: np.ndarray, options: dict[str, Any], chosen: np.ndarray | None = None

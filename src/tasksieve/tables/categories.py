@@ -13,12 +13,8 @@ NO_REFERENCE = "none"  # of --reference: every category has an indicator, those 
 
 @dataclass(frozen=True)
 class Categories:
-    """The categories of a column, fixed when a model is fitted.
-
-    - `words`: All of them, in the order of their indicators.
-    - `reference`: The one that has no indicator: its rows are zero in those of the others. Without it every category
-      has one.
-    """
+    """The categories of a column, fixed when a model is fitted, in the order of their indicators. All have one but the
+    `reference`, if there is one: its rows are zero in those of the others."""
 
     words: tuple[str, ...]
     reference: str | None = None

@@ -19,11 +19,8 @@ MOST_KEPT = 1 << 23
 
 
 class ChunkFolds:
-    """The folds in which rows are held out.
-
-    - `counts`: Observed rows of each task.
-    - `positions`: Of the tasks, in the order of their labels: with the seed, all that a task's folds depend on.
-    """
+    """The folds in which rows are held out. Observed rows of each task and its position in the order of the labels are,
+    with the seed, all that a task's folds depend on."""
 
     def __init__(self, counts: Sequence[int], positions: Sequence[int], n_folds: int, seed: int) -> None:
         self._counts = np.asarray(counts, dtype=np.int64)

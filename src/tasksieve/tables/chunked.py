@@ -94,12 +94,8 @@ class _Rows:
 
 @dataclass
 class ChunkedTable:
-    """Reads a table in chunks.
-
-    - `chunk_rows`: Rows at a time.
-    - `target`, `task`, `weights`, `id`, `choice`, `missing`: As in `prepare`.
-    - `largest_chunk`: The most rows that a chunk had; another is read meanwhile where there are threads.
-    """
+    """Reads a table in chunks; columns as in `prepare`. `largest_chunk` is the most rows that one had: another is read
+    meanwhile where there are threads."""
 
     path: str
     format: str
@@ -302,11 +298,8 @@ class ChunkedTable:
 
 @dataclass
 class _Counts:
-    """Rows so far.
-
-    - `by_task`: Rows in use, by the codes of tasks; of all targets together.
-    - `observed`: Those with a label and a weight, by the codes of tasks or by target.
-    """
+    """Rows so far: those in use by the codes of tasks, of all targets together, and those with a label and a weight, by
+    the codes of tasks or by target."""
 
     used: int = 0
     dropped: int = 0

@@ -20,14 +20,8 @@ STREAMED = ("csv", "parquet", "libsvm")
 
 @dataclass
 class ChunkReader:
-    """Reads a table in chunks that the online models take.
-
-    - `source`: path or binary file
-    - `target`, `task`, `weights`, `features`, `separator`: As in `prepare`; features are fixed by the first chunk.
-    - `n_features`: Of a libsvm file.
-    - `feature_names`: Known once the first chunk is read.
-    - `n_read`, `n_dropped`: Rows so far.
-    """
+    """Reads a table, a path or a binary file, in chunks that the online models take; columns are named as in `prepare`.
+    The first chunk fixes the features; `n_features` are those of a libsvm file."""
 
     source: Any
     name: str

@@ -58,10 +58,8 @@ def _told_left_out(ids: Mapping[str, str], dates: Sequence[str]) -> list[str]:
 def choose_features(
     table: Table, roles: Mapping[str, str], choice: FeatureChoice
 ) -> tuple[Encoding, list[str]]:
-    """How the features of a table are encoded, and notes about columns left out and about categories.
-
-    - `roles` (dict of column to what it is): Columns that are no features: targets, task, weights, id.
-    """
+    """How the features of a table are encoded, and notes about columns left out and about categories. `roles` say which
+    columns are no features, and what they are: targets, task, weights, id."""
     if table.matrix is not None:
         return Encoding([], _from_matrix(table, choice)), []
     names = _names(table, list(table.columns), roles, choice)

@@ -286,10 +286,8 @@ def _features(name: str, coding: Coding) -> list[str]:
 
 
 def _counted_categories(table: Table, name: str, coded: bool, most: int) -> dict[str, int] | None:
-    """The words of a column that becomes categories, and in how many rows they are; None for one of numbers.
-
-    - `coded`: Its numbers are names of things.
-    """
+    """The words of a column that becomes categories (or numbers that are codes), and in how many rows they are; None
+    for one of numbers."""
     column = table.require(name, "--features")
     if column.kind == "date":
         raise TableError(

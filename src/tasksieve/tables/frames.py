@@ -195,10 +195,7 @@ def read_libsvm_rows(
     n_features: int | None = None,
     zero_based: bool = True,
 ) -> Iterator[tuple[Any, Any, Any]]:
-    """Rows of a libsvm (svmlight) file, all or so many at a time: CSR matrix, labels, query ids.
-
-    - `zero_based`: Whether the file counts features from 0.
-    """
+    """Rows of a libsvm (svmlight) file, all or so many at a time: CSR matrix, labels, query ids."""
     from sklearn.datasets import load_svmlight_file
 
     def load(source: Any) -> tuple[Any, Any, Any]:

@@ -187,10 +187,8 @@ def _some_rows(X: Any, rows: Array) -> Any:
 def fill_with_means(
     X: Any, names: Sequence[str], fill: Array | None = None, absent: Array | int = 0
 ) -> tuple[Any, Array]:
-    """X with its NaN replaced by the means of the columns (or by those given), and the means.
-
-    Of each column so many rows are `absent`: zeros that stand for nothing.
-    """
+    """X with its NaN replaced by the means of the columns (or by those given), and the means. Of each column so many
+    rows are `absent`: zeros that stand for nothing."""
     if scipy.sparse.issparse(X):
         if X.dtype.kind == "f" and np.isnan(X.data).any():
             raise TableError("--missing mean: a sparse matrix cannot be filled; use --missing drop")
@@ -221,11 +219,7 @@ def means_of(totals: Array, counts: Array, names: Sequence[str]) -> Array:
 def refuse_unknown_labels(
     source: str, name: str, values: Array, rows: Array, known: Sequence[Any], what: str
 ) -> None:
-    """Refuse labels that the model has not met, and name the first rows that have them.
-
-    - `rows`: Of the labels, in the table.
-    - `what`: "task" or "class".
-    """
+    """Refuse labels ("task" or "class") that the model has not met, and name the first rows that have them."""
     met = set(known)
     bad = [i for i, value in enumerate(values.tolist()) if value not in met]
     if not bad:

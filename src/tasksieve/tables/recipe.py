@@ -25,11 +25,8 @@ def table_recipe(
     drop: bool,
     separator: str | None,
 ) -> dict[str, Any] | None:
-    """The header's `table`; None for what the format has no words for: parts of dates, matrices.
-
-    - `table`: Of a CSV file.
-    - `drop`: Whether rows with missing values were left out.
-    """
+    """The header's `table` of a CSV file; None for what the format has no words for: parts of dates, matrices. `drop`
+    says whether rows with missing values were left out."""
     encoding = problem.encoding
     dates = any(isinstance(coding, DateParts) for _, coding in encoding.columns)
     if encoding.matrix_names is not None or dates:

@@ -18,10 +18,7 @@ Holes = list[tuple[str, Array, int]]
 
 @dataclass(frozen=True)
 class RowColumns:
-    """Names of the columns.
-
-    - `targets`: Several are a task each; empty cells among them are labels that were not observed.
-    """
+    """Names of the columns. Several targets are a task each; empty cells among them are labels not observed."""
 
     targets: Sequence[str] = ()
     task: str | None = None
@@ -61,13 +58,8 @@ class RowColumns:
     def usable(
         self, table: Table, encoding: Encoding | None, missing: Missing, mean: bool = True
     ) -> tuple[Array, Holes]:
-        """Rows that can be used, and missing values of features.
-
-        A row without a task, a weight or (of a single target) a label cannot be filled in.
-
-        - `encoding`: Of the features; None where they do not matter.
-        - `mean`: Whether an error may advise to fill in means.
-        """
+        """Rows that can be used, and missing values of features (without an encoding they do not matter). A row without
+        a task, a weight or (of a single target) a label cannot be filled in. `mean`: an error may advise means."""
         needed = {name: flag for flag, name in self._flags.items()}
         unusable = np.zeros(table.n_rows, dtype=bool)
         if len(self.targets) > 1:
@@ -86,10 +78,7 @@ class RowColumns:
         return np.flatnonzero(~unusable), holes
 
     def read(self, table: Table, rows: Array, classes: bool = False) -> dict[str, Array | None]:
-        """Of some rows y, task, sample_weight, offset and groups; None for what there is not.
-
-        - `classes`: Targets are class labels, so words are welcome.
-        """
+        """Of some rows y, task, sample_weight, offset and groups; None for what there is not. Classes may be words."""
         return {
             "y": self.labels(table, rows, classes) if self.targets else None,
             "task": _names(table, rows, self.task, "--task"),

@@ -55,10 +55,7 @@ def require_room(wanted: int, path: Path, max_bytes: float | None) -> None:
 
 def rebuild(path: Any, make: Callable[[dict[str, np.ndarray]], Any]) -> Any:
     """What ``make`` builds from the arrays of a file; whatever is wrong with them is a ValueError that names the file.
-
-    - `path`: An .npz file without compression: no array is larger than the file. Nothing in it is executed.
-    - `make`: From a dict of arrays.
-    """
+    It is an .npz file without compression: no array is larger than the file. Nothing in it is executed."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(2, "No such file", str(path))

@@ -54,9 +54,7 @@ class Stacked:
 
 def stack(tables: Sequence[Table], tasks: Sequence[str] | None, wanted: Wanted) -> Stacked:
     """Put tables under each other; files that differ in their columns are a `TableError` that says which lacks what.
-
-    - `tasks`: One for each table: they become the column `FILE_TASK`.
-    """
+    `tasks`, one for each table, become the column `FILE_TASK`."""
     files = _file_names([table.source for table in tables])
     for table in tables:
         if table.matrix is not None:

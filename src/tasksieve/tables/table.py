@@ -19,10 +19,7 @@ MOST_COMPARED = 5000
 
 
 class StackedFiles(str):
-    """The name of a table that is several files, one after another; it knows in which of them a row is.
-
-    - `files`: names of the files
-    """
+    """The name of a table that is several files, one after another; it knows in which of them a row is."""
 
     files: list[str]
     sizes: list[int]
@@ -73,11 +70,7 @@ class Column:
 
 
 class CodedColumn(Column):
-    """A column of words, each row by the position of its word; -1 where it is missing.
-
-    - `words`: Different ones; some may be in no row.
-    - `codes`: int array of shape (n,)
-    """
+    """A column of words, each row by the position of its word, -1 where it is missing; some words may be in no row."""
 
     def __init__(self, words: Array, codes: Array) -> None:
         self.kind, self.words, self.codes, self.seen = "text", words, codes, None

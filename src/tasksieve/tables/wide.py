@@ -74,11 +74,8 @@ class WideColumns(Mapping[str, Column]):
         return out
 
     def worth_a_look(self, names: Sequence[str], fewest: int, days: tuple[int, int]) -> list[str]:
-        """Columns that may be ids or dates: those that are no numbers, and whole numbers that could all differ.
-
-        - `fewest`: Rows in which whole numbers that all differ are no coincidence.
-        - `days`: Numbers between these may be days of the calendar.
-        """
+        """Columns that may be ids or dates: those that are no numbers, and whole numbers that could all differ (in
+        `fewest` rows that is no coincidence) or lie between two days of the calendar."""
         positions = self.positions(names)
         suspects = positions < 0
         candidates = np.flatnonzero(self.whole)

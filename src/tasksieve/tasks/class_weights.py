@@ -13,12 +13,8 @@ from .data import TaskData
 
 
 def with_class_weight(data: TaskData, rule: Any) -> TaskData:
-    """The data with sample weights multiplied by those of the classes.
-
-    - `data`: Of classes.
-    - `rule` (None, "balanced" or dict): "balanced": within each task every class that has rows counts alike, and the
-      task as much as before. A dict has the weights of labels, 1 for those not named.
-    """
+    """The data with sample weights multiplied by those of the classes: by label (1 where not named), or "balanced":
+    within each task every class that has rows counts alike, and the task as much as before."""
     if rule is None:
         return data
     factors = np.ones(len(data.y))

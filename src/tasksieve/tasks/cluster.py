@@ -21,11 +21,7 @@ _SEARCHED_BYTES = 64 << 20  # looked through together for NaN
 
 
 class ClusterMatrix:
-    """A matrix of two dimensions that is not here, as `read_matrix` returns it.
-
-    - `name`: What to call it in error messages.
-    - `lazy`: The same, as a dask array.
-    """
+    """A matrix of two dimensions that is not here, as `read_matrix` returns it; `lazy` is the same as a dask array."""
 
     ndim = 2
 
@@ -112,10 +108,8 @@ def is_zarr(X: Any) -> bool:
 
 
 def by_rows(function: Callable[..., Array], array: Any, beside: Any = None) -> Any:
-    """``function(rows, beside)`` of every block of rows of a dask array, computed lazily.
-
-    `beside` is None, or an array with an entry for each row, which is cut alike, or else something for all of them.
-    """
+    """``function(rows, beside)`` of every block of rows of a dask array, computed lazily. `beside` is None, an array
+    with an entry for each row, which is cut alike, or something for all of them."""
     import dask.array as da
     from dask import delayed
 

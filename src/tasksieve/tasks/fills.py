@@ -12,11 +12,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Fills:
-    """Means of features, task by task.
-
-    - `features`: int array of shape (k,), increasing
-    - `means` (array of shape (k, T)): NaN where nothing can be missing.
-    """
+    """Means of some features (ascending), task by task; NaN where nothing can be missing."""
 
     features: Array
     means: Array

@@ -105,11 +105,7 @@ def _read(
 
 @dataclass(frozen=True)
 class SumPlan:
-    """What is summed.
-
-    - `together`: One matrix for all tasks.
-    - `known`: Shifts of columns, (1 or n_tasks, n_features), and of labels.
-    """
+    """What is summed: one matrix for all tasks or one each, and, where they are known, shifts of columns and labels."""
 
     n_features: int
     n_tasks: int

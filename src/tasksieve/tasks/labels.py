@@ -205,10 +205,7 @@ def sorted_labels(labels: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray
 
 
 def read_groups(groups: Any, labels: TaskLabels) -> tuple[np.ndarray, np.ndarray]:
-    """The names of the groups, sorted, and the position among them of the group of each row of X.
-
-    - `groups` (array of shape (n,), or for a list of matrices a list of such): Any labels, none missing.
-    """
+    """The names of the groups, sorted, and the position among them of the group of each row of X."""
     groups = to_numpy(groups)
     if labels.form == "list" and isinstance(groups, list | tuple) and all(np.ndim(part) for part in groups):
         for t, part in enumerate(groups):

@@ -27,10 +27,7 @@ def mask_of(values: Any) -> np.ndarray | None:
 
 
 def refuse_masked_or_complex(values: Any, name: str, positions: tuple[str, ...] = ("row",)) -> None:
-    """Raise a ValueError that names the first masked entry, in the words of ``positions``, one for each axis.
-
-    Complex numbers are refused, too.
-    """
+    """Raise a ValueError about complex numbers, or about the first masked entry: `positions` names its axes."""
     refuse_complex(values, name)
     mask = mask_of(values)
     if mask is None:

@@ -70,10 +70,8 @@ def read_task_list(X: Sequence[Any], read: Callable[[Any, str], Any] = read_matr
 
 
 def read_stacked(X: Any, *, search: bool = True) -> tuple[Any, Any]:
-    """X as one matrix to be read row by row, an array or CSR, and the number of its rows (a list: per task).
-
-    Tensors are copied to the CPU, where rows are read one by one.
-    """
+    """X as one matrix to be read row by row, an array or CSR, and the number of its rows (a list: per task). Tensors
+    are copied to the CPU, where rows are read one by one."""
     if is_task_list(X):
         matrices = read_task_list([kind_of(item).to_host(item) for item in X])
         sparse = any(map(scipy.sparse.issparse, matrices))

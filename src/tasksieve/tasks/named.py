@@ -54,10 +54,8 @@ def takes_named_tasks(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def _by_task(model: Any, method: Callable[..., Any], X: Mapping[Any, Any], task: Any, **options: Any) -> dict[Any, Any]:
-    """What a method of a model answers for the rows of each task, given ``{task: X}``.
-
-    `options` are dicts with the same keys, or the same for all tasks.
-    """
+    """What a method of a model answers for the rows of each task, given ``{task: X}`` and options, in dicts with the
+    same keys or the same for all."""
     if task is not None:
         raise ValueError(_NO_TASK)
     given = {name: value for name, value in options.items() if value is not None}

@@ -11,11 +11,8 @@ from ..row_names import row_name
 
 
 def refuse_no_numbers(X: Any, matrix: np.ndarray, name: str) -> None:
-    """Raise a ValueError that names the first column of text or dates, if there is one.
-
-    - `X`: As it was given: a data frame knows the names of its columns.
-    - `matrix`: X as an array of objects, strings or dates.
-    """
+    """Raise a ValueError that names the first column of text or dates, if there is one. `matrix` is X as an array of
+    objects, strings or dates; a data frame knows the names of its columns."""
     columns = getattr(X, "columns", None)
     names = [f"{name}[:, {j}]" for j in range(matrix.shape[1])] if columns is None else [repr(own) for own in columns]
     for j, column in enumerate(matrix.T):

@@ -16,10 +16,7 @@ from .weights import in_form_of_labels
 
 
 def read_offset(offset: Any, labels: TaskLabels) -> np.ndarray:
-    """One finite number per label, as a flat vector; 0 where the label is not observed or has no weight.
-
-    - `offset` (float, or array or list in the form of y): For a shared matrix also one number per row.
-    """
+    """One finite number per label, as a flat vector; 0 where the label is not observed or has no weight."""
     offset = to_numpy(offset)
     if not isinstance(offset, list | tuple) and np.ndim(offset) == 0:
         flat = np.full(len(labels.weights), _numbers(offset, "offset"))

@@ -161,11 +161,8 @@ def count_rows(X: Any) -> Any:
 
 
 class RowSource:
-    """The rows of all tasks: one matrix, or one a task stacked on top of each other.
-
-    - `order`: Permutation that brings the rows into task order.
-    - `offsets`: Where each task starts then; by default, and where all tasks see all rows, they are one task.
-    """
+    """The rows of all tasks: one matrix, or one a task stacked on top of each other. `order` brings the rows into task
+    order, and `offsets` are where each task starts then: by default, and where all see all rows, they are one task."""
 
     def __init__(self, parts: Sequence[Source], order: Array | None, offsets: Array | None = None) -> None:
         self.parts = list(parts)
@@ -173,10 +170,7 @@ class RowSource:
         self._storage: Any = None
 
     def make_storage(self) -> Any:
-        """Columns, rows in task order: a copy where rows have to be moved or columns do not lie together.
-
-        It is made once.
-        """
+        """Columns, rows in task order: a copy where rows have to be moved or columns do not lie together, made once."""
         if self._storage is None:
             self._storage = as_storage(self.matrices, row_order=self._order, offsets=self._offsets)
         return self._storage

@@ -15,10 +15,7 @@ from .masked import refuse_masked_or_complex
 
 
 def read_graph(graph: Any, argument: str = "graph") -> tuple[np.ndarray, list[Any] | None]:
-    """Weights as a dense float64 matrix with zero diagonal, and the names of its rows where it has them (networkx).
-
-    `argument` is what to call the graph in messages.
-    """
+    """Weights as a dense float64 matrix with zero diagonal, and the names of its rows where it has them (networkx)."""
     names = None
     if hasattr(graph, "nodes") and hasattr(graph, "adjacency"):
         if graph.is_directed():

@@ -44,10 +44,8 @@ def as_tensor(value: Any) -> Any:
 
 
 def read_tensor(X: Any, name: str = "X") -> DeviceMatrix:
-    """A tensor as a matrix of a kept type where it lies, a copy only if it must be.
-
-    float64, float32, int8 and uint8 stay what they are, bool is read as uint8; others become float64.
-    """
+    """A tensor as a matrix where it lies, a copy only if it must be: float64, float32, int8 and uint8 stay as they are,
+    bool is read as uint8; others become float64."""
     tensor = as_tensor(X)
     import torch
 

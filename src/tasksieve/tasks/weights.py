@@ -110,10 +110,8 @@ def read_feature_weights(feature_weights: Any, n_features: int) -> np.ndarray | 
 
 
 def without_common_factor(weights: np.ndarray) -> np.ndarray:
-    """Weights of rows without a power of four that is too large or too small to be squared.
-
-    Objectives are divided by the mean weight: a common factor of all weights changes nothing.
-    """
+    """Weights of rows without a power of four that is too large or too small to be squared: objectives are divided by
+    the mean weight, so that a common factor of all weights changes nothing."""
     largest = float(np.maximum.reduce(weights, initial=0.0))
     exponent = math.frexp(largest)[1] if largest > 0.0 else 0
     return weights if abs(exponent) <= 100 else np.ldexp(weights, -(exponent - exponent % 2))

@@ -68,7 +68,6 @@ class FitLog:
 class Fleet:
     """Ranges of the columns of a source, on the workers of the active client.
 
-    - `order`: Permutation that brings its rows into task order.
     - `whole`: ``whole(features)``: these and all others that must be in the same range.
     - `starts`: Where each range begins, and the number of features.
     - `note`: What a user should know about how the columns are read; empty if there is nothing.
@@ -177,11 +176,8 @@ class Fleet:
         return answers
 
     def _run(self, addresses: list[str], function: Any, *arguments: Any) -> dict[str, Any]:
-        """The result of a function on several workers, or the error it ended with.
-
-        When a worker disappears while all are waited for, Dask would go on trying to reach it for a while: then none of
-        the answers is used, and None stands for those of the others.
-        """
+        """The result of a function on several workers, or the error it ended with. When a worker disappears while all
+        are waited for, Dask would go on trying to reach it: then no answer is used, and None stands for the others'."""
         if not addresses:
             return {}
 
@@ -386,10 +382,8 @@ def refuse_other_versions(client: Any, addresses: list[str]) -> None:
 
 
 def cut(edges: Sequence[int], wanted: int, whole: Callable[[Array], Array] | None = None) -> Array:
-    """Where ranges of about the same number of features begin, and the number of features.
-
-    Ranges end where blocks of the source do as far as these are small, and nowhere within what belongs together.
-    """
+    """Where ranges of about the same number of features begin, and the number of features. They end where blocks of the
+    source do as far as these are small, and nowhere within what belongs together."""
     n_features = int(edges[-1])
     wanted = max(1, min(wanted, n_features))
     ideal = [round(k * n_features / wanted) for k in range(1, wanted)]

@@ -31,12 +31,8 @@ class PenaltyName(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A request to shards.
-
-    - `verb`: A method of `worker.Resident`.
-    - `common`: Arguments that are the same for all shards.
-    - `own`: Further ones by shard; shards that are missing are left out.
-    """
+    """A request to shards: a method of `worker.Resident`, its arguments for all of them, and further ones by shard;
+    shards that are not among these are left out."""
 
     verb: str
     common: tuple[Any, ...] = ()
@@ -63,10 +59,7 @@ class Sent(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """Features for a working set, as the shard counts them.
-
-    - `sent`: Those of their columns that were not sent before.
-    """
+    """Features for a working set, as the shard counts them, and those of their columns that were not sent before."""
 
     features: Array
     levels: Array
@@ -108,10 +101,7 @@ class Rejected(NamedTuple):
 
 @dataclass
 class Start:
-    """What a shard needs to know to begin a fit, or to begin again.
-
-    - `wrappers`: What the storage is wrapped in, innermost first.
-    """
+    """What a shard needs to know to begin a fit, or to begin again; the innermost of the `wrappers` comes first."""
 
     samples: Samples
     standardize: bool
@@ -122,10 +112,8 @@ class Start:
 
 @dataclass
 class Message:
-    """Questions for some shards, in order; with a `start` they begin a fit there.
-
-    - `replayed`: So many of them were answered before: their answers are not sent again.
-    """
+    """Questions for some shards, in order; with a `start` they begin a fit there. The answers to those that are
+    `replayed`, so many, are not sent again."""
 
     data: str
     fit: str

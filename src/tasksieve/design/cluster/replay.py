@@ -14,10 +14,7 @@ _LONG = 24  # questions after which it is worth writing down where the shards ar
 
 
 class Replay:
-    """The questions that bring a new shard to where all are.
-
-    - `anchors`: Vectors that are remembered at the moment.
-    """
+    """The questions that bring a new shard to where all are."""
 
     def __init__(self) -> None:
         self.anchors: list[Question] = []

@@ -22,10 +22,8 @@ _MOST_UNASKED = 2048  # columns that are cached until they are requested
 
 
 class ClusterShard:
-    """Features in the workers of a cluster: one message goes to all of them, and what they say is put together.
-
-    Made as a `LocalShard` is, of a `ClusterStorage` or a storage around one; workers use their own threads.
-    """
+    """Features in the workers of a cluster: one message goes to all of them, and what they say is put together. Made as
+    a `LocalShard` is, of a `ClusterStorage` or a storage around one; workers use their own threads."""
 
     cheap_passes = False
 

@@ -16,11 +16,8 @@ Array = np.ndarray[Any, Any]
 
 
 class ColumnSource(Protocol):
-    """Columns of one matrix, or of several stacked on top of each other.
-
-    - `dtype`: As it is kept there.
-    - `edges`: Where blocks of columns begin, and the number of columns: a range that ends there reads no block in vain.
-    """
+    """Columns of one matrix, or of several stacked on top of each other. Blocks of them begin at `edges`, the last of
+    which is their number: a range that ends there reads no block in vain."""
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]

@@ -79,10 +79,7 @@ class WorkerStore:
 
 
 class Resident:
-    """A shard of one fit, and its ledger. It answers to the verbs of both, and to its own.
-
-    - `version`: How often it has been changed.
-    """
+    """A shard of one fit, and its ledger. It answers to the verbs of both, and to its own; changes are counted."""
 
     def __init__(self, data: str, epoch: int, storage: Any, start: Any, shard: int) -> None:
         self.data, self.epoch, self.version = data, epoch, 0

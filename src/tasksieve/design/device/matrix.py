@@ -162,10 +162,7 @@ class DeviceMatrix(OnDevice):
 
 
 class StreamedMatrix(OnDevice):
-    """An array, in memory or mapped from a file, that is larger than the room there is on a device.
-
-    - `room`: Bytes that it may use there.
-    """
+    """An array, in memory or mapped from a file, that is larger than the room (in bytes) there is on a device."""
 
     def __init__(self, array: Array, device: Any, room: float) -> None:
         self.array, self.device, self.room = array, device, room

@@ -19,10 +19,7 @@ _BLOCK_BYTES = 256 << 20  # moved at a time
 
 
 class DeviceStorage(ColumnStorage):
-    """One column after another, rows in task order, each column padded to whole groups of 16 entries.
-
-    - `x` (tensor, (features, padded rows)): float64, float32, int8 or uint8; never written to.
-    """
+    """One column after another, rows in task order, each padded to whole groups of 16 entries; never written to."""
 
     sparse = False
     costly_reads = False

@@ -24,11 +24,8 @@ _COPIES = 24  # of a block in one byte a number: two on their way, one in double
 class StreamedStorage(ColumnStorage):
     """Columns of arrays stacked on top of each other; products are made on the device, block by block.
 
-    While the device works on a block, the next one is copied to pinned memory, from where it travels by itself.
-
-    - `row_order`: Permutation that brings their rows into task order.
-    - `progress`: A callback, ``progress(done, total, detail)``, called once after the first pass over all columns with
-      the time of a pass.
+    While the device works on a block, the next one is copied to pinned memory, from where it travels by itself. After
+    the first pass over all columns ``progress(done, total, detail)`` is called once, with the time of a pass.
     """
 
     costly_reads = True

@@ -15,10 +15,8 @@ _CHUNK = 256  # columns that one thread of a kernel takes at a time
 
 
 class DenseStorage(ColumnStorage):
-    """Column-major array: one contiguous column holds all tasks' rows, so a pass is one stream through memory.
-
-    Also serves a column-major memory map whose rows are in task order: kernels read the mapped pages themselves.
-    """
+    """Column-major array: one contiguous column holds all tasks' rows, so a pass is one stream through memory. Or such
+    a memory map whose rows are in task order: kernels read the mapped pages themselves."""
 
     sparse = False
 

@@ -14,11 +14,8 @@ Array = np.ndarray[Any, Any]
 
 
 class MappedRowStorage(ColumnStorage):
-    """Arrays whose rows are contiguous or out of task order, usually memory maps: read in bounded blocks.
-
-    - `blocks`: Stacked on top of each other; never copied as a whole.
-    - `order`: ``order[i]`` is the row of the stacked blocks that stands at position ``i`` in task order.
-    """
+    """Arrays stacked on top of each other, usually memory maps, whose rows are contiguous or out of task order: read in
+    bounded blocks. Row ``order[i]`` of them stands at position ``i`` in task order."""
 
     costly_reads = True
     sparse = False
