@@ -34,15 +34,20 @@ class SolverOptions(TypedDict, total=False):
     verbose: int
 
 
-class FoldOptions(TypedDict, total=False):
-    """Options of a cross-validation along a path."""
+class ChoiceOptions(TypedDict, total=False):
+    """How values are chosen by held-out rows."""
 
-    n_alphas: int
-    eps: float
     cv: Any
     scoring: Any
     selection_rule: Literal["min", "1se"]
     fold_tol: float | None
+
+
+class FoldOptions(ChoiceOptions, total=False):
+    """Options of a cross-validation along a path."""
+
+    n_alphas: int
+    eps: float
     early_stopping: bool
     random_state: Any
 

@@ -162,13 +162,9 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
     """
 
     def __init__(
-        self,
-        loss: str | Loss = "squared",
-        penalty: str | RowPenalty = "l21",
-        *,
-        alpha: float = 1.0,
-        **options: Unpack[RegressorOptions],
-    ) -> None:
+        self, loss: str | Loss = "squared", penalty: str | RowPenalty = "l21", *,
+        alpha: float = 1.0, **options: Unpack[RegressorOptions],
+    ) -> None:  # fmt: skip
         keep_parameters(self, locals())
 
 
@@ -180,11 +176,7 @@ class MultiTaskRegressorCV(_AnyRegression, PathEstimatorCV):
     _held_out_words = "loss's own score (`tasksieve.losses.Loss.deviance`)"
 
     def __init__(
-        self,
-        loss: str | Loss = "squared",
-        penalty: str | RowPenalty = "l21",
-        *,
-        alphas: Any = None,
-        **options: Unpack[RegressorCVOptions],
-    ) -> None:
+        self, loss: str | Loss = "squared", penalty: str | RowPenalty = "l21", *,
+        alphas: Any = None, **options: Unpack[RegressorCVOptions],
+    ) -> None:  # fmt: skip
         keep_parameters(self, locals())

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable
 
+from ..docstrings import described_by
 from ..members import LOSSES, Registry
 from .base import DataLoss, Evaluation, Loss, gamma
 from .clipped import Huber, Quantile
@@ -25,20 +26,12 @@ def as_loss(loss: str | Loss | type[Loss]) -> Loss:
     return BY_NAME.make(loss)
 
 
+@described_by("name : str", returns="decorator\n    Of a class derived from `Loss`.")
 def register(name: str) -> Callable[[type[Loss]], type[Loss]]:
     """Give a loss of your own a name, by which `MultiTaskRegressor`, `MultiTaskClassifier` and `grade` take it.
 
     For this process. An entry point of your package, ``name = "module:Class"`` in the group ``tasksieve.losses``, is
     for every process of an installation, the command line among them. A name stands for the class with its defaults.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    decorator
-        Of a class derived from `Loss`.
 
     Examples
     --------

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable
 
+from ..docstrings import described_by
 from ..members import PENALTIES, Registry
 from .base import BlockForm, RowForm, RowPenalty, live_rows, row_norms
 from .dirty import Dirty
@@ -22,18 +23,10 @@ def as_penalty(penalty: str | RowPenalty | type[RowPenalty]) -> RowPenalty:
     return BY_NAME.make(penalty)
 
 
+@described_by("name : str", returns="decorator\n    Of a class derived from `RowPenalty`.")
 def register(name: str) -> Callable[[type[RowPenalty]], type[RowPenalty]]:
     """Give a penalty of your own a name, as `tasksieve.losses.register` does a loss; entry points are in the group
     ``tasksieve.penalties``.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    decorator
-        Of a class derived from `RowPenalty`.
     """
     return BY_NAME.register(name)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Literal, TypedDict
 
 from ..docstrings import listed
+from ..fitted.parameters import ChoiceOptions
 from ..parameters import CROSS_VALIDATED, PARAMETERS, Parameter, table
 
 _CS = Parameter(
@@ -183,15 +184,11 @@ class ValueOptions(MachineOptions, total=False):
     warm_start: bool
 
 
-class GridOptions(MachineOptions, total=False):
+class GridOptions(ChoiceOptions, MachineOptions, total=False):
     """Both by cross-validation."""
 
     graph_strengths: Any
     Cs: Any
-    cv: Any
-    scoring: Any
-    selection_rule: Literal["min", "1se"]
-    fold_tol: float | None
 
 
 class ClassOptions(TypedDict, total=False):
