@@ -347,7 +347,7 @@ class LocalShard:
 
     def _measure(self, raw: Any, loadings: list[Any], weights: Array) -> None:
         """Norms, standard deviations, and the list of columns that need care, from the columns' squared lengths and
-        their products with the nuisance basis. What rounding can have taken from a difference of squares is added."""
+        their products with the nuisance basis. What rounding can have taken of a difference is added to the norms."""
         samples = self.samples
         squares = raw * 1.0 if loadings else raw  # a copy
         spread = squares  # what a standard deviation is made of: only the mean, the first of the basis, is taken off

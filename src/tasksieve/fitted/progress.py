@@ -105,8 +105,8 @@ def watch(callback: Callable[[Progress], Any]) -> Iterator[None]:
 
 
 def reporter(label: str, unit: str, verbose: Any = False) -> Callable[..., None] | None:
-    """The callback for a piece of work that begins now: ``report(done, total=None, detail="", left=None)``; None if
-    progress is neither watched nor printed (about a line a second; with a `verbose` of 2 and more all of them)."""
+    """The callback for a piece of work that begins now: ``report(done, total=None, detail="", left=None)``; None if it
+    is neither watched nor printed: with `verbose` about a line a second, with 2 and more all of them."""
     watchers = _watchers.get() + ((Lines(1.0 if verbose == 1 else 0.0),) if verbose else ())
     if not watchers:
         return None
