@@ -111,14 +111,9 @@ class Ledger:
     # -- rejecting ------------------------------------------------------------------------------------------------
 
     def reject(
-        self,
-        reaches: Iterable[Reach],
-        penalty: Any,
-        kept: Array,
-        about: Array,
-        promising: tuple[float, float, int] | None = None,
-        more: bool = False,
-    ) -> tuple[int, int]:
+        self, reaches: Iterable[Reach], penalty: Any, kept: Array, about: Array,
+        promising: tuple[float, float, int] | None = None, more: bool = False,
+    ) -> tuple[int, int]:  # fmt: skip
         """Reject rows that bounds over all of some balls prove to be zero, but for those to be kept.
 
         - `about`, `promising`: Arguments of the next calls of `kept` and `promising`.

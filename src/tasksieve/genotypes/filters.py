@@ -35,8 +35,17 @@ def filter_variants(
     task_geno: float | None = None,
     task_maf: float | None = None,
 ) -> Genotypes:
-    """The variants that are left; `dropped` says how many are not, each by the first reason: the largest part of
-    missing calls, or the smallest frequency of the rarer allele, over all people (`geno`, `maf`) or in each task."""
+    """The variants that are left; `dropped` says how many are not, each by the first reason.
+
+    Parameters
+    ----------
+    X : Genotypes
+    geno, maf : float, optional
+        Largest part of missing calls, smallest frequency of the rarer allele, over all people.
+    task : array of labels, optional
+    task_geno, task_maf : float, optional
+        The same in each task.
+    """
     limits = {"geno": geno, "maf": maf, "task_geno": task_geno, "task_maf": task_maf}
     given = {name: check_part(value, name) for name, value in limits.items() if value is not None}
     if task is None and ("task_geno" in given or "task_maf" in given):

@@ -55,8 +55,23 @@ def flag_people(samples: Table, wanted: Iterable[tuple[str, str] | str], name: s
 
 
 def align_people(samples: Table, source: Any, name: str, columns: Sequence[str] | None = None) -> dict[str, Array]:
-    """Columns (by default all) of a file of FID, IID and values, as words in the order of people; None where a person
-    is not in it. Without a header line (FID IID name ... or #IID name ...) they are PHENO1, PHENO2, ..."""
+    """Columns of a file of FID, IID and values, in the order of people; None where a person is not in it.
+
+    Parameters
+    ----------
+    samples : Table
+        With fid and iid.
+    source : path
+        With a header line (FID IID name ... or #IID name ...), or without: then columns are PHENO1, PHENO2, ...
+    name : str
+        What to call it in messages.
+    columns : list of str, optional
+        By default all.
+
+    Returns
+    -------
+    dict of name -> object array of words
+    """
     lines = _lines(source, name)
     rows, width = _without_header(lines)
     names = [f"PHENO{k + 1}" for k in range(len(lines[0]) - 2)] if rows is lines else lines[0][width:]

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse
 
+from ..tasks.no_numbers import is_number
 from .categories import Categories
 from .dates import DateParts
 from .table import NAMED_CELLS, Array, CodedColumn, Column, Table, TableError, row_words
@@ -389,11 +390,3 @@ def refuse_decimal_commas(words: Sequence[str], name: str, source: str) -> None:
             f"column {name!r} of {source} holds numbers with a decimal comma ({commas[0][:60]!r}): save the table with "
             "decimal points, leave the column out with --drop, or say --categorical if these are names"
         )
-
-
-def is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .encode import is_number
+from ..tasks.no_numbers import is_number
 from .table import Array, Column
 
 # In fewer rows than these, different words or consecutive numbers may be a coincidence.

@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ..tasks.no_numbers import is_number
 from .dates import DateParts
-from .encode import Encoding, is_number
+from .encode import Encoding
 from .frames import MISSING_WORDS, PACKED, csv_separator
 from .problem import TableProblem
 

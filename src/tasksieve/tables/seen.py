@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..tasks.no_numbers import is_number
 from .dates import FIRST_DAY, LAST_DAY, date_ways
-from .encode import counted_words, is_number
+from .encode import counted_words
 from .ids import CALLED_ID, FEWEST_NUMBERS, FEWEST_WORDS, YEARS
 from .table import NAMED_CELLS, Array, CodedColumn, Column, Table
 

@@ -29,7 +29,7 @@ def refuse_no_numbers(X: Any, matrix: np.ndarray, name: str) -> None:
 def _no_number(value: Any) -> tuple[str, str] | None:
     """What a value is that is no number, and what to do about it."""
     if isinstance(value, str | bytes):
-        if _is_number(value):
+        if is_number(value):
             return None
         return "text", "Encode it as numbers (sklearn.preprocessing.OneHotEncoder, pandas.get_dummies)"
     if isinstance(value, datetime.date | datetime.time | np.datetime64) or type(value).__name__ == "Period":
@@ -39,7 +39,7 @@ def _no_number(value: Any) -> tuple[str, str] | None:
     return None
 
 
-def _is_number(word: str | bytes) -> bool:
+def is_number(word: str | bytes) -> bool:
     try:
         float(word)
     except ValueError:

@@ -68,14 +68,9 @@ class ClusterLedger:
     # -- rejecting ------------------------------------------------------------------------------------------------
 
     def reject(
-        self,
-        reaches: Iterable[Reach],
-        penalty: Any,
-        kept: Array,
-        about: Array,
-        promising: tuple[float, float, int] | None = None,
-        more: bool = False,
-    ) -> tuple[int, int]:
+        self, reaches: Iterable[Reach], penalty: Any, kept: Array, about: Array,
+        promising: tuple[float, float, int] | None = None, more: bool = False,
+    ) -> tuple[int, int]:  # fmt: skip
         asked, name = list(reaches), self._shard.named(penalty)
         foreseen, self._foreseen = self._foreseen, None
         if foreseen is not None and not more and same(foreseen[0], (asked, name, kept, about, promising)):
