@@ -162,7 +162,7 @@ class DeviceMatrix(OnDevice):
 
 
 class StreamedMatrix(OnDevice):
-    """An array, in memory or mapped from a file, that is larger than the room, in bytes, that it may use on a device."""
+    """An array, in memory or mapped from a file, that is larger than the room (in bytes) that it has on a device."""
 
     def __init__(self, array: Array, device: Any, room: float) -> None:
         self.array, self.device, self.room = array, device, room
