@@ -168,9 +168,18 @@ class Ledger:
     # -- judging --------------------------------------------------------------------------------------------------
 
     def judge(
-        self, followed: Any, note: bool, penalty: Any, lam: float, working: Array, upper: Array, hidden: bool,
-        vector: Array, errors: Array, lookahead: Lookahead | None = None,
-    ) -> int:  # fmt: skip
+        self,
+        followed: Any,
+        note: bool,
+        penalty: Any,
+        lam: float,
+        working: Array,
+        upper: Array,
+        hidden: bool,
+        vector: Array,
+        errors: Array,
+        lookahead: Lookahead | None = None,
+    ) -> int:
         """Bounds of all gauges at a vector that the anchors know; returns how many features they leave open.
 
         - `followed`: The vector in terms of the anchors; without it nothing is bounded but the working set.

@@ -40,9 +40,19 @@ LEAST_UNITS = 3  # of a task with a model of its own, chosen by folds within the
 @takes_named_tasks
 @described_by(FINDING)
 def compare(
-    model: Any, X: Any, y: Any = None, task: Any = None, *, sample_weight: Any = None, groups: Any = None,
-    cv: int = 5, level: float = 0.9, pooled: bool = True, random_state: Any = 0, n_jobs: int | None = None,
-) -> Comparison:  # fmt: skip
+    model: Any,
+    X: Any,
+    y: Any = None,
+    task: Any = None,
+    *,
+    sample_weight: Any = None,
+    groups: Any = None,
+    cv: int = 5,
+    level: float = 0.9,
+    pooled: bool = True,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+) -> Comparison:
     r"""Does sharing help, task by task?
 
     Four ways to predict the rows of several tasks are compared by nested cross-validation: the shared model, the same

@@ -85,9 +85,17 @@ def _count_reached(null: Array, statistic: float) -> int:
 @takes_named_tasks
 @described_by(FINDING)
 def permutation_test(
-    model: Any, X: Any, y: Any = None, task: Any = None, *, sample_weight: Any = None, offset: Any = None,
-    groups: Any = None, n_permutations: int = 1000, random_state: Any = 0,
-) -> PermutationTest:  # fmt: skip
+    model: Any,
+    X: Any,
+    y: Any = None,
+    task: Any = None,
+    *,
+    sample_weight: Any = None,
+    offset: Any = None,
+    groups: Any = None,
+    n_permutations: int = 1000,
+    random_state: Any = 0,
+) -> PermutationTest:
     """Test whether any feature matters in any task.
 
     The statistic is alpha_max, the strength from which on the solution is empty: the strongest relation of a feature

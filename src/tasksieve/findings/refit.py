@@ -25,9 +25,15 @@ Array = np.ndarray[Any, Any]
 @takes_named_tasks
 @described_by(DATA)
 def refit(
-    model: Any, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *,
-    offset: Any = None, ridge: float = 0.0,
-) -> Any:  # fmt: skip
+    model: Any,
+    X: Any,
+    y: Any = None,
+    task: Any = None,
+    sample_weight: Any = None,
+    *,
+    offset: Any = None,
+    ridge: float = 0.0,
+) -> Any:
     r"""Fit the features that a model has selected once more, without its penalty.
 
     .. math::

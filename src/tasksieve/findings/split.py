@@ -101,9 +101,18 @@ class SplitInference(Columns):
 @takes_named_tasks
 @described_by(DATA)
 def split_inference(
-    model: Any, X: Any, y: Any = None, task: Any = None, level: float = 0.9, random_state: Any = 0, *,
-    sample_weight: Any = None, offset: Any = None, groups: Any = None, small_tasks: SmallTasks = "error",
-) -> SplitInference:  # fmt: skip
+    model: Any,
+    X: Any,
+    y: Any = None,
+    task: Any = None,
+    level: float = 0.9,
+    random_state: Any = 0,
+    *,
+    sample_weight: Any = None,
+    offset: Any = None,
+    groups: Any = None,
+    small_tasks: SmallTasks = "error",
+) -> SplitInference:
     r"""Intervals and tests for the features that a model selects, from rows that did not select them.
 
     The rows are halved within tasks. The model is fitted to one half (a ``...CV`` model chooses its alpha there), and

@@ -118,9 +118,13 @@ class MultiTaskClassifier(AnyClassification, PathEstimator):
     """
 
     def __init__(
-        self, loss: str | Loss = "logistic", penalty: str | RowPenalty = "l21", *,
-        alpha: float = 1.0, **options: Unpack[ClassifierOptions],
-    ) -> None:  # fmt: skip
+        self,
+        loss: str | Loss = "logistic",
+        penalty: str | RowPenalty = "l21",
+        *,
+        alpha: float = 1.0,
+        **options: Unpack[ClassifierOptions],
+    ) -> None:
         keep_parameters(self, locals())
 
 
@@ -133,9 +137,13 @@ class MultiTaskClassifierCV(AnyClassification, PathEstimatorCV):
     _held_out_words = "loss's own score (`tasksieve.losses.Loss.deviance`)"
 
     def __init__(
-        self, loss: str | Loss = "logistic", penalty: str | RowPenalty = "l21", *,
-        alphas: Any = None, **options: Unpack[ClassifierCVOptions],
-    ) -> None:  # fmt: skip
+        self,
+        loss: str | Loss = "logistic",
+        penalty: str | RowPenalty = "l21",
+        *,
+        alphas: Any = None,
+        **options: Unpack[ClassifierCVOptions],
+    ) -> None:
         keep_parameters(self, locals())
 
 

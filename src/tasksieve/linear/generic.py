@@ -162,9 +162,13 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
     """
 
     def __init__(
-        self, loss: str | Loss = "squared", penalty: str | RowPenalty = "l21", *,
-        alpha: float = 1.0, **options: Unpack[RegressorOptions],
-    ) -> None:  # fmt: skip
+        self,
+        loss: str | Loss = "squared",
+        penalty: str | RowPenalty = "l21",
+        *,
+        alpha: float = 1.0,
+        **options: Unpack[RegressorOptions],
+    ) -> None:
         keep_parameters(self, locals())
 
 
@@ -176,7 +180,11 @@ class MultiTaskRegressorCV(_AnyRegression, PathEstimatorCV):
     _held_out_words = "loss's own score (`tasksieve.losses.Loss.deviance`)"
 
     def __init__(
-        self, loss: str | Loss = "squared", penalty: str | RowPenalty = "l21", *,
-        alphas: Any = None, **options: Unpack[RegressorCVOptions],
-    ) -> None:  # fmt: skip
+        self,
+        loss: str | Loss = "squared",
+        penalty: str | RowPenalty = "l21",
+        *,
+        alphas: Any = None,
+        **options: Unpack[RegressorCVOptions],
+    ) -> None:
         keep_parameters(self, locals())

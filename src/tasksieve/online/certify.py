@@ -80,9 +80,15 @@ class Certifying(OnlineLinearModel):
     """`certify` and `batch_model` of the online models."""
 
     def certify(
-        self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *,
-        weights: Literal["last", "averaged"] = "last", needed: bool = True,
-    ) -> Certificate:  # fmt: skip
+        self,
+        X: Any,
+        y: Any,
+        task: Any = None,
+        sample_weight: Any = None,
+        *,
+        weights: Literal["last", "averaged"] = "last",
+        needed: bool = True,
+    ) -> Certificate:
         """Duality gap of the model on given data, and the features it decides.
 
         Parameters

@@ -104,9 +104,16 @@ class Certificate:
         return self.arrays[name][slice(*self.arrays[f"{name}_start"][value : value + 2])]
 
     def verify(
-        self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *,
-        offset: Any = None, value: int | None = None, exact: bool = False,
-    ) -> verify.Verdict:  # fmt: skip
+        self,
+        X: Any,
+        y: Any,
+        task: Any = None,
+        sample_weight: Any = None,
+        *,
+        offset: Any = None,
+        value: int | None = None,
+        exact: bool = False,
+    ) -> verify.Verdict:
         """Have the verifier check it.
 
         Parameters

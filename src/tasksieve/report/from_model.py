@@ -30,13 +30,27 @@ from .words import count, quantity, small
 
 
 def content_from_model(
-    model: Any, X: Any = None, y: Any = None, task: Any = None, sample_weight: Any = None, *,
-    offset: Any = None, along: RegularizationPath | None = None, held_out: tuple[Any, ...] | None = None,
-    n_alphas: int = 50, permutation: Any = None, stability: Any = None, comparison: Any = None,
-    feature_names: Sequence[Any] | None = None, task_names: Sequence[Any] | None = None,
-    title: str | None = None, asked: str | None = None, answered: str | None = None,
-    facts: Sequence[tuple[str, str]] = (), reproduce: str | None = None,
-) -> ReportContent:  # fmt: skip
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    task: Any = None,
+    sample_weight: Any = None,
+    *,
+    offset: Any = None,
+    along: RegularizationPath | None = None,
+    held_out: tuple[Any, ...] | None = None,
+    n_alphas: int = 50,
+    permutation: Any = None,
+    stability: Any = None,
+    comparison: Any = None,
+    feature_names: Sequence[Any] | None = None,
+    task_names: Sequence[Any] | None = None,
+    title: str | None = None,
+    asked: str | None = None,
+    answered: str | None = None,
+    facts: Sequence[tuple[str, str]] = (),
+    reproduce: str | None = None,
+) -> ReportContent:
     """What a report says about a fitted model.
 
     Parameters
@@ -186,9 +200,15 @@ def _content_of_model(
 
 
 def task_quality(
-    model: Any, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *,
-    offset: Any = None, where: str = "these rows",
-) -> FitQuality:  # fmt: skip
+    model: Any,
+    X: Any,
+    y: Any,
+    task: Any = None,
+    sample_weight: Any = None,
+    *,
+    offset: Any = None,
+    where: str = "these rows",
+) -> FitQuality:
     """R², D² or accuracy of a fitted model, task by task; NaN for a task with too few labels to say.
 
     For a multinomial model class by class: the share of its rows that are recognised.

@@ -118,9 +118,14 @@ def rejects(
 
 
 def zero_rows(
-    correlations: ArrayLike, norms: ArrayLike, radius: float, group: ArrayLike, l1: ArrayLike = 0.0,
-    positive: bool = False, errors: ArrayLike | None = None,
-) -> Mask:  # fmt: skip
+    correlations: ArrayLike,
+    norms: ArrayLike,
+    radius: float,
+    group: ArrayLike,
+    l1: ArrayLike = 0.0,
+    positive: bool = False,
+    errors: ArrayLike | None = None,
+) -> Mask:
     """Rows that are zero in every solution, because the dual optimum lies in a ball around a known centre.
 
     For the penalty sum_j l1_j ‖W_j‖₁ + group_j ‖W_j‖₂ a row is zero if its correlations m at the dual optimum satisfy
@@ -171,9 +176,13 @@ def zero_rows(
 
 
 def zero_entries(
-    correlations: ArrayLike, norms: ArrayLike, radius: float, l1: ArrayLike,
-    positive: bool = False, errors: ArrayLike | None = None,
-) -> Mask:  # fmt: skip
+    correlations: ArrayLike,
+    norms: ArrayLike,
+    radius: float,
+    l1: ArrayLike,
+    positive: bool = False,
+    errors: ArrayLike | None = None,
+) -> Mask:
     """Single coefficients that are zero in every solution: |m_jt| + D a_jt < l1_j (m_jt + D a_jt with `positive`).
 
     Parameters are those of `zero_rows`; `errors` bounds a row's error and therefore each of its entries'.

@@ -19,9 +19,12 @@ _MAX_ITER = 100
 
 
 def polar(
-    correlations: Array, group: ArrayLike, l1: ArrayLike = 0.0,
-    positive: bool = False, errors: ArrayLike | None = None,
-) -> float:  # fmt: skip
+    correlations: Array,
+    group: ArrayLike,
+    l1: ArrayLike = 0.0,
+    positive: bool = False,
+    errors: ArrayLike | None = None,
+) -> float:
     """Smallest q for which correlations/q lie in the dual set; never too small.
 
     Parameters

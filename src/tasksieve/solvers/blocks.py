@@ -110,10 +110,19 @@ class TurnedColumns:
 
 
 def descend(
-    columns: Any, positions: Array, squares: Array, form: RowForm | BlockForm, penalty: RowPenalty,
-    rows: Array, state: Array, max_epochs: int, tol: float, sums: tuple[Array, Array, float] | None = None,
-    starts: Array | None = None, coupled: tuple[Array | None, ...] = (),
-) -> tuple[int, float]:  # fmt: skip
+    columns: Any,
+    positions: Array,
+    squares: Array,
+    form: RowForm | BlockForm,
+    penalty: RowPenalty,
+    rows: Array,
+    state: Array,
+    max_epochs: int,
+    tol: float,
+    sums: tuple[Array, Array, float] | None = None,
+    starts: Array | None = None,
+    coupled: tuple[Array | None, ...] = (),
+) -> tuple[int, float]:
     """Coordinate descent on some columns, from given rows on, which are overwritten; returns epochs and gap.
 
     - `squares`: The curvature of each coefficient.
@@ -130,11 +139,19 @@ def descend(
 
 
 def block_descent(
-    columns: ColumnBlock, positions: Array, squares: Array, penalty: RowPenalty,
-    rows: Array, residual: Array, max_epochs: int, tol: float, by_gram: bool = False,
-    turned: TurnedColumns | None = None, target: Array | None = None,
+    columns: ColumnBlock,
+    positions: Array,
+    squares: Array,
+    penalty: RowPenalty,
+    rows: Array,
+    residual: Array,
+    max_epochs: int,
+    tol: float,
+    by_gram: bool = False,
+    turned: TurnedColumns | None = None,
+    target: Array | None = None,
     sums: Callable[[], tuple[Array, Array]] | None = None,
-) -> tuple[int, float]:  # fmt: skip
+) -> tuple[int, float]:
     """`descend` for a penalty with a norm of blocks.
 
     - `squares`: Squared norms of the columns; 0: the coefficient is known to be 0.

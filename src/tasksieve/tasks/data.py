@@ -91,9 +91,14 @@ class TaskData(TaskLabels):
 
 
 def read_tasks(
-    X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, task_weights: Any = None,
+    X: Any,
+    y: Any,
+    task: Any = None,
+    sample_weight: Any = None,
+    *,
+    task_weights: Any = None,
     targets: Literal["values", "classes", "many classes"] = "values",
-) -> TaskData:  # fmt: skip
+) -> TaskData:
     """Read X, y, task and weights in any form of the contract.
 
     - `X` (matrix, or list of matrices (one per task)): Tensors stay on their device; all else that is a tensor is

@@ -109,9 +109,18 @@ class ClusterLedger:
     # -- judging --------------------------------------------------------------------------------------------------
 
     def judge(
-        self, followed: Any, note: bool, penalty: Any, lam: float, working: Array, upper: Array, hidden: bool,
-        vector: Array, errors: Array, lookahead: Lookahead | None = None,
-    ) -> int:  # fmt: skip
+        self,
+        followed: Any,
+        note: bool,
+        penalty: Any,
+        lam: float,
+        working: Array,
+        upper: Array,
+        hidden: bool,
+        vector: Array,
+        errors: Array,
+        lookahead: Lookahead | None = None,
+    ) -> int:
         self._working, self._upper = working, upper
         self._gone, self._chosen_for = _NONE, None
         common = followed, note, self._shard.named(penalty), lam, hidden, vector, errors, self._room(), self._most

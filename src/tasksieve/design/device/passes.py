@@ -20,9 +20,14 @@ _BLOCK_ENTRIES = 1 << 24  # converted to double precision at a time
 
 
 def segment_products(
-    x: torch.Tensor, n_rows: int, vectors: torch.Tensor, offsets: Array, cut: torch.Tensor,
-    columns: torch.Tensor | None, squares: bool,
-) -> torch.Tensor:  # fmt: skip
+    x: torch.Tensor,
+    n_rows: int,
+    vectors: torch.Tensor,
+    offsets: Array,
+    cut: torch.Tensor,
+    columns: torch.Tensor | None,
+    squares: bool,
+) -> torch.Tensor:
     """``out[v, j, t] = sum_i x[columns[j], i]^p vectors[v, i]`` over the rows of task ``t``; p = 2 with `squares`.
 
     - `x`: tensor, (features, padded rows)

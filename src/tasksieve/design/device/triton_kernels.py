@@ -83,9 +83,13 @@ def usable(x: torch.Tensor) -> bool:
 
 
 def segment_products(
-    x: torch.Tensor, vectors: torch.Tensor, offsets: Array, cut: torch.Tensor,
-    columns: torch.Tensor | None, squares: bool,
-) -> torch.Tensor:  # fmt: skip
+    x: torch.Tensor,
+    vectors: torch.Tensor,
+    offsets: Array,
+    cut: torch.Tensor,
+    columns: torch.Tensor | None,
+    squares: bool,
+) -> torch.Tensor:
     """See `passes.segment_products`."""
     count = int(x.shape[0]) if columns is None else len(columns)
     out = torch.empty((len(vectors), count, len(offsets) - 1), dtype=torch.float64, device=x.device)
