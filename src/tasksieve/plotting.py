@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .optional import require
+
 NAME_LENGTH = 24
 NAMED_FEATURES = 12  # more names than this cannot be read beside curves
 NAMED_TASKS = 40  # more names than this cannot be read under a map
@@ -22,10 +24,7 @@ def _axes(ax: Any, owner: type, method: str, **options: Any) -> Any:
     """Those given, else axes in a new figure, or an error that says what to install."""
     if ax is not None:
         return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(f"{owner.__name__}.{method} needs matplotlib: pip install 'tasksieve[plot]'") from error
+    plt = require("matplotlib.pyplot", f"{owner.__name__}.{method} needs", "'tasksieve[plot]'")
     return plt.subplots(layout="constrained", **options)[1]
 
 

@@ -15,7 +15,8 @@ from sklearn.linear_model import MultiTaskLassoCV as ScikitMultiTaskLassoCV
 from sklearn.model_selection import GroupKFold, KFold, LeavePOut, ShuffleSplit, StratifiedKFold
 
 import tasksieve as ts
-from tasksieve.linear import base, held_out, row_folds
+from tasksieve.linear import held_out, row_folds
+from tasksieve.tasks import blocks
 
 
 @pytest.fixture
@@ -152,13 +153,13 @@ def test_parallel_folds_give_the_same_scores(n_jobs, regression):
 def test_folds_share_one_storage(regression, monkeypatch):
     X, y, task = regression
     seen = []
-    original = base.Design
+    original = blocks.Design
 
     def spy(storage, *args, **kwargs):
         seen.append(storage)
         return original(storage, *args, **kwargs)
 
-    monkeypatch.setattr(base, "Design", spy)
+    monkeypatch.setattr(blocks, "Design", spy)
     ts.MultiTaskLassoCV(GRID[:2], n_jobs=2, screening="gap").fit(X, y, task=task)
     assert len(seen) == 6
     assert all(storage is seen[0] for storage in seen)

@@ -15,9 +15,9 @@ from tasksieve.fitted.fold_assignment import assign_rows
 from tasksieve.tables import chunk_folds
 from tasksieve.tables.categories import Categories
 from tasksieve.tables.chunk_folds import ChunkFolds
-from tasksieve.tables.counted import counted_size
+from tasksieve.tables.chunked import prefetched
 from tasksieve.tables.encode import Encoding
-from tasksieve.tables.prefetch import prefetched
+from tasksieve.tables.frames import counted_size
 from tasksieve.tables.read import from_arrow, from_frame
 from tasksieve.tables.table import CodedColumn, Column, Table
 from tasksieve.tables.task_codes import TaskCodes

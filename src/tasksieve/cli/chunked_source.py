@@ -19,7 +19,7 @@ from ..runs.folder import CERTIFICATE, PROOF
 from ..tables import table_format
 from ..tables.chunked import CHUNKED, ChunkedProblem, ChunkedTable, NotTall, rows_of_chunks
 from ..tables.columns import FeatureChoice
-from ..tables.counted import counted_size
+from ..tables.frames import counted_size
 from .background import in_background
 from .exit_codes import UsageError
 from .source import Source, named

@@ -425,7 +425,6 @@ def _numbered(word: str, count: int) -> list[str]:
 
 
 def _stacked(arrays: Arrays, y: np.ndarray, features: list[str], noun: str) -> RealTasks:
-    """Rows of tasks that are numbered in the file."""
     X, task = np.asfortranarray(arrays["X"], dtype=np.float64), arrays["task"].astype(np.int64)
     return _real(X, y, task, features, _numbered(noun, task.max() + 1))
 

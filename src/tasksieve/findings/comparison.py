@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from ..data_frames import require_pandas
 from ..docstrings import described_by
 from ..fitted.quality import ALL, HeldOutQuality
+from ..optional import require_pandas
 from ..plotting import AXES, DRAWN_ON, dumbbells
 from ..tasks import some_of
 from .columns import Columns

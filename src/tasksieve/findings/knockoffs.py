@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..data_frames import require_pandas
 from ..design import DenseStorage, one_blas_thread
 from ..docstrings import described_by
 from ..fitted.arguments import check_number, default_grid
@@ -22,6 +21,7 @@ from ..fitted.model import FeatureSelector
 from ..fitted.parameters import check_common
 from ..fitted.progress import reporter
 from ..linear.path_solver import RowSolver, solve_along
+from ..optional import require_pandas
 from ..path.follow import Pace
 from ..path.values import Value
 from ..tasks import TaskData, read_feature_weights

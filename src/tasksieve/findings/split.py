@@ -11,11 +11,11 @@ from scipy.stats import chi2, norm
 from scipy.stats import t as student
 from sklearn.base import clone
 
-from ..data_frames import require_pandas
 from ..docstrings import described_by
 from ..fitted.arguments import check_choice, check_level, feature_names
 from ..fitted.documented import DATA
 from ..losses import Loss, RowLoss
+from ..optional import require_pandas
 from ..tasks import TaskData, placed
 from ..tasks.named import takes_named_tasks
 from .columns import Columns

@@ -12,7 +12,6 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..data_frames import require_pandas
 from ..docstrings import described_by
 from ..fitted.arguments import check_choice, check_number, feature_names, kernel_threads
 from ..fitted.choosing import fold_tolerance
@@ -24,6 +23,7 @@ from ..linear.base import PathEstimator
 from ..linear.cross_validation import PathEstimatorCV
 from ..linear.path_solver import RowSolver
 from ..messages import Message
+from ..optional import require_pandas
 from ..parameters import STABILITY, Parameter
 from ..plotting import AXES, DRAWN_ON, stability_curves
 from ..tasks.named import takes_named_tasks

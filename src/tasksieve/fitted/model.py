@@ -23,7 +23,6 @@ from ..tasks import (
     kind_of,
     like,
     linear_scores,
-    observed_offset,
     placed,
     read_labels,
     read_offset,
@@ -142,7 +141,7 @@ class FittedModel(Shown, BaseEstimator):
         state, measure = self._learned(), measure_of(self)
         labels = self._read_test_labels(X, y, task, sample_weight, state)
         answer = self._scores if measure.of_scores else self._predict
-        known = None if offset is None else observed_offset(offset, labels)
+        known = None if offset is None else labels.unflatten(read_offset(offset, labels))
         flat = labels.flatten(answer(X, task, state, known))
         return mean_over_tasks(labels, flat, measure.metric, measure.least)
 

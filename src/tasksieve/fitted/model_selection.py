@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from ..tasks import count_rows, observed_offset, read_labels, row_labels
+from ..tasks import count_rows, read_labels, read_offset, row_labels
 from .arguments import check_number
 from .fold_assignment import random_numbers
 from .measures import mean_over_tasks
@@ -154,7 +154,7 @@ class TaskScorer:
         labels = read_labels(count_rows(X), y, task, sample_weight, targets="labels", allow_empty=True)
         given = {} if task is None else {"task": task}
         if offset is not None:
-            given["offset"] = observed_offset(offset, labels)
+            given["offset"] = labels.unflatten(read_offset(offset, labels))  # 0 where no label is observed
         predictions = getattr(estimator, self.response_method)(X, **given)
         if self.response_method == "predict_proba":  # of the larger class
             predictions = [p[..., 1] for p in predictions] if isinstance(predictions, list) else predictions[..., 1]

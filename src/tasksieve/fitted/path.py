@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
-from ..data_frames import require_pandas
 from ..docstrings import described_by
+from ..optional import require, require_pandas
 from ..path.policy import Choice
 from ..path.status import statuses_of
 from ..path.values import Values
@@ -369,10 +369,7 @@ class RegularizationPath(SolvedValues):
         ndarray of four matplotlib axes
         """
         if axes is None:
-            try:
-                import matplotlib.pyplot as plt
-            except ImportError as error:
-                raise ImportError("RegularizationPath.plot needs matplotlib: pip install matplotlib") from error
+            plt = require("matplotlib.pyplot", "RegularizationPath.plot needs", "matplotlib")
             _, axes = plt.subplots(2, 2, figsize=(9, 6), sharex=True, layout="constrained")
         axes = np.asarray(axes).ravel()
         if len(axes) != 4:

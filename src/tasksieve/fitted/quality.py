@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import stdtrit
 
-from ..data_frames import require_pandas
+from ..optional import require_pandas
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -77,7 +77,6 @@ def ambiguous_variants(variants: Table) -> Array:
 
 
 def _alleles(variants: Table) -> list[tuple[str, str]]:
-    """The effect allele and the other one, in capitals."""
     return [(first.upper(), second.upper()) for first, second in variants.pairs("effect_allele", "other_allele")]
 
 

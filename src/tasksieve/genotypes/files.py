@@ -63,7 +63,11 @@ class BedFile(CallFile):
     def __init__(self, prefix: str) -> None:
         self.prefix = str(prefix).removesuffix(".bed")
         self.require(".bed", ".bim", ".fam")
-        self.people, self.variants = read_fam(self.prefix + ".fam"), read_bim(self.prefix + ".bim")
+        people, variants = self.prefix + ".fam", self.prefix + ".bim"
+        self.people = people_table(people, 1, *_fields(people, "family, person, father, mother, sex and phenotype"))
+        words = "chromosome, identifier, centimorgans, position and two alleles"
+        chromosome, ids, _, positions, effect, other = _fields(variants, words)
+        self.variants = variant_table(chromosome, whole_numbers(positions, variants), ids, effect, other)
         self.calls = self._map()
 
     def _map(self) -> Array:
@@ -102,35 +106,13 @@ def matching_prefixes(prefix: str, suffix: str = ".bed") -> list[str]:
     return found
 
 
-def read_bim(name: str) -> Table:
-    """Chromosome, identifier, centimorgans, position, counted allele and the other one."""
-    chromosome, ids, _, positions, effect, other = _fields(
-        name, "chromosome, identifier, centimorgans, position and two alleles"
-    )
-    return variant_table(chromosome, whole_numbers(positions, name), ids, effect, other)
-
-
 def variant_table(chromosome: Any, pos: Any, ids: Any, effect: Any, other: Any) -> Table:
     return Table({"chr": chromosome, "pos": pos, "id": ids, "effect_allele": effect, "other_allele": other})
 
 
-def read_fam(name: str) -> Table:
-    """Family and person identifiers, which no two people share, parents, sex and phenotype."""
-    fields = _fields(name, "family, person, father, mother, sex and phenotype")
-    return people_table(name, 1, *fields)
-
-
 def people_table(name: str, first: int, fid: list[str], iid: list[str], *others: list[str]) -> Table:
-    """People as in a .fam file, the first of them in line `first`; father, mother, sex and phenotype are not known
-    where they are not given."""
-    refuse_repeated_people(name, fid, iid, first)
-    unknown = [[word] * len(iid) for word in ("0", "0", "0", "-9")]
-    columns = (fid, iid, *(others or unknown))
-    return Table(dict(zip(("fid", "iid", "father", "mother", "sex", "phenotype"), columns, strict=True)))
-
-
-def refuse_repeated_people(name: str, fid: list[str], iid: list[str], first: int) -> None:
-    """A ValueError where two lines, of which the first has a number, are of the same person."""
+    """People as in a .fam file, no two the same, the first of them in line `first`; father, mother, sex and phenotype
+    are not known where they are not given."""
     seen: dict[tuple[str, str], int] = {}
     for line, person in enumerate(zip(fid, iid, strict=True), start=first):
         if person in seen:
@@ -139,6 +121,9 @@ def refuse_repeated_people(name: str, fid: list[str], iid: list[str], first: int
                 "or give it another identifier."
             )
         seen[person] = line
+    unknown = [[word] * len(iid) for word in ("0", "0", "0", "-9")]
+    columns = (fid, iid, *(others or unknown))
+    return Table(dict(zip(("fid", "iid", "father", "mother", "sex", "phenotype"), columns, strict=True)))
 
 
 def text_lines(path: str | Path, name: str) -> Iterator[tuple[int, str]]:

@@ -6,17 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..fitted.arguments import check_number
 from ..messages import value_error
 from .matrix import Genotypes, task_order
 
 Array = np.ndarray[Any, Any]
-
-
-def check_part(value: Any, name: str) -> float:
-    """A part of a whole."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
-        raise ValueError(f"{name} must be a number from 0 to 1; got {value!r}.")
-    return float(value)
 
 
 def frequencies(counts: Array) -> Array:
@@ -47,7 +41,9 @@ def filter_variants(
         The same in each task.
     """
     limits = {"geno": geno, "maf": maf, "task_geno": task_geno, "task_maf": task_maf}
-    given = {name: check_part(value, name) for name, value in limits.items() if value is not None}
+    given = {name: value for name, value in limits.items() if value is not None}
+    for name, value in given.items():
+        check_number(value, name, low=0, closed=True, high=1)
     if task is None and ("task_geno" in given or "task_maf" in given):
         raise value_error("{task_geno} and {task_maf} need {task}, the task of each person (or several cohorts).")
     _, offsets = task_order(X.n_rows, task)

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._kernels import kernels
 from ..design import BesideStorage, DenseStorage, PlinkStorage, Storage, thread_count
+from ..tasks import read_task
 from .cohort import Cohort
 from .table import Table
 
@@ -238,7 +239,6 @@ class Genotypes(Storage):
         return parts[0] if len(parts) == 1 else BesideStorage(parts)
 
     def _packed(self, variants: Array, order: Array, threads: int) -> Array:
-        """Calls of some variants, people in some order."""
         out = np.zeros((len(variants), (len(order) + 3) // 4), dtype=np.uint8)
         for k, cohort in enumerate(self._cohorts):
             own = np.flatnonzero(self._cohort_of[order] == k)
@@ -366,13 +366,8 @@ class _Filled:
 
 def task_order(n_rows: int, task: Any) -> tuple[Array, Array]:
     """The order that sorts rows by task, and where each task starts then."""
-    if task is None:
-        return np.arange(n_rows), np.array([0, n_rows])
-    labels, codes = np.unique(np.asarray(task), return_inverse=True)
-    if len(codes) != n_rows:
-        raise ValueError(f"task has {len(codes)} entries, but there are {n_rows} people.")
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(labels)))])
-    return np.argsort(codes, kind="stable"), offsets.astype(np.int64)
+    _, order, offsets = read_task(task, n_rows)
+    return np.arange(n_rows) if order is None else order, offsets
 
 
 def _means(calls: Array) -> Array:

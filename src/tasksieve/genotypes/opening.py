@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..fitted.arguments import check_number
 from ..messages import value_error
 from .alleles import ambiguous_variants, match_variants, repeated_variants
 from .cohort import Cohort, open_cohort
 from .files import BedFile
-from .filters import check_part
 from .held import CallSource
 from .matrix import Genotypes
 from .people import flag_people, read_ids, read_words
@@ -69,7 +69,8 @@ def open_genotypes(
 
 def without_holes(X: Genotypes, mind: float) -> tuple[Genotypes, Array]:
     """Without people who have a larger part of missing calls; and flags of those who stay."""
-    few = X.holes_by_person() <= check_part(mind, "mind") * X.n_variants
+    check_number(mind, "mind", low=0, closed=True, high=1)
+    few = X.holes_by_person() <= mind * X.n_variants
     if not few.any():
         raise value_error("{mind=}: all people have a larger part of missing calls.", mind=mind)
     left = X.with_people(np.flatnonzero(few))
@@ -125,7 +126,6 @@ def _turned(cohort: Cohort, index: Array, flip: Array) -> Cohort:
 
 
 def _like(cohorts: list[Cohort], like: Any) -> tuple[list[Cohort], Table]:
-    """The variants of other data."""
     if isinstance(like, Genotypes):
         wanted = like.variant_table
     else:

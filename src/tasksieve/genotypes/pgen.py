@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from ..optional import require
 from .files import people_table, refuse_empty, text_lines, variant_table, whole_numbers
 from .held import BLOCK_CALLS, CallSource
 from .table import Table
 
 Array = np.ndarray[Any, Any]
 
-INSTALL = "pip install 'tasksieve[genotypes]'"
 #: what a file without a header has, by PLINK 2's rules: as in a .bim file, with or without centimorgans
 PLAIN = {5: ("CHROM", "ID", "POS", "ALT", "REF"), 6: ("CHROM", "ID", "CM", "POS", "ALT", "REF")}
 PLAIN_PEOPLE = {5: ("FID", "IID", "PAT", "MAT", "SEX"), 6: ("FID", "IID", "PAT", "MAT", "SEX", "PHENO1")}
@@ -36,7 +36,7 @@ class PgenFile(CallSource):
                 f"{self.prefix}.pvar.zst > {self.prefix}.pvar (or zstd -d)."
             )
         self.require(".pgen", ".pvar", ".psam")
-        self._library = _pgenlib()
+        self._library = require("pgenlib", ".pgen files need", "'tasksieve[genotypes]'")
         self.people = read_psam(self.prefix + ".psam")
         every = read_pvar(self.prefix + ".pvar")
         self._n_lines = len(every)
@@ -71,14 +71,6 @@ class PgenFile(CallSource):
                 except RuntimeError as error:
                     raise ValueError(f"{self.prefix}.pgen is broken: {error}") from None
                 yield own, copies
-
-
-def _pgenlib() -> Any:
-    try:
-        import pgenlib
-    except ImportError as error:
-        raise ImportError(f".pgen files need pgenlib: {INSTALL}") from error
-    return pgenlib
 
 
 def read_pvar(name: str) -> Table:

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from ..optional import require
 from .files import people_table, variant_table
 from .held import BLOCK_CALLS, CallSource
 from .table import Table
 
 Array = np.ndarray[Any, Any]
 
-INSTALL = "pip install 'tasksieve[genotypes]'"
 NEEDED = ("call_genotype", "variant_contig", "variant_position", "variant_allele", "sample_id")
 ABSENT = -2  # in the place of an allele: the call is of fewer copies
 
@@ -56,17 +56,13 @@ class VcfZarr(CallSource):
         self.two_alleles(*self._variants(store, n_variants))
 
     def _open(self) -> Any:
-        try:
-            import zarr
-        except ImportError as error:
-            raise ImportError(f"VCF-Zarr stores need zarr: {INSTALL}") from error
+        zarr = require("zarr", "VCF-Zarr stores need", "'tasksieve[genotypes]'")
         try:
             return zarr.open_group(self.prefix, mode="r")
         except (FileNotFoundError, ValueError, KeyError, TypeError, OSError) as error:
             raise ValueError(f"{self.prefix} is no Zarr group: {error}") from None
 
     def _variants(self, store: Any, n_variants: int) -> tuple[Table, Array]:
-        """All variants of the store, and how many alleles each has."""
         named = _text(store["contig_id"]) if "contig_id" in store else list(store.attrs.get("contigs", ()))
         if not named:
             raise ValueError(f"{self.prefix} has no array contig_id: the names of chromosomes are not known.")

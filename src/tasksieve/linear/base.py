@@ -234,16 +234,12 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
 
         def build(exponent: int) -> Problem:
             with np.errstate(over="ignore", invalid="ignore"), one_blas_thread(), memory_in_words():
-                design = Design(
+                design = layout.design(
                     layout.storage if exponent == 0 else ScaledStorage(layout.storage, exponent),
-                    layout.offsets,
-                    shared=layout.shared,
-                    weights=layout.weights,
                     fit_intercept=self.fit_intercept,
                     unpenalised=free,
                     standardize=self.standardize,
                     n_threads=kernel_threads(self.n_jobs) if n_threads is None else n_threads,
-                    blocks=layout.blocks,
                 )
                 found = self._state(design, data, layout.y, feature_weights, units.on(exponent, self.standardize))
                 found.lambda_max()  # norms come along in the same reading of the data

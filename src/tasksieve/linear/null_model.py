@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ..design import DenseStorage, Design, one_blas_thread
+from ..design import DenseStorage, one_blas_thread
 from ..design.sums import Gathered
 from ..fitted.covariates import covariates_of
 from ..path.solve import Value
@@ -41,16 +41,8 @@ class NullModel:
         units = Units.of(model._loss, data.y - data.known if beside else data.y, weights)
         layout = lay_out(replace(data, X=self._storage, n_features=self._storage.n_features), weights)
         with one_blas_thread():
-            design = Design(
-                layout.storage,
-                layout.offsets,
-                shared=layout.shared,
-                weights=layout.weights,
-                fit_intercept=model.fit_intercept,
-                unpenalised=np.arange(len(self.covariates)),
-                n_threads=1,
-                blocks=layout.blocks,
-            )
+            free = np.arange(len(self.covariates))
+            design = layout.design(fit_intercept=model.fit_intercept, unpenalised=free, n_threads=1)
             known = () if data.known is None else (np.ldexp(data.known, -units.y),)
             loss = model._loss_of(data).on(design, np.ldexp(layout.y, -units.y), *known)
             found, first = loss.null.nuisance, int(model.fit_intercept)

@@ -22,9 +22,9 @@ from ..fitted.model import SelectingModel
 from ..fitted.parameters import check_common
 from ..fitted.progress import reporter
 from ..fitted.state import LinearState
-from ..messages import Message, ParameterError, value_error
+from ..messages import Message, ParameterError
 from ..parameters import Parameter
-from ..tasks import is_task_list, label_array
+from ..tasks import is_task_list, label_array, refuse_empty_tasks
 from ..tasks.named import takes_named_tasks
 from .memory import completed
 from .parameters import ONLINE, ONLINE_DATA
@@ -162,7 +162,6 @@ class OnlineLinearModel(SelectingModel):
         return isinstance(self.gamma, str)
 
     def _configure(self) -> None:
-        """Pass the current parameters to the kernel."""
         scalar = np.ndim(self.l1) == 0
         self._learner.configure(
             PENALTIES[self.penalty],
@@ -225,7 +224,6 @@ class OnlineLinearModel(SelectingModel):
         self._configure()
 
     def _join(self, label: Any) -> int:
-        """The code of a task, which joins if it is new."""
         code = self._codes.get(label)
         if code is None:
             code = self._codes[label] = len(self._labels)
@@ -364,7 +362,6 @@ class OnlineLinearModel(SelectingModel):
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """An error leaves the model as it was."""
         before, guard = self.__getstate__(), self._guard
         try:
             yield
@@ -410,15 +407,8 @@ class OnlineLinearModel(SelectingModel):
         self.n_iter_ = self.max_iter
 
     def _check_batch(self, batch: RowBatch) -> None:
-        """Refuse data that cannot be fitted as a whole."""
         counts = np.bincount(batch.codes[batch.observed], minlength=len(self._labels))
-        for label in batch.tasks:
-            if counts[self._codes[label]] == 0:
-                raise value_error(
-                    "task {task!r} has no rows: each of its labels is missing in {y} or has zero {sample_weight}. "
-                    "Leave the task out, or give it at least one observed label.",
-                    task=label,
-                )
+        refuse_empty_tasks(batch.tasks, counts[[self._codes[label] for label in batch.tasks]])
 
     # -- what was learned -------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..design import Design, PackedColumns
+from ..design import PackedColumns
 from ..fitted.arguments import kernel_threads
 from ..fitted.state import LinearState
 from ..linear.classifier import MultiTaskLogisticRegression
@@ -21,7 +21,7 @@ from ..path.problem import Problem
 from ..path.solve import solve_path
 from ..penalties import SparseGroup
 from ..proof.prove import prove
-from ..tasks import TaskData, read_tasks
+from ..tasks import TaskData, lay_out, read_tasks
 from .base import OnlineLinearModel
 
 # How wide the hinge is smoothed to find dual points; the best one counts.
@@ -212,14 +212,8 @@ class Certifying(OnlineLinearModel):
         return data
 
     def _balanced_problem(self, data: TaskData, loss: str) -> Problem:
-        design = Design(
-            data.make_storage(),
-            data.offsets,
-            shared=data.shared,
-            weights=data.sample_weights,
-            fit_intercept=self.fit_intercept,
-            n_threads=kernel_threads(),
-        )
+        layout = lay_out(data, data.sample_weights)
+        design = layout.design(fit_intercept=self.fit_intercept, n_threads=kernel_threads())
         l1, group = {"l21": (0.0, 1.0), "l11": (1.0, 0.0), "l1+l21": (self.l1, 1.0)}[self.penalty]
         return Problem(
             design,

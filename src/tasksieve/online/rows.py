@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -43,14 +43,14 @@ class RowBatch:
     def first(self, count: int) -> RowBatch:
         """The first instances alone, with the tasks that are among them."""
         codes = self.codes[:count]
-        return RowBatch(
-            self.matrix[:count] if self.rows is None else self.matrix,
-            None if self.rows is None else self.rows[:count],
-            self.y[:count],
-            self.tasks[: int(codes.max(initial=-1)) + 1],  # first seen first
-            codes,
-            None if self.weights is None else self.weights[:count],
-            self.form,
+        return replace(
+            self,
+            matrix=self.matrix[:count] if self.rows is None else self.matrix,
+            rows=None if self.rows is None else self.rows[:count],
+            y=self.y[:count],
+            tasks=self.tasks[: int(codes.max(initial=-1)) + 1],  # first seen first
+            codes=codes,
+            weights=None if self.weights is None else self.weights[:count],
         )
 
     def blocks(self, order: np.ndarray | None = None) -> Iterator[tuple[Any, Any]]:

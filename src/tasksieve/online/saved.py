@@ -61,7 +61,7 @@ def from_arrays(cls: Any, arrays: dict[str, np.ndarray]) -> Any:
         raise ValueError(f"it holds a {str(meta['class'])[:60]}, not a {cls.__name__}")
     model = cls(**_params(cls, meta, arrays))
     model._begin(None)
-    model._averages = _flag(meta, "averages")
+    model._averages = _typed(meta, "averages", bool)
     model._configure()
     state = {name.removeprefix("state_"): array for name, array in arrays.items() if name.startswith("state_")}
     state = completed(state)
@@ -74,10 +74,10 @@ def from_arrays(cls: Any, arrays: dict[str, np.ndarray]) -> Any:
     for label in labels:
         model._join(label)
     _read_names(model, meta, n_features)
-    model._single = _flag(meta, "single")
-    model._stream_rows = _count(meta, "stream_rows")
+    model._single = _typed(meta, "single", bool)
+    model._stream_rows = _typed(meta, "stream_rows", int)
     if meta["n_iter"] is not None:
-        model.n_iter_ = _count(meta, "n_iter")
+        model.n_iter_ = _typed(meta, "n_iter", int)
     if hasattr(model, "_classes"):
         model._classes = _register(meta["classes"], n_tasks)
     return model
@@ -97,8 +97,7 @@ def _params(cls: Any, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> di
 
 
 def _read_names(model: Any, meta: dict[str, Any], n_features: int) -> None:
-    """Number and names of the features."""
-    if _count(meta, "n_features") != n_features:
+    if _typed(meta, "n_features", int) != n_features:
         raise ValueError(f"{meta['n_features']} features declared, {n_features} in the arrays")
     names = [label_from(plain) for plain in meta["vocabulary"]]
     positions = meta["places"]
@@ -108,14 +107,13 @@ def _read_names(model: Any, meta: dict[str, Any], n_features: int) -> None:
         raise ValueError(f"names of the features: a place is not among the {n_features} features")
     model._vocabulary = dict(zip(names, positions, strict=True))
     model.n_features_in_ = n_features
-    if _flag(meta, "named"):
+    if _typed(meta, "named", bool):
         if len(names) < n_features:
             raise ValueError(f"{len(names)} names for {n_features} features")
         model.feature_names_in_ = np.array(names[:n_features], dtype=object)
 
 
 def _register(content: Any, n_tasks: int) -> ClassRegister:
-    """The class labels met so far."""
     known = _fields(content, "the classes")
     register = ClassRegister()
     register.all = [label_from(plain) for plain in known["all"]]
@@ -137,15 +135,8 @@ def _fields(content: Any, name: str) -> dict[str, Any]:
     return content
 
 
-def _typed(meta: dict[str, Any], name: str, kind: type, words: str) -> Any:
+def _typed(meta: dict[str, Any], name: str, kind: type) -> Any:
     if type(meta[name]) is not kind or meta[name] < 0:
+        words = "true or false" if kind is bool else "a whole number >= 0"
         raise ValueError(f"{name!r} is {str(meta[name])[:60]!r}, not {words}")
     return meta[name]
-
-
-def _flag(meta: dict[str, Any], name: str) -> bool:
-    return bool(_typed(meta, name, bool, "true or false"))
-
-
-def _count(meta: dict[str, Any], name: str) -> int:
-    return int(_typed(meta, name, int, "a whole number >= 0"))

@@ -18,7 +18,6 @@ class SingleRows(OnlineLinearModel):
         return True
 
     def _target(self, code: int, y: Any) -> float:
-        """The number that the kernel learns."""
         return y
 
     def _learn_row(self, x: Any, y: Any, task: Any, w: float) -> None:
@@ -86,7 +85,6 @@ class SingleRows(OnlineLinearModel):
         return values, index
 
     def _learn_one(self, x: Any, y: Any, code: int, w: float) -> None:
-        """A row of a known task."""
         if w == 0 or y is None:
             return
         y, learner = self._target(code, y), self._learner

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..atomic import write_bytes
+from ..optional import require
 from .content import ReportContent, stability_of
 from .packing import Packed, pack, shorten
 from .proof import checker_script, reads_tables
@@ -85,10 +86,7 @@ def render(content: ReportContent) -> str:
 
 def fill(template: str, parts: Sequence[str], **values: Any) -> str:
     """A page with its style and its script, whose parts are one function: they share names and leave none behind."""
-    try:
-        import jinja2
-    except ImportError as error:
-        raise ImportError("reports need jinja2: pip install 'tasksieve[report]'") from error
+    jinja2 = require("jinja2", "reports need", "'tasksieve[report]'")
     texts = [(HERE / "script" / f"{name}.js").read_text(encoding="utf-8") for name in parts]
     script = '"use strict";\n(() => {\n' + "\n".join(texts) + "})();\n"
     # all is escaped; the exceptions are our own files, and tojson escapes what HTML reads

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from ..data_frames import require_pandas
 from ..docstrings import described_by
 from ..fitted.predictions import Predictions
 from ..fitted.solved_values import SolvedValues
+from ..optional import require_pandas
 from .problem import Solution
 from .reading import GraphData
 from .walk import stacked, totals, worst_of

@@ -8,6 +8,7 @@ millions of rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,21 +18,11 @@ import numpy as np
 from ..tasks import TaskMoments, label_array
 from .chunk_folds import ChunkFolds
 from .columns import FeatureChoice, choose_features
-from .counted import counted_size
 from .encode import Encoding
-from .frames import need, read_arrow, read_frames
-from .prefetch import prefetched
+from .frames import counted_size, need, read_arrow, read_frames
 from .problem import fill_with_means, known_entries, means_of
 from .read import from_arrow, from_frame
-from .row_columns import (
-    Missing,
-    RowColumns,
-    refuse_missing,
-    told_left_out,
-    told_missing,
-    told_unobserved,
-    words_or_numbers,
-)
+from .row_columns import Missing, RowColumns, refuse_missing, told_rows, words_or_numbers
 from .seen import SeenColumn, SeenTable
 from .table import NAMED_CELLS, Array, Table, TableError
 from .task_codes import TaskCodes
@@ -73,6 +64,15 @@ def rows_of_chunks(path: str, format: str, separator: str | None) -> int:
     if not size or not size[0]:
         raise TableError(f"{path} has no rows")
     return max(FEWEST_ROWS, CELLS // max(1, size[1]))
+
+
+def prefetched(tables: Iterator[Any]) -> Iterator[Any]:
+    """The same tables, each read by another thread as soon as the one before it is taken."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, tables, None)
+        while (table := coming.result()) is not None:
+            coming = pool.submit(next, tables, None)
+            yield table
 
 
 @dataclass
@@ -166,13 +166,8 @@ class ChunkedTable:
         if self.missing == "mean" or (holes and self.missing == "drop"):
             counts, fill = self._counted(encoding)
         labels = self._labels(counts)
-        if not counts.used:
-            raise TableError(f"{self.path}: no row is left after those with missing values are dropped")
-        if self.missing == "mean":
-            notes += told_missing(self.path, holes)
-        if len(targets) > 1:
-            notes += told_unobserved(counts.unobserved, seen.n_rows * len(targets))
-        notes += told_left_out(self.path, counts.first_dropped, counts.dropped, seen.n_rows)
+        filled, left_out = holes if self.missing == "mean" else [], (counts.first_dropped, counts.dropped)
+        notes += told_rows(self.path, seen.n_rows, len(targets), filled, counts.unobserved, *left_out)
         folds = None if n_folds is None else self._folds(counts, labels, n_folds, seed)
         moments = TaskMoments(n_folds, fit_intercept=fit_intercept, random_state=seed, n_jobs=n_jobs)
         self._sum(moments, encoding, fill, folds)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..tasks.no_numbers import is_number
+from ..tasks.refusals import is_number
 from .encode import Encoding
 from .frames import read_frames, read_libsvm_rows
 from .read import from_frame

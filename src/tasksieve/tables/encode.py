@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse
 
-from ..tasks.no_numbers import is_number
+from ..tasks.refusals import is_number
 from .categories import Categories
 from .dates import DateParts
 from .table import NAMED_CELLS, Array, CodedColumn, Column, Table, TableError, row_words
@@ -114,8 +114,8 @@ class Encoding:
         positions = self._positions(table)
         direct = np.flatnonzero(positions >= 0)
         wide: Any = table.columns
-        for k, rows in wide.infinite(positions[direct])[:1] if len(direct) else ():
-            _refuse_infinite(table, int(rows[0]), self.columns[direct[k]][0])
+        for k, rows in wide.where(np.isinf, positions[direct])[:1] if len(direct) else ():
+            refuse_infinite(table, int(rows[0]), self.columns[direct[k]][0])
         if len(direct) == len(positions) > 0:
             X = wide.numbers(positions)
             return X if X.dtype.type in KEPT else X.astype(np.float64)
@@ -131,7 +131,6 @@ class Encoding:
         return X
 
     def _encoded(self, name: str, coding: Coding, table: Table, unknown: str) -> Array:
-        """The features that one column becomes."""
         if name in table.absent and table.absent[name].all():
             return np.zeros((table.n_rows, len(_features(name, coding))))
         column = table.require(name, "the model's features")
@@ -197,7 +196,7 @@ class Encoding:
             raise TableError(f"column {name!r} of {table.source} must hold numbers")
         values = column.values
         if values.dtype.kind == "f" and np.isinf(values).any():
-            _refuse_infinite(table, int(np.flatnonzero(np.isinf(values))[0]), name)
+            refuse_infinite(table, int(np.flatnonzero(np.isinf(values))[0]), name)
         return values
 
     def _indicators(self, column: Column, name: str, coding: Categories, table: Table, unknown: str) -> Array:
@@ -240,7 +239,7 @@ class Encoding:
         direct, wide = np.flatnonzero(positions >= 0), table.columns
         holes = {k: self._holes(self.columns[k][0], table) for k in np.flatnonzero(positions < 0).tolist()}
         if isinstance(wide, WideColumns):
-            holes |= {int(direct[k]): rows for k, rows in wide.holes(positions[direct])}
+            holes |= {int(direct[k]): rows for k, rows in wide.where(np.isnan, positions[direct])}
         return [(self.columns[k][0], holes[k]) for k in sorted(holes) if len(holes[k])]
 
     def _holes(self, name: str, table: Table) -> Array:
@@ -274,7 +273,7 @@ class Encoding:
         return encoding
 
 
-def _refuse_infinite(table: Table, row: int, name: str) -> None:
+def refuse_infinite(table: Table, row: int, name: str) -> None:
     raise TableError(
         f"{table.source}: {row_words(table.source, table.first + row)}, column {name!r} is infinite: correct it or "
         "drop the row"
@@ -282,7 +281,6 @@ def _refuse_infinite(table: Table, row: int, name: str) -> None:
 
 
 def _features(name: str, coding: Coding) -> list[str]:
-    """The names of the features that a column becomes."""
     return [name] if coding is None else coding.features(name)
 
 

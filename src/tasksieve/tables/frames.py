@@ -15,10 +15,10 @@ import lzma
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from ..optional import require
 from .table import TableError
 
 ENDINGS = {
@@ -35,14 +35,13 @@ MISSING_WORDS = (
 # Of a Parquet file that is read in chunks: of each column so many bytes at a time, and nothing kept. Otherwise all
 # groups of rows that were read stay in memory until the last one is.
 BUFFER_BYTES = 1 << 20
+_FIRST_LINES = 1000  # of a CSV file: as long as the others, on the average
+_UNPACKED = 5.0  # times the size of a compressed file
 
 
 def need(module: str) -> Any:
     """An optional library, or an error that says which extra brings it."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise TableError(f"tables on disk need {module.partition('.')[0]}: pip install 'tasksieve[files]'") from error
+    return require(module, "tables on disk need", "'tasksieve[files]'", TableError)
 
 
 def table_format(path: str | os.PathLike[str]) -> str:
@@ -178,7 +177,6 @@ def _arrow_tables(
 
 
 def _arrow_batches(source: Any, chunk_rows: int) -> Iterator[Any]:
-    """Tables of at most so many rows from an Arrow file, a batch of the file at a time."""
     arrow, ipc = need("pyarrow"), need("pyarrow.ipc")
     with arrow.OSFile(str(source), "rb") as opened:
         file = ipc.open_file(opened)
@@ -212,6 +210,32 @@ def read_libsvm_rows(
             found = load(io.BytesIO(b"".join(lines)))
             if found[0].shape[0]:
                 yield found
+
+
+def counted_size(path: str, format: str, separator: str | None = None) -> tuple[int, int] | None:
+    """How many rows and columns there are, estimated without reading them; None where the file cannot be read.
+
+    - `format` ({"csv", "parquet", "arrow"}): A Parquet file says how many rows it has. Of an Arrow file the first batch
+      is taken for all of them, of a CSV file the first lines.
+    """
+    try:
+        if format == "parquet":
+            known = need("pyarrow.parquet").read_metadata(path)
+            return known.num_rows, known.num_columns
+        if format == "arrow":
+            with need("pyarrow").OSFile(path, "rb") as opened:
+                file = need("pyarrow.ipc").open_file(opened)
+                batches = file.num_record_batches
+                return (file.get_batch(0).num_rows if batches else 0) * batches, len(file.schema)
+        size, ending = Path(path).stat().st_size, Path(path).suffix.lower()
+        columns = len(read_header(Path(path), csv_separator(path, separator)))
+        with PACKED.get(ending, open)(path, "rb") as lines:
+            next(lines)  # the header
+            first = [len(line) for line in itertools.islice(lines, _FIRST_LINES)]
+    except Exception:
+        return None
+    per_row = sum(first) / max(1, len(first))
+    return int(size * (_UNPACKED if ending in PACKED else 1.0) / per_row) if first else 0, columns
 
 
 # --- CSV ---------------------------------------------------------------------------------------------------------

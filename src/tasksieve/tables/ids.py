@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..tasks.no_numbers import is_number
-from .table import Array, Column
+from ..tasks.refusals import is_number
+from .table import Column
 
 # In fewer rows than these, different words or consecutive numbers may be a coincidence.
 FEWEST_WORDS = 10
@@ -38,27 +39,28 @@ def why_id(name: str, column: Column) -> str | None:
     if column.seen is not None:
         return column.seen.why_id(name)
     if column.kind == "text":
-        return _words(column.values[~column.missing])
-    if column.kind == "number" and column.values.dtype.kind in "iu":
-        return _whole_numbers(name, column.values)
+        words = column.values[~column.missing].tolist()
+        different = len(set(words)) == len(words)
+        return why_words(len(words), different, sum(map(is_number, words)) if different else 0)
+    if column.kind == "number" and column.values.dtype.kind in "iu" and len(column.values):
+        values = column.values
+        low, high = int(values.min()), int(values.max())
+        return why_whole_numbers(name, len(values), low, high, lambda _: len(np.unique(values)) == len(values))
     return None
 
 
-def _words(words: Array) -> str | None:
-    if len(words) < FEWEST_WORDS or len(set(words.tolist())) < len(words):
-        return None
-    if 2 * sum(map(is_number, words.tolist())) >= len(words):
-        return None
-    return f"{len(words):,} words, all different"
+def why_words(count: int, different: bool, n_numbers: int) -> str | None:
+    """The same of so many words."""
+    ids = count >= FEWEST_WORDS and different and 2 * n_numbers < count
+    return f"{count:,} words, all different" if ids else None
 
 
-def _whole_numbers(name: str, values: Array) -> str | None:
-    if len(values) < FEWEST_NUMBERS:
+def why_whole_numbers(name: str, count: int, low: int, high: int, different: Callable[[bool], bool]) -> str | None:
+    """The same of so many whole numbers; whether they all differ is asked only where it matters, and given whether they
+    would then be consecutive."""
+    consecutive = high - low == count - 1
+    if count < FEWEST_NUMBERS or not (consecutive or CALLED_ID.search(name)):
         return None
-    low, high = int(values.min()), int(values.max())
-    consecutive = high - low == len(values) - 1
-    if not consecutive and not CALLED_ID.search(name):
-        return None
-    if (YEARS[0] <= low and high <= YEARS[1]) or len(np.unique(values)) < len(values):
+    if (YEARS[0] <= low and high <= YEARS[1]) or not different(consecutive):
         return None
     return f"whole numbers from {low} to {high}, {'each once' if consecutive else 'all different'}"

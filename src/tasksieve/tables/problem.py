@@ -12,7 +12,7 @@ import scipy.sparse
 from .columns import FeatureChoice, choose_features
 from .encode import Encoding
 from .ids import row_names
-from .row_columns import Missing, RowColumns, told_left_out, told_missing, told_unobserved
+from .row_columns import Missing, RowColumns, told_rows
 from .table import NAMED_CELLS, Array, StackedFiles, Table, TableError, row_words
 
 
@@ -98,14 +98,11 @@ def prepare(
     columns = RowColumns.of(table, target, task, weights=weights, offset=offset, groups=groups)
     encoding, notes = choose_features(table, columns.roles(table, id), FeatureChoice(**choice))
     rows, holes = columns.usable(table, encoding, missing)
-    if len(columns.targets) > 1:
-        empty = np.stack([table.columns[name].missing for name in columns.targets])
-        notes += told_unobserved(int(empty.sum()), empty.size)
-    notes += told_missing(table.source, holes if missing == "mean" else [])
+    several = columns.targets if len(columns.targets) > 1 else ()
+    unobserved = sum(np.count_nonzero(table.columns[name].missing) for name in several)
     left_out = np.setdiff1d(np.arange(table.n_rows), rows)
-    notes += told_left_out(table.source, left_out[:NAMED_CELLS].tolist(), len(left_out), table.n_rows)
-    if len(rows) == 0:
-        raise TableError(f"{table.source}: no row is left after those with missing values are dropped")
+    filled, first = holes if missing == "mean" else [], left_out[:NAMED_CELLS].tolist()
+    notes += told_rows(table.source, table.n_rows, len(several), filled, unobserved, first, len(left_out))
     X, fill = _some_rows(encoding.matrix(table), rows), None
     if missing == "mean":
         X, fill = fill_with_means(X, encoding.feature_names, absent=encoding.n_absent(table, rows))
@@ -128,20 +125,14 @@ def prepare(
 
 
 def prepare_rows(
-    table: Table,
-    encoding: Encoding,
-    *,
-    task: str | None = None,
-    offset: str | None = None,
-    missing: Missing = "error",
-    fill: Array | None = None,
-    unknown: Literal["error", "zero"] = "error",
+    table: Table, encoding: Encoding, *, task: str | None = None, offset: str | None = None, **how: Any
 ) -> tuple[Any, Array | None, Array | None, Array]:
-    """X, task, offsets and rows of a table whose targets are to be predicted; `fill` is what the fit has put in."""
-    columns = RowColumns((), task, offset=offset)
-    X, rows = _encoded(table, columns, encoding, missing, fill, unknown)
-    known = columns.read(table, rows)
-    return X, known["task"], known["offset"], rows
+    """X, task, offsets and rows of a table whose targets are to be predicted.
+
+    - `how`: `missing`, `fill` and `unknown` of `prepare_labelled`.
+    """
+    found = prepare_labelled(table, encoding, RowColumns((), task, offset=offset), **how)
+    return found.X, found.task, found.offset, found.rows
 
 
 def prepare_labelled(
@@ -149,35 +140,30 @@ def prepare_labelled(
     encoding: Encoding,
     columns: RowColumns,
     *,
-    classes: bool,
+    classes: bool = False,
     missing: Missing = "error",
     fill: Array | None = None,
     unknown: Literal["error", "zero"] = "error",
 ) -> TableProblem:
-    """The rows of a test table, read as those of the fit were, with their labels."""
+    """The rows of a test table, read as those of the fit were; with their labels, where targets are named.
+
+    - `fill`: What the fit has put in for missing values.
+    """
     for name in columns.targets:
         table.require(name, "--target")
-    X, rows = _encoded(table, columns, encoding, missing, fill, unknown)
-    if not len(rows):
-        raise TableError(f"{table.source}: no row with a label is left")
-    known: dict[str, Any] = columns.read(table, rows, classes)
-    return TableProblem(
-        X, **known, targets=list(columns.targets), encoding=encoding, fill=fill, rows=rows, n_rows=table.n_rows,
-        classes=classes,
-    )  # fmt: skip
-
-
-def _encoded(
-    table: Table, columns: RowColumns, encoding: Encoding, missing: Missing, fill: Array | None, unknown: Any
-) -> tuple[Any, Array]:
-    """The features of the rows that can be used, and which these are."""
     rows, holes = columns.usable(table, encoding, missing, mean=fill is not None)
     if holes and missing == "mean" and fill is None:
         raise TableError("--missing mean: the model was not fitted with it, so it has no means to fill in")
     X = _some_rows(encoding.matrix(table, unknown), rows)
     if missing == "mean" and fill is not None:
         X, _ = fill_with_means(X, encoding.feature_names, fill)
-    return X, rows
+    if columns.targets and not len(rows):
+        raise TableError(f"{table.source}: no row with a label is left")
+    known: dict[str, Any] = columns.read(table, rows, classes)
+    return TableProblem(
+        X, **known, targets=list(columns.targets), encoding=encoding, fill=fill, rows=rows, n_rows=table.n_rows,
+        classes=classes,
+    )  # fmt: skip
 
 
 def _some_rows(X: Any, rows: Array) -> Any:

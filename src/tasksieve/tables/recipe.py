@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..tasks.no_numbers import is_number
+from ..tasks.refusals import is_number
 from .dates import DateParts
 from .encode import Encoding
 from .frames import MISSING_WORDS, PACKED, csv_separator

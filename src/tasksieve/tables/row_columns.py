@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from .encode import Encoding, as_words, refuse_decimal_commas, refuse_spoilt_numbers
+from .encode import Encoding, as_words, refuse_decimal_commas, refuse_infinite, refuse_spoilt_numbers
 from .table import NAMED_CELLS, Array, Column, StackedFiles, Table, TableError, row_words
 
 Missing = Literal["error", "drop", "mean"]
@@ -114,13 +114,11 @@ def _target(table: Table, name: str, classes: bool) -> Array:
         )
     infinite = np.flatnonzero(np.isinf(column.values))
     if len(infinite):
-        row = row_words(table.source, table.first + infinite[0])
-        raise TableError(f"{table.source}: {row}, column {name!r} is infinite")
+        refuse_infinite(table, int(infinite[0]), name)
     return column.values.astype(np.float64)
 
 
 def words_or_numbers(table: Table, name: str, flag: str) -> Column:
-    """A column of labels."""
     column = table.columns[name]
     if column.kind in ("date", "other"):
         raise TableError(f"{flag}: column {name!r} of {table.source} holds neither numbers nor words")
@@ -128,7 +126,6 @@ def words_or_numbers(table: Table, name: str, flag: str) -> Column:
 
 
 def _names(table: Table, rows: Array, name: str | None, flag: str) -> Array | None:
-    """Labels of tasks or groups: words or numbers."""
     return None if name is None else tidy_labels(words_or_numbers(table, name, flag).values[rows])
 
 
@@ -173,15 +170,7 @@ def refuse_missing(source: str, found: Holes, *, mean: bool) -> None:
     raise TableError(f"{source}: {count} missing value(s): {listed}. --missing drop leaves such rows out{filled}.")
 
 
-def told_missing(source: str, found: Holes) -> list[str]:
-    """A note about missing values that were filled in."""
-    count, listed = _listed(source, found)
-    words = f"{count} missing value(s) in {len(found)} column(s) filled with the column's mean: {listed}"
-    return [words] if found else []
-
-
 def _listed(source: str, found: Holes) -> tuple[int, str]:
-    """How many there are, and the first of them."""
     words = [
         f"{row_words(source, row)}, column {name!r}"
         for name, rows, _ in found[:NAMED_CELLS]
@@ -191,15 +180,22 @@ def _listed(source: str, found: Holes) -> tuple[int, str]:
     return count, "; ".join(named) + (f"; and {count - len(named)} more" if count > len(named) else "")
 
 
-def told_left_out(source: str, rows: Sequence[int], count: int, n_rows: int) -> list[str]:
-    """A note about rows that cannot be used, given the first of them."""
-    shown = ", ".join(row_words(source, row) for row in rows[:NAMED_CELLS])
+def told_rows(
+    source: str, n_rows: int, n_targets: int, filled: Holes, unobserved: int, left_out: Sequence[int], n_left_out: int
+) -> list[str]:
+    """Notes about missing values that were filled in, about labels of several targets, and about rows that cannot be
+    used, given the first of them; an error where no row is left."""
+    if n_left_out == n_rows:
+        raise TableError(f"{source}: no row is left after those with missing values are dropped")
+    count, listed = _listed(source, filled)
+    shown = ", ".join(row_words(source, row) for row in left_out[:NAMED_CELLS])
     if not isinstance(source, StackedFiles):  # row 3, 7, 12
         shown = shown.replace(", row ", ", ")
-    more = ", ..." if count > NAMED_CELLS else ""
-    return [f"{count} of {n_rows} rows left out for missing values: {shown}{more}"] if count else []
-
-
-def told_unobserved(count: int, total: int) -> list[str]:
-    """A note about labels of several targets."""
-    return [f"{count} of {total} labels are not observed; the model leaves them out"] if count else []
+    more = ", ..." if n_left_out > NAMED_CELLS else ""
+    means = f"in {len(filled)} column(s) filled with the column's mean"
+    notes = {
+        f"{unobserved} of {n_rows * n_targets} labels are not observed; the model leaves them out": unobserved,
+        f"{count} missing value(s) {means}: {listed}": count,
+        f"{n_left_out} of {n_rows} rows left out for missing values: {shown}{more}": n_left_out,
+    }
+    return [words for words, number in notes.items() if number]

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..tasks.no_numbers import is_number
+from ..tasks.refusals import is_number
 from .dates import FIRST_DAY, LAST_DAY, date_ways
 from .encode import counted_words
-from .ids import CALLED_ID, FEWEST_NUMBERS, FEWEST_WORDS, YEARS
+from .ids import CALLED_ID, why_whole_numbers, why_words
 from .table import NAMED_CELLS, Array, CodedColumn, Column, Table
 
 # Different words, or numbers of a column called id, beyond which no more are kept.
@@ -113,21 +113,18 @@ class SeenColumn:
         """`ids.why_id` of the whole column."""
         count = self.n_rows - self.n_missing
         if self.kinds == {"text"}:
-            ids = count >= FEWEST_WORDS and self.different and 2 * (count - self.n_others) < count
-            return f"{count:,} words, all different" if ids else None
-        if self.kinds != {"number"} or not self.whole or self.n_rows < FEWEST_NUMBERS:
+            return why_words(count, self.different, count - self.n_others)
+        if self.kinds != {"number"} or not self.whole:
             return None
-        if YEARS[0] <= self.low and self.high <= YEARS[1]:
-            return None
+        return why_whole_numbers(name, self.n_rows, self.low, self.high, self._all_different)
+
+    def _all_different(self, consecutive: bool) -> bool:
         n, low, high = self.n_rows, self.low, self.high
+        if not consecutive:
+            return self.rising or (self.different and len(self.numbers) == n)
         # a column that holds each number of its range once is known by these
         expected = (n * (low + high)) // 2, sum_of_squares(high) - sum_of_squares(low - 1)
-        same = all((a - b) % 2**64 == 0 for a, b in zip(expected, (self.total, self.squares), strict=True))
-        if high - low == n - 1 and same:
-            return f"whole numbers from {low} to {high}, each once"
-        if CALLED_ID.search(name) and (self.rising or (self.different and len(self.numbers) == n)):
-            return f"whole numbers from {low} to {high}, all different"
-        return None
+        return all((a - b) % 2**64 == 0 for a, b in zip(expected, (self.total, self.squares), strict=True))
 
     def as_column(self) -> Column:
         """As a column, for the choice of features."""

@@ -106,7 +106,6 @@ def _matches(patterns: Iterable[str], names: Mapping[str, Any]) -> dict[str, Non
 
 
 def _roles(tables: Sequence[Table], files: Sequence[str], needed: Sequence[tuple[str, str]]) -> list[str]:
-    """Columns that every file must have."""
     found: dict[str, None] = {}
     for flag, pattern in needed:
         own = [_matches([pattern], table.columns) for table in tables]
@@ -125,7 +124,6 @@ def _roles(tables: Sequence[Table], files: Sequence[str], needed: Sequence[tuple
 
 
 def _features(table: Table, roles: Sequence[str], wanted: Wanted) -> dict[str, None]:
-    """Columns of a table that would be learned from."""
     names = _matches(wanted.features, table.columns) if wanted.features else table.columns
     out = {*roles, *_matches(wanted.drop, table.columns)}
     return dict.fromkeys(name for name in names if name not in out)

@@ -92,15 +92,9 @@ class WideColumns(Mapping[str, Column]):
         parts = [self.block[:, positions[low : low + STEP]] for low in range(0, len(positions), STEP)]
         return np.concatenate([part.min(axis=0) for part in parts]), np.concatenate([p.max(axis=0) for p in parts])
 
-    def holes(self, positions: Array) -> list[tuple[int, Array]]:
-        """Of some columns of the block those with missing values, by their index in `positions`, and the rows."""
-        return self._where(np.isnan, positions)
-
-    def infinite(self, positions: Array) -> list[tuple[int, Array]]:
-        """The same of infinite values."""
-        return self._where(np.isinf, positions)
-
-    def _where(self, test: Any, positions: Array) -> list[tuple[int, Array]]:
+    def where(self, test: Any, positions: Array) -> list[tuple[int, Array]]:
+        """Of some columns of the block those with values that are missing (`np.isnan`) or infinite (`np.isinf`), by
+        their index in `positions`, and the rows."""
         if self.block.dtype.kind != "f":
             return []
         found = []

@@ -43,7 +43,8 @@ def read_wide_csv(path: Path, separator: str, n_columns: int) -> tuple[Array, Ar
             for first, cells in pieces:
                 end = first + len(cells)
                 if end > n_columns:
-                    _refuse_surplus(path, n, n_columns)
+                    surplus = f"more fields than the header has names ({n_columns})"
+                    raise TableError(f"{path}: row {row_number(n)} has {surplus}")
                 values = _read_cells(cells, odd[first:end])
                 block[n, first:end] = values
                 _still_whole(whole[first:end], odd[first:end], values, cells)
@@ -146,9 +147,3 @@ def _still_whole(whole: Array, odd: Array, values: Array, cells: list[bytes]) ->
         cell = cells[k].strip()
         whole[k] = cell[1:].isdigit() if cell[:1] in (b"+", b"-") else cell.isdigit()
     odd |= whole & (np.abs(values) >= LARGEST_WHOLE)
-
-
-def _refuse_surplus(path: Path, row: int, n_columns: int) -> None:
-    raise TableError(
-        f"{path}: row {row_number(row)} has more fields than the header has names ({n_columns})"
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +18,12 @@ PARQUET = (".parquet", ".pq")
 WRITTEN = (".csv", *PARQUET)
 
 
-def csv_bytes(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
-    """A CSV file; floats are written so that they can be read back exactly."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue().encode("utf-8", "backslashreplace")
-
-
 def table_bytes(columns: Mapping[str, Any]) -> bytes:
-    """Columns of the same length as a CSV file."""
+    """Columns of the same length as a CSV file; floats are written so that they can be read back exactly."""
     lists = [values.tolist() if isinstance(values, np.ndarray) else values for values in columns.values()]
-    return csv_bytes(list(columns), zip(*lists, strict=True))
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows([list(columns), *zip(*lists, strict=True)])
+    return text.getvalue().encode("utf-8", "backslashreplace")
 
 
 def write_table(path: Path, columns: Mapping[str, Any]) -> None:

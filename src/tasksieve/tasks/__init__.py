@@ -21,16 +21,18 @@ from .labels import (
     observed_classes,
     read_groups,
     read_labels,
+    read_task,
+    refuse_empty_tasks,
     refuse_real_numbers,
     row_labels,
     some_of,
     task_codes,
 )
-from .masked import refuse_masked_or_complex
 from .matrix import read_matrix, read_stacked, refuse_not_finite
 from .moments import TaskMoments
 from .moving import on_device, placed
-from .offset import add_offset, observed_offset, read_offset
+from .offset import add_offset, read_offset
+from .refusals import refuse_masked_or_complex
 from .sample_space import Form, TaskLabels
 from .scores import linear_scores
 from .source import count_rows, first_matrix, is_task_list, kind_of

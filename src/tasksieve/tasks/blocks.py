@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..design import RepeatedStorage
+from ..design import Design, RepeatedStorage
 from .data import TaskData
 
 Array = np.ndarray[Any, Any]
@@ -24,6 +24,11 @@ class Layout:
     weights: Array
     y: Array
     blocks: Array | None = None
+
+    def design(self, storage: Any = None, **options: Any) -> Design:
+        """With further arguments of a `Design`, and with another storage of the same rows where one is given."""
+        storage, rest = self.storage if storage is None else storage, {"blocks": self.blocks, **options}
+        return Design(storage, self.offsets, shared=self.shared, weights=self.weights, **rest)
 
 
 def lay_out(data: TaskData, weights: Array) -> Layout:

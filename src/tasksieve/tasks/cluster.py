@@ -144,10 +144,6 @@ class ClusterSource(Source):
     def read(cls, X: Any, name: str) -> ClusterSource:
         return cls(X if isinstance(X, ClusterMatrix) else ClusterMatrix(X, name))
 
-    @property
-    def nbytes(self) -> int:
-        return int(self.matrix.nbytes)
-
     def readable(self) -> LazyMatrix:
         return LazyMatrix(self.matrix.lazy)
 

@@ -195,13 +195,11 @@ def _first_shift(rows: Array) -> Array:
 
 
 def _label_shifts(data: TaskData) -> Array:
-    """About the mean label of each task."""
     live = [data.y[part][data.weights[part] > 0.0] for part in data.per_task()]
     return np.array([about(own[:, None])[0] if len(own) else 0.0 for own in live])
 
 
 def _block_sums(plan: SumPlan, rows: Array, beside: tuple[Any, ...]) -> Sums:
-    """What a block of rows amounts to."""
     sums = plan.begun(1)
     add_rows(sums, rows, *beside)
     return sums

@@ -8,15 +8,15 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse
 
 from ..complex_numbers import refuse_complex
 from ..messages import Message, either, parameter_name, value_error
 from ..row_names import row_name
-from .masked import mask_of, refuse_masked_or_complex
+from .forms import as_array, matching_list, one_column
+from .refusals import is_number, mask_of, refuse_masked_or_complex
 from .sample_space import Form, TaskLabels
 from .tensors import to_numpy
-from .weights import one_column, read_sample_weights
+from .weights import read_sample_weights
 
 # What the labels of rows are for, in messages.
 MEANING = {
@@ -43,9 +43,8 @@ def read_labels(
     if y is None:
         raise ValueError("tasksieve requires y to be passed, but the target y is None.")
     y, task, sample_weight = to_numpy(y), to_numpy(task), to_numpy(sample_weight)
-    raw, hidden, weights, labels = (
-        _one_matrix(rows, y, task, sample_weight) if isinstance(rows, int) else _list(rows, y, task, sample_weight)
-    )
+    raw, hidden, labels = _one_matrix(rows, y, task) if isinstance(rows, int) else _list(rows, y, task)
+    weights = None if sample_weight is None else read_sample_weights(sample_weight, labels)
     read = _read_values if targets == "values" else _read_classes
     values, observed = read(raw, hidden, labels.where)
     if weights is None:
@@ -54,28 +53,27 @@ def read_labels(
         weights = weights * observed
     labels = replace(labels, y=values, weights=weights)
     if not allow_empty and (observed is not None or sample_weight is not None):
-        _check_every_task_has_rows(labels, sample_weight is not None)
+        refuse_empty_tasks(labels.tasks.tolist(), labels.weight_per_task, sample_weight is not None)
     if targets in ("classes", "many classes"):
         labels = _encode_classes(labels, targets == "many classes")
     return labels
 
 
-# Labels, the mask of those hidden, weights, all in the flat sample space, and the form of it; None: none hidden, all 1.
-_Read = tuple[np.ndarray, np.ndarray | None, np.ndarray | None, TaskLabels]
+# Labels and the mask of those hidden (None: none are), both in the flat sample space, and the form of it.
+_Read = tuple[np.ndarray, np.ndarray | None, TaskLabels]
 _NOTHING = np.empty(0)
 
 
-def _one_matrix(n_rows: int, y: Any, task: Any, sample_weight: Any) -> _Read:
-    raw, hidden = _as_array(y), mask_of(y)
+def _one_matrix(n_rows: int, y: Any, task: Any) -> _Read:
+    raw, hidden = as_array(y), mask_of(y)
     if raw.shape[0] != n_rows:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {raw.shape[0]}."
         )
     if task is not None:
         raw, hidden = one_column(raw), hidden if hidden is None else one_column(hidden)
-    weights = read_sample_weights(sample_weight, raw.shape)
     if raw.ndim == 1:
-        tasks, order, offsets = _read_task(task, n_rows)
+        tasks, order, offsets = read_task(task, n_rows)
         form: Form = "single" if task is None else "stacked"
     else:
         if task is not None:
@@ -90,29 +88,10 @@ def _one_matrix(n_rows: int, y: Any, task: Any, sample_weight: Any) -> _Read:
         tasks, order, form = np.arange(raw.shape[1]), None, "shared"
         offsets = n_rows * np.arange(len(tasks) + 1, dtype=np.int64)
     labels = TaskLabels(form, tasks, offsets, _NOTHING, _NOTHING, order, n_rows)
-    flat = [values if values is None else labels.flatten(values) for values in (raw, hidden, weights)]
-    return *flat, labels  # type: ignore[return-value]
+    return labels.flatten(raw), hidden if hidden is None else labels.flatten(hidden), labels
 
 
-def _as_array(y: Any) -> np.ndarray:
-    if scipy.sparse.issparse(y):
-        raise ValueError("y is sparse: pass a dense array (NaN marks labels that are not observed).")
-    try:
-        array = np.asarray(y)
-    except ValueError as error:
-        raise ValueError(
-            "y is a list of arrays of different lengths, but X is one matrix. "
-            "With one matrix per task, X is a list of matrices."
-        ) from error
-    if array.dtype.kind in "US" and isinstance(y, list | tuple):
-        array = np.asarray(y, dtype=object)  # NumPy writes numbers beside words as words, and NaN as the word 'nan'
-        array = array.astype(str) if all(isinstance(item, str) for item in array.ravel()) else array
-    if array.ndim not in (1, 2):
-        raise ValueError(f"y should be a 1d array or an array of shape (n, T), got an array of shape {array.shape}.")
-    return array
-
-
-def _list(rows: Sequence[int], y: Any, task: Any, sample_weight: Any) -> _Read:
+def _list(rows: Sequence[int], y: Any, task: Any) -> _Read:
     if task is not None:
         raise ValueError("task was given with a list of matrices: there, item t of X and of y is task t. Drop task.")
     raw = np.concatenate(matching_list(rows, y, "y"))
@@ -120,39 +99,12 @@ def _list(rows: Sequence[int], y: Any, task: Any, sample_weight: Any) -> _Read:
     if any(mask is not None for mask in masks):
         every = zip(rows, masks, strict=True)
         hidden = np.concatenate([np.zeros(n, dtype=bool) if mask is None else mask.ravel() for n, mask in every])
-    weights = sample_weight
-    if sample_weight is not None and not np.isscalar(sample_weight):
-        parts = matching_list(rows, sample_weight, "sample_weight")
-        for t, part in enumerate(sample_weight):
-            refuse_masked_or_complex(part, f"sample_weight[{t}]")
-        weights = np.concatenate(parts)
     offsets = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
     labels = TaskLabels("list", np.arange(len(rows)), offsets, _NOTHING, _NOTHING, None, int(offsets[-1]))
-    return raw, hidden, read_sample_weights(weights, (labels.n_rows,)), labels
+    return raw, hidden, labels
 
 
-def matching_list(rows: Sequence[int], values: Any, name: str) -> list[np.ndarray]:
-    """The 1-D arrays of a list of tasks, as long as its matrices."""
-    if not isinstance(values, list | tuple) or len(values) != len(rows):
-        given = f"a list of {len(values)}" if isinstance(values, list | tuple) else type(values).__name__
-        raise ValueError(
-            f"X is a list of {len(rows)} matrices, so {name} must be a list of {len(rows)} 1-D arrays; got {given}."
-        )
-    parts, values = [], to_numpy(values)
-    for t, (n_rows, value) in enumerate(zip(rows, values, strict=True)):
-        part = one_column(_as_array(value))
-        if part.ndim != 1:
-            raise ValueError(f"{name}[{t}] must be 1-D: one number per row of X[{t}]; got shape {part.shape}.")
-        if len(part) != n_rows:
-            raise ValueError(f"{name}[{t}] has {len(part)} entries, but X[{t}] has {n_rows} rows.")
-        parts.append(part)
-    kinds = {part.dtype.kind for part in parts}
-    if len(kinds) > 1 and kinds & set("OUS"):  # numbers beside strings stay what they are
-        parts = [part.astype(object) for part in parts]
-    return parts
-
-
-def _read_task(task: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+def read_task(task: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
     """Sorted task labels, the permutation that sorts the rows (None: sorted), the offsets."""
     if task is None:
         return np.zeros(1, dtype=np.int64), None, np.array([0, n_rows], dtype=np.int64)
@@ -208,8 +160,6 @@ def read_groups(groups: Any, labels: TaskLabels) -> tuple[np.ndarray, np.ndarray
     """The names of the groups, sorted, and the position among them of the group of each row of X."""
     groups = to_numpy(groups)
     if labels.form == "list" and isinstance(groups, list | tuple) and all(np.ndim(part) for part in groups):
-        for t, part in enumerate(groups):
-            refuse_masked_or_complex(part, f"groups[{t}]")
         groups = np.concatenate(matching_list(np.diff(labels.offsets).tolist(), groups, "groups"))
     return sorted_labels(row_labels(groups, labels.n_rows, "groups"), "groups")
 
@@ -291,7 +241,7 @@ def _read_values(
     try:
         values = values.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
-        wrong = _first_no_number(values)
+        wrong = next((i for i, value in enumerate(values.tolist()) if not is_number(value)), None)
         found = f"{where(wrong)} is {values[wrong : wrong + 1].tolist()[0]!r}" if wrong is not None else str(error)
         raise value_error("{y} must hold numbers: {found}. Classes are for classifiers.", found=found) from error
     if not np.isfinite(np.add.reduce(values)):
@@ -305,15 +255,6 @@ def _refuse_infinite(infinite: np.ndarray, where: Callable[[int], str]) -> None:
             "Input {y} contains infinity (inf): {where}. Correct it, or set it to NaN if it is not observed.",
             where=where(int(np.argmax(infinite))),
         )
-
-
-def _first_no_number(values: np.ndarray) -> int | None:
-    for i, value in enumerate(values.tolist()):
-        try:
-            float(value)
-        except (TypeError, ValueError):
-            return i
-    return None
 
 
 def _kind(label: Any) -> str:
@@ -352,15 +293,15 @@ def _read_classes(
     return raw, None if missing is None else ~missing
 
 
-def _check_every_task_has_rows(labels: TaskLabels, weighted: bool) -> None:
-    empty = np.flatnonzero(labels.weight_per_task <= 0)
+def refuse_empty_tasks(names: Sequence[Any], totals: np.ndarray, weighted: bool = True) -> None:
+    """Refuse tasks of which nothing is observed, given how much the rows of each weigh together."""
+    empty = np.flatnonzero(totals <= 0)
     if len(empty):
-        name = labels.tasks[empty[:1]].tolist()[0]
         reason = Message("missing in {y} or has zero {sample_weight}" if weighted else "missing (NaN) in {y}")
         raise value_error(
             "task {name!r} has no rows: each of its labels is {reason}. Leave the task out, or give it at least "
             "one observed label.",
-            name=name,
+            name=names[int(empty[0])],
             reason=reason,
         )
 

@@ -12,10 +12,7 @@ from sklearn import get_config
 from ..complex_numbers import refuse_complex
 from ..design import Storage, compressed
 from ..messages import either, value_error
-from .dimensions import refuse_dimensions
-from .masked import refuse_masked_or_complex
-from .no_numbers import refuse_no_numbers
-from .readable import StoredMatrix
+from .refusals import refuse_dimensions, refuse_masked_or_complex, refuse_no_numbers
 from .source import Source, is_task_list, kind_of, register
 
 Array = np.ndarray[Any, Any]
@@ -97,9 +94,6 @@ class StorageSource(Source):
     def accepts(cls, X: Any) -> bool:
         return isinstance(X, Storage)
 
-    def readable(self) -> StoredMatrix:
-        return StoredMatrix(self.matrix)
-
     def first_not_finite(self) -> tuple[int, int, float] | None:
         for feature in range(self.matrix.n_features):
             column = self.matrix.take(np.array([feature]))[:, 0]
@@ -155,10 +149,6 @@ class ArraySource(Source):
     @classmethod
     def read(cls, X: Any, name: str) -> ArraySource:
         return cls(_read_dense(X, name))
-
-    @property
-    def nbytes(self) -> int:
-        return int(self.matrix.nbytes)
 
     def first_not_finite(self) -> tuple[int, int, float] | None:
         index = _first_not_finite(self.matrix) if self.matrix.dtype.kind == "f" else None

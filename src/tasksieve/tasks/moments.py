@@ -11,11 +11,11 @@ import scipy.sparse
 from ..design import one_blas_thread, thread_count
 from ..design.memory import free_memory
 from ..design.sums import Gathered, RowSums, SharedSums
-from ..messages import ParameterError, value_error
+from ..messages import ParameterError
 from ..row_names import row_name
 from .fold_assigner import FoldAssigner
 from .gather import GatheredFolds, SumPlan, add_rows, same_for_all
-from .labels import label_array, read_labels
+from .labels import label_array, read_labels, refuse_empty_tasks, sorted_labels
 from .matrix import read_matrix
 from .sample_space import Form, TaskLabels
 from .source import is_task_list
@@ -238,12 +238,7 @@ class TaskMoments:
 
     def _add_stacked(self, rows: Any, labels: TaskLabels, folds: Array | None) -> None:
         index = np.array([self._position[label] for label in labels.tasks.tolist()], dtype=np.int64)
-        tasks = np.repeat(index, np.diff(labels.offsets))
-        y, weights = labels.y, labels.weights
-        if labels.order is not None:  # as the rows were given
-            back = np.empty(len(y), dtype=np.int64)
-            back[labels.order] = np.arange(len(y))
-            tasks, y, weights = tasks[back], y[back], weights[back]
+        tasks, y, weights = map(labels.unflatten, (index[labels.task_of_sample], labels.y, labels.weights))
         if folds is not None and folds.ndim == 2:
             folds = folds[:, 0]
         if folds is None and self.n_folds is not None:
@@ -262,7 +257,8 @@ class TaskMoments:
         if alike and not isinstance(self._sums, RowSums):
             live = slice(None) if (weights[0] > 0.0).all() else np.flatnonzero(weights[0] > 0.0)
             own = None if folds is None else folds[live]
-            add_rows(self._shared(), x[live], y.T[live], None, own, weights.T[live])
+            self._sums = self._sums or self._begun(together=True)
+            add_rows(self._sums, x[live], y.T[live], None, own, weights.T[live])
         else:
             add_rows(self._stacked(), x, y.T, None, folds, weights.T)
 
@@ -273,12 +269,6 @@ class TaskMoments:
             known, n_tasks = (known[0].mean(axis=0)[None] if together else known[0], known[1]), len(known[1])
         plan = SumPlan(self.n_features_in_, n_tasks, self._cells, self.fit_intercept, together, known)
         return plan.begun(thread_count() if self.n_jobs is None else max(1, self.n_jobs))
-
-    def _shared(self) -> SharedSums:
-        if self._sums is None:
-            self._sums = self._begun(together=True)
-        assert isinstance(self._sums, SharedSums)
-        return self._sums
 
     def _stacked(self) -> RowSums:
         """Sums with a matrix a task; those of one matrix for all are taken over."""
@@ -306,15 +296,9 @@ class TaskMoments:
 
     @property
     def _order(self) -> Array:
-        """Tasks in the order of their labels."""
         if self.form == "shared":
             return np.arange(len(self._labels))
-        try:
-            return np.array(sorted(range(len(self._labels)), key=self._labels.__getitem__), dtype=np.int64)
-        except TypeError as error:
-            raise value_error(
-                "{task} mixes labels that cannot be sorted (numbers and strings, say): use one kind throughout."
-            ) from error
+        return np.argsort(sorted_labels(label_array(self._labels), "task")[1])
 
     @property
     def tasks_(self) -> Array:
@@ -334,12 +318,13 @@ class TaskMoments:
         sums = self._filled()
         if isinstance(sums, SharedSums):
             return np.broadcast_to(sums.counts, (sums.n_tasks, self._cells))
-        sums.grow(len(self._labels))
         return sums.counts[self._order]
 
     def _filled(self) -> RowSums | SharedSums:
         if self._sums is None:
             raise ValueError("These moments hold no rows yet: add some with `add(X, y, task)`.")
+        if isinstance(self._sums, RowSums):
+            self._sums.grow(len(self._labels))
         return self._sums
 
     def parts(self) -> list[Gathered]:
@@ -347,18 +332,12 @@ class TaskMoments:
         sums = self._filled()
         if isinstance(sums, SharedSums):
             return [sums.gathered(fold) for fold in range(self._cells)]
-        sums.grow(len(self._labels))
         return [sums.gathered(fold, self._order) for fold in range(self._cells)]
 
     def whole(self) -> Gathered:
         """What all rows amount to."""
         whole = GatheredFolds.of(self.parts()).whole
-        counts = self.rows_per_fold().sum(axis=1)
-        if np.any(counts == 0):
-            name = self.tasks_[counts == 0].tolist()[0]
-            raise value_error(
-                "task {name!r} has no rows: its labels are missing in {y} or have zero {sample_weight}.", name=name
-            )
+        refuse_empty_tasks(self.tasks_.tolist(), self.rows_per_task_)
         return whole
 
     @property

@@ -106,7 +106,6 @@ def _array(matrix: Any) -> Array:
 
 
 def _moved(matrix: Any, device: Any) -> DeviceMatrix:
-    """Features one after the other, in a copy."""
     torch = the_torch("on_device")
     n_rows, n_features = matrix.shape
     tensor = matrix.tensor if isinstance(matrix, DeviceMatrix) else None

@@ -10,9 +10,9 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import scipy.sparse
 
+from .forms import one_column
 from .labels import label_array
 from .tensors import stack_rows, to_host, to_numpy
-from .weights import one_column
 
 # Columns named in a message; the rest are counted.
 _NAMED = 5
@@ -123,17 +123,14 @@ def _one_per_row(values: Any, n_rows: int, name: str) -> np.ndarray:
 
 
 def _columns(matrix: Any) -> list[Any] | None:
-    """The names of a data frame's columns."""
     found = getattr(matrix, "columns", None)
     return None if found is None else list(found)
 
 
 def _matched(X: Mapping[Any, Any]) -> list[Any]:
-    """The matrices of all tasks, with the same features in the same order."""
     matrices = {label: to_host(matrix) for label, matrix in X.items()}
-    columns = {label: _columns(matrix) for label, matrix in matrices.items()}
-    framed = [label for label, names in columns.items() if names is not None]
-    if not framed:
+    columns = {label: names for label, matrix in matrices.items() if (names := _columns(matrix)) is not None}
+    if not columns:
         plain = [m if scipy.sparse.issparse(m) else np.asarray(m) for m in matrices.values()]
         for label, matrix in zip(X, plain, strict=True):
             if matrix.ndim != 2 or matrix.shape[1] != plain[0].shape[-1]:
@@ -143,19 +140,20 @@ def _matched(X: Mapping[Any, Any]) -> list[Any]:
                     "columns)."
                 )
         return plain
-    for label, names in columns.items():
-        if names is None:
+    origin, first = next(iter(columns.items()))
+    for label in X:
+        if label not in columns:
             raise ValueError(
-                f"X[{label!r}] has no names of columns, X[{framed[0]!r}] has: make all of them data frames, or none."
+                f"X[{label!r}] has no names of columns, X[{origin!r}] has: make all of them data frames, or none."
             )
-    first = columns[framed[0]] or []
-    _refuse_other_columns({label: names or [] for label, names in columns.items()}, first)
+    _refuse_other_columns(columns, origin)
     return [_in_order(matrix, first, f"X[{label!r}]") for label, matrix in matrices.items()]
 
 
-def _refuse_other_columns(columns: Mapping[Any, list[Any]], first: list[Any]) -> None:
+def _refuse_other_columns(columns: Mapping[Any, list[Any]], origin: Any) -> None:
     """Name what each task's frame lacks, or has beyond the first one's."""
-    known, origin, lines = set(first), next(iter(columns)), []
+    first, lines = columns[origin], []
+    known = set(first)
     for label, names in columns.items():
         lacks, more = [name for name in first if name not in set(names)], [name for name in names if name not in known]
         words = [f"lacks {_few(lacks)}"] if lacks else []

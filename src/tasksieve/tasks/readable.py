@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -36,12 +36,11 @@ class StoredMatrix(verify.Matrix):
         n, d = self.shape
         height = max(1, _ENTRIES // max(d, 1))
         width = max(1, _ENTRIES // max(n, 1))
-        found = verify.hashlib.sha256()
-        for low in range(0, n, height):
-            rows = slice(low, low + height)
-            parts = [self.columns(slice(a, a + width))[rows] for a in range(0, d, width)]
-            found.update((np.ascontiguousarray(np.hstack(parts), dtype="<f8") + 0.0).tobytes())
-        return found.hexdigest()
+        starts = range(0, d, width)
+        return _digest(
+            np.hstack([self.columns(slice(first, first + width))[low : low + height] for first in starts])
+            for low in range(0, n, height)
+        )
 
 
 class LazyMatrix(verify.Matrix):
@@ -60,14 +59,10 @@ class LazyMatrix(verify.Matrix):
 
     def digest(self) -> str:
         if not self._found:
-            found = verify.hashlib.sha256()
-            for block in self._blocks():
-                found.update((np.ascontiguousarray(block, dtype="<f8") + 0.0).tobytes())
-            self._found = found.hexdigest()
+            self._found = _digest(self._blocks())
         return self._found
 
     def _blocks(self) -> Iterator[Array]:
-        """Blocks of rows, in order."""
         from distributed import get_client
 
         rows = self._lazy.rechunk((max(1, _ENTRIES // max(self.shape[1], 1)), -1))
@@ -76,6 +71,14 @@ class LazyMatrix(verify.Matrix):
             future = pending.pop(0)
             yield np.asarray(future.result())
             future.release()
+
+
+def _digest(blocks: Iterable[Array]) -> str:
+    """Of blocks of rows, as the format has it."""
+    found = verify.hashlib.sha256()
+    for block in blocks:
+        found.update((np.ascontiguousarray(block, dtype="<f8") + 0.0).tobytes())
+    return found.hexdigest()
 
 
 def by_task(sources: list[Any], labels: Any, kept: Array) -> list[verify.Matrix]:

@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .. import verify
-from ..design import as_storage
+from ..design import Storage, as_storage
 from ..messages import either, value_error
 from ..row_names import cell_name, row_name
+from .readable import StoredMatrix
 
 Array = np.ndarray[Any, Any]
 _Kind = TypeVar("_Kind", bound="type[Source]")
@@ -42,6 +43,8 @@ class Source:
 
     def __init__(self, matrix: Any) -> None:
         self.matrix = matrix
+        #: whether a fit searches for NaN only when columns are measured, however few there are
+        self.searched_late = not self.searched
 
     @classmethod
     def accepts(cls, X: Any) -> bool:
@@ -77,7 +80,7 @@ class Source:
 
     def readable(self) -> verify.Matrix:
         """As a verifier reads it."""
-        return verify.Matrix(self.matrix)
+        return StoredMatrix(self.matrix) if isinstance(self.matrix, Storage) else verify.Matrix(self.matrix)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -87,7 +90,7 @@ class Source:
     @property
     def nbytes(self) -> int:
         """Of the numbers, where rows can be read in blocks; 0 otherwise."""
-        return 0
+        return int(self.matrix.nbytes) if self.dense or self.location == "cluster" else 0
 
     @property
     def n_row_blocks(self) -> int:
@@ -98,11 +101,6 @@ class Source:
     def finite(self) -> bool:
         """Whether there can be neither NaN nor infinity."""
         return bool(getattr(self.matrix, "finite", False))
-
-    @property
-    def searched_late(self) -> bool:
-        """Whether a fit searches for NaN only when columns are measured, however few there are."""
-        return not self.searched
 
     def first_not_finite(self) -> tuple[int, int, float] | None:
         """Row, feature and value of the first NaN or infinity, or None."""

@@ -11,7 +11,7 @@ from ..complex_numbers import refuse_complex
 from ..design import compressed
 from ..messages import Message, either, parameter_name, value_error
 from .labels import some_of
-from .masked import refuse_masked_or_complex
+from .refusals import refuse_masked_or_complex
 
 
 def read_graph(graph: Any, argument: str = "graph") -> tuple[np.ndarray, list[Any] | None]:

@@ -11,8 +11,7 @@ import scipy.sparse
 
 from ..design.device.machine import refuse_single_precision, the_torch
 from ..design.device.matrix import DeviceMatrix, OnDevice, StreamedMatrix
-from .dimensions import refuse_dimensions
-from .readable import StoredMatrix
+from .refusals import refuse_dimensions
 from .source import Source, kind_of, register
 
 Array = np.ndarray[Any, Any]
@@ -116,7 +115,7 @@ class DeviceSource(Source):
 
     def __init__(self, matrix: OnDevice, late: bool = True) -> None:
         super().__init__(matrix)
-        self._late, self.streams = late, isinstance(matrix, StreamedMatrix)
+        self.searched_late, self.streams = late, isinstance(matrix, StreamedMatrix)
 
     @classmethod
     def accepts(cls, X: Any) -> bool:
@@ -150,13 +149,6 @@ class DeviceSource(Source):
         found = torch.tensor(answer, device=as_tensor(X).device)
         space = getattr(X, "__array_namespace__", None)  # of CuPy, of JAX
         return found if space is None else space().from_dlpack(found)
-
-    def readable(self) -> StoredMatrix:
-        return StoredMatrix(self.matrix)
-
-    @property
-    def searched_late(self) -> bool:
-        return self._late
 
     def first_not_finite(self) -> tuple[int, int, float] | None:
         found: tuple[int, int, float] | None = self.matrix.first_not_finite()

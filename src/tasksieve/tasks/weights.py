@@ -9,47 +9,24 @@ from typing import Any
 import numpy as np
 
 from ..messages import value_error
-from ..row_names import row_name
-from .masked import refuse_masked_or_complex
+from .forms import read_numbers
+from .refusals import refuse_masked_or_complex
 from .sample_space import TaskLabels
 from .tensors import to_numpy
 
 
-def read_sample_weights(sample_weight: Any, shape: tuple[int, ...]) -> np.ndarray | None:
-    """Weights as float64 in the shape of y, or None."""
-    if sample_weight is None:
-        return None
-    refuse_masked_or_complex(sample_weight, "sample_weight", ("row", "task"))
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    weights = in_form_of_labels(weights, shape, "sample_weight")
+def read_sample_weights(sample_weight: Any, labels: TaskLabels) -> np.ndarray:
+    """Weights in the form of y as a flat vector."""
+    weights = read_numbers(sample_weight, labels, "sample_weight")
     wrong = ~(weights >= 0) | np.isinf(weights)  # NaN compares false
     if wrong.any():
-        row = int(np.argwhere(wrong)[0][0])
+        i = int(np.argmax(wrong))
         raise value_error(
             "{sample_weight} must be finite and >= 0, got {weight} in {row}. 0 leaves a row out.",
-            weight=weights[row],
-            row=row_name(row),
+            weight=weights[i],
+            row=labels.where(i, "sample_weight"),
         )
     return weights
-
-
-def one_column(values: np.ndarray) -> np.ndarray:
-    """A column of numbers or labels as a vector; anything else as it is."""
-    return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
-
-
-def in_form_of_labels(values: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:
-    """Numbers in the shape of y, given one for all labels, one for each label, or one for each row."""
-    if values.ndim == 0:
-        return np.full(shape, float(values))
-    if len(shape) == 1:
-        values = one_column(values)
-    elif values.shape == shape[:1]:
-        return np.repeat(values[:, None], shape[1], axis=1)
-    if values.shape != shape:
-        more = f", or one per row, {shape[:1]}" if len(shape) == 2 else ""
-        raise ValueError(f"{name}.shape == {values.shape}, expected {shape}: one number per label in y{more}.")
-    return values
 
 
 def read_task_weights(rule: Any, labels: TaskLabels) -> np.ndarray:
@@ -69,13 +46,8 @@ def read_task_weights(rule: Any, labels: TaskLabels) -> np.ndarray:
             raise value_error("{task_weights} names the task {task!r}, which is not in the data.", task=unknown[0])
         weights = np.array([float(rule.get(name, 1.0)) for name in names])
     else:
-        refuse_masked_or_complex(rule, "task_weights", ("task",))
-        weights = np.asarray(to_numpy(rule), dtype=np.float64)
-        if weights.shape != (n_tasks,):
-            raise ValueError(
-                f"task_weights has shape {weights.shape}, but there are {n_tasks} tasks: one weight per task, "
-                "in the order of tasks_."
-            )
+        there = f"there are {n_tasks} tasks: one weight per task, in the order of tasks_"
+        weights = _one_each(rule, "task_weights", "task", n_tasks, there)
     wrong = ~(weights > 0) | np.isinf(weights)
     if wrong.any():
         t = int(np.argmax(wrong))
@@ -93,12 +65,8 @@ def read_feature_weights(feature_weights: Any, n_features: int) -> np.ndarray | 
     """u_j >= 0, one per feature, or None for all 1."""
     if feature_weights is None:
         return None
-    refuse_masked_or_complex(feature_weights, "feature_weights", ("feature",))
-    weights = np.asarray(to_numpy(feature_weights), dtype=np.float64)
-    if weights.shape != (n_features,):
-        raise ValueError(
-            f"feature_weights has shape {weights.shape}, but X has {n_features} features: one weight per feature."
-        )
+    there = f"X has {n_features} features: one weight per feature"
+    weights = _one_each(feature_weights, "feature_weights", "feature", n_features, there)
     wrong = ~(weights >= 0) | np.isinf(weights)
     if wrong.any():
         j = int(np.argmax(wrong))
@@ -106,6 +74,15 @@ def read_feature_weights(feature_weights: Any, n_features: int) -> np.ndarray | 
             f"feature_weights must be finite and >= 0, got feature_weights[{j}] = {weights[j]}. "
             "0 means never penalised; to leave a feature out, drop its column."
         )
+    return weights
+
+
+def _one_each(values: Any, name: str, noun: str, count: int, there: str) -> np.ndarray:
+    """A vector of so many numbers; a ValueError says what there is instead."""
+    refuse_masked_or_complex(values, name, (noun,))
+    weights = np.asarray(to_numpy(values), dtype=np.float64)
+    if weights.shape != (count,):
+        raise ValueError(f"{name} has shape {weights.shape}, but {there}.")
     return weights
 
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
+from ...optional import require
 from ..lost import ClusterError
-
-INSTALL = 'pip install "tasksieve[cluster]"'
 
 
 def needed(name: str, what: str) -> Any:
     """A module of the `cluster` extra."""
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(f"{what} needs {error.name}: {INSTALL}") from error
+    return require(name, f"{what} needs", '"tasksieve[cluster]"', ModuleNotFoundError)
 
 
 def active_client() -> Any:

@@ -1,0 +1,22 @@
+"""Libraries that are needed only where something is asked for that uses them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def require(module: str, asker: str, install: str, error: type[Exception] = ImportError) -> Any:
+    """An optional module, or an error that says what to install.
+
+    - `asker`: With its verb: ``"reports need"``.
+    """
+    try:
+        return import_module(module)
+    except ImportError as missing:
+        raise error(f"{asker} {module.partition('.')[0]}: pip install {install}") from missing
+
+
+def require_pandas(owner: object) -> Any:
+    """The module pandas, for the ``to_frame`` of an object."""
+    return require("pandas", f"{type(owner).__name__}.to_frame needs", "pandas")
