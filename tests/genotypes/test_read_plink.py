@@ -205,7 +205,7 @@ def test_filters_and_what_they_drop(rng, tmp_path):
     for options, words in (
         ({"keep": ["nobody"]}, "keep names no person"),
         ({"extract": ["none"]}, "leave no variant"),
-        ({"maf": 2}, "maf must be"),
+        ({"maf": 2}, "maf. parameter must be"),
         ({"maf": 0.5}, "no variant is left"),
         ({"task_maf": 0.1}, "need task"),
         ({"like": X, "maf": 0.1}, "cannot go together"),

@@ -99,7 +99,7 @@ def prepare(
     encoding, notes = choose_features(table, columns.roles(table, id), FeatureChoice(**choice))
     rows, holes = columns.usable(table, encoding, missing)
     several = columns.targets if len(columns.targets) > 1 else ()
-    unobserved = sum(np.count_nonzero(table.columns[name].missing) for name in several)
+    unobserved = sum(int(table.columns[name].missing.sum()) for name in several)
     left_out = np.setdiff1d(np.arange(table.n_rows), rows)
     filled, first = holes if missing == "mean" else [], left_out[:NAMED_CELLS].tolist()
     notes += told_rows(table.source, table.n_rows, len(several), filled, unobserved, first, len(left_out))

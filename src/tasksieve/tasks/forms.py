@@ -77,7 +77,7 @@ def read_numbers(values: Any, labels: TaskLabels, name: str) -> np.ndarray:
     numbers = as_numbers(values, name)
     if numbers.ndim == 0:
         return np.full(int(labels.offsets[-1]), float(numbers))
-    shape = (labels.n_rows, labels.n_tasks) if labels.shared else (labels.n_rows,)
+    shape: tuple[int, ...] = (labels.n_rows, labels.n_tasks) if labels.shared else (labels.n_rows,)
     if labels.shared and numbers.shape == shape[:1]:
         numbers = np.repeat(numbers[:, None], shape[1], axis=1)
     numbers = numbers if labels.shared else one_column(numbers)
