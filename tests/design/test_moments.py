@@ -233,7 +233,7 @@ def test_columns_on_their_own_give_the_same_bytes(shift: bool, ordered: bool) ->
     one, other = RowSums(4, 3, shift=shift), RowSums(4, 3, shift=shift)
     for part, own in ((slice(0, 150), None), (slice(150, 300), weights[150:])):
         one.add(X[part], y[part], tasks[part], folds[part], own)
-        other.add_columns([column[part] for column in columns], y[part], tasks[part], folds[part], own)
+        other.add([column[part] for column in columns], y[part], tasks[part], folds[part], own)
     assert np.array_equal(one.counts, other.counts)
     for f in range(3):
         mine, theirs = one.gathered(f), other.gathered(f)

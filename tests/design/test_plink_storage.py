@@ -7,7 +7,7 @@ import pytest
 from plink_files import draw_counts, filled, pack
 
 from tasksieve.design import BesideStorage, DenseStorage, Design, PlinkStorage, SharedReading
-from tasksieve.design.storage import Asked
+from tasksieve.design.storage import ProductRequest
 
 LENGTHS = {"uneven": (5, 17, 1, 9), "one task": (23,), "whole bytes": (8, 12), "empty task": (6, 0, 7)}
 
@@ -40,7 +40,7 @@ def test_products_squares_read_and_take(rng, lengths):
         vector = rng.standard_normal(int(offsets_asked[-1]))
         for columns in (None, some, np.empty(0, dtype=np.int64)):
             for squares in (False, True):
-                asked.append(Asked(vector, offsets_asked, shared, columns, squares))
+                asked.append(ProductRequest(vector, offsets_asked, shared, columns, squares))
                 same(
                     ours.products(vector, offsets_asked, shared, columns, squares, 2),
                     dense.products(vector, offsets_asked, shared, columns, squares, 1),

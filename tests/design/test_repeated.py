@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 from tasksieve.design import RepeatedStorage, Storage, as_storage
-from tasksieve.design.storage import Asked
+from tasksieve.design.storage import ProductRequest
 
 OFFSETS, TIMES = np.array([0, 4, 9, 12]), np.array([2, 1, 3])
 
@@ -37,11 +37,11 @@ def test_products_are_those_of_the_repeated_matrix(rng, kind):
     vector, weights = rng.standard_normal(22), rng.random(12)[rows]
     some = np.array([5, 0, 2])
     asked = [
-        Asked(vector, storage.offsets),
-        Asked(weights, storage.offsets, squares=True),
-        Asked(vector, storage.offsets, columns=some),
-        Asked(vector, np.array([0, 5, 22])),
-        Asked(np.tile(vector, 2), np.array([0, 22, 44]), shared=True),
+        ProductRequest(vector, storage.offsets),
+        ProductRequest(weights, storage.offsets, squares=True),
+        ProductRequest(vector, storage.offsets, columns=some),
+        ProductRequest(vector, np.array([0, 5, 22])),
+        ProductRequest(np.tile(vector, 2), np.array([0, 22, 44]), shared=True),
     ]
     for a, found in zip(asked, storage.read(asked, 1).products, strict=True):
         columns = whole if a.columns is None else whole[:, a.columns]
@@ -54,6 +54,6 @@ def test_products_are_those_of_the_repeated_matrix(rng, kind):
 def test_one_reading_serves_all_copies(rng):
     own = Counting(rng.standard_normal((12, 7)))
     storage = RepeatedStorage(as_storage(own), OFFSETS, TIMES)
-    _, spent = storage.read([Asked(rng.standard_normal(22), storage.offsets)], 1)
+    _, spent = storage.read([ProductRequest(rng.standard_normal(22), storage.offsets)], 1)
     assert spent == 1.0
     assert own.asked == 7

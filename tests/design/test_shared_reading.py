@@ -8,7 +8,7 @@ from scipy import sparse
 
 import tasksieve as ts
 from tasksieve.design import Design, SharedReading, as_storage
-from tasksieve.design.storage import Asked, ScaledStorage, together
+from tasksieve.design.storage import ProductRequest, ScaledStorage, together
 
 
 def storages(x, tmp_path):
@@ -36,9 +36,9 @@ def test_read_is_the_products_of_each(rng, tmp_path, kind, dtype):
     storage = storages(x, tmp_path)[kind]
     tasks, one, shared = np.array([0, 13, 40]), np.array([0, 40]), np.array([0, 40, 80, 120])
     asked = [
-        *(Asked(rng.standard_normal(40), tasks, False, None, k == 2) for k in range(5)),
-        Asked(rng.standard_normal(40), one, False, None, True),
-        *(Asked(rng.standard_normal(120), shared, True, None, k == 0) for k in range(3)),
+        *(ProductRequest(rng.standard_normal(40), tasks, False, None, k == 2) for k in range(5)),
+        ProductRequest(rng.standard_normal(40), one, False, None, True),
+        *(ProductRequest(rng.standard_normal(120), shared, True, None, k == 0) for k in range(3)),
     ]
     for threads in (1, 2):
         products, spent = storage.read(asked, threads)
@@ -85,7 +85,7 @@ def test_columns_that_were_read_are_kept(rng, tmp_path, kind, monkeypatch):
     np.testing.assert_array_equal(first.take(np.array([8])), x[:, [8]])
     assert shared.spent == pytest.approx(4 / 50)
     vector, offsets = rng.standard_normal(20), np.array([0, 11, 20])
-    some = Asked(vector, offsets, False, np.array([30, 8, 9]))
+    some = ProductRequest(vector, offsets, False, np.array([30, 8, 9]))
     products, spent = second.read([some], 1)
     expected = storage.products(vector, offsets, False, some.columns, False, 1)
     if kind == "columns":  # summed in the same order

@@ -11,7 +11,7 @@ from device_helpers import DEVICES, KEPT, forms, tensor, untouched
 import tasksieve as ts
 from tasksieve.design import DenseStorage, as_storage
 from tasksieve.design.device.matrix import DeviceMatrix, StreamedMatrix
-from tasksieve.design.storage import Asked
+from tasksieve.design.storage import ProductRequest
 
 WAYS = ["rows together", "columns together", "strided", "a transposed view"]
 
@@ -103,10 +103,10 @@ def test_the_same_products_as_the_dense_storage(dtype: str, device: str, rng: np
     offsets = np.array([0, 1, 20, 20, 56, 57])
     columns = rng.permutation(33)[:7]
     asked = [
-        Asked(rng.standard_normal(57), offsets),
-        Asked(rng.uniform(0, 2, 57), offsets, squares=True),
-        Asked(rng.standard_normal(57 * 3), 57 * np.arange(4), True),
-        Asked(rng.standard_normal(57), offsets, columns=columns),
+        ProductRequest(rng.standard_normal(57), offsets),
+        ProductRequest(rng.uniform(0, 2, 57), offsets, squares=True),
+        ProductRequest(rng.standard_normal(57 * 3), 57 * np.arange(4), True),
+        ProductRequest(rng.standard_normal(57), offsets, columns=columns),
     ]
     with untouched(given):
         ours, theirs = found.read(asked, 1), dense.read(asked, 1)

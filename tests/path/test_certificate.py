@@ -116,13 +116,13 @@ def test_bounds_are_never_below_the_truth(seed, kind, scale):
     vector = mixed + scale * rng.choice([0.0, 1e-10, 1e-4, 0.3]) * rest
     m = products(tilde, case, vector)
     penalty = draw_penalty(rng, typical(m))
-    estimate, upper = design.bound(anchored.express(vector), penalty)
+    estimate, upper = design.shard.bound(anchored.express(vector), penalty)
     truth = reached(m, penalty)
     assert np.all(upper >= truth * (1 - 1e-12))
     assert np.all(upper >= estimate * (1 - 1e-12))
     # the ball around it: towards a feature, in one task or in all, and anywhere
     radius = float(np.linalg.norm(vector)) * 10.0 ** rng.uniform(-6, 0)
-    _, upper = design.bound(anchored.express(vector), penalty, radius=radius)
+    _, upper = design.shard.bound(anchored.express(vector), penalty, radius=radius)
     upper = upper.copy()
     for trial in range(12):
         step = np.concatenate(
@@ -160,11 +160,11 @@ def test_combinations_of_anchored_vectors(seed, kind):
     )
     m = products(tilde, case, a * new + b * kept[0] - 0.5 * kept[last])
     penalty = draw_penalty(rng, typical(m))
-    _, upper = design.bound(centre, penalty)
+    _, upper = design.shard.bound(centre, penalty)
     assert np.all(upper >= reached(m, penalty) * (1 - 1e-12))
     for k, vector in enumerate(kept):
         m = products(tilde, case, vector)
-        _, upper = design.bound(anchored.anchor(k), penalty)
+        _, upper = design.shard.bound(anchored.anchor(k), penalty)
         assert np.all(upper >= reached(m, penalty) * (1 - 1e-12))
 
 
@@ -192,15 +192,15 @@ def test_balls_on_the_line_to_the_first_anchor(seed, kind, scale):
     radius = float(np.linalg.norm(new)) * rng.choice([0.0, 1e-6, 1e-3, 0.3])
     if rng.random() < 0.8:
         followed, note = anchored.judge(new, np.zeros(design.n_tasks), penalty)
-        design.bound(followed, penalty, note=note)
+        design.shard.bound(followed, penalty, note=note)
     verb, arguments = anchored.ball_question(a, b, penalty, radius)
     if verb == "bound":
-        _, upper = design.bound(arguments[0], penalty, radius=radius)
+        _, upper = design.shard.bound(arguments[0], penalty, radius=radius)
     else:
-        upper = design.ball_bound(*arguments[:3], penalty, radius)
+        upper = design.shard.ball_bound(*arguments[:3], penalty, radius)
     upper = upper.copy()
     centre = current.scaled(a) + anchored.anchor(0).scaled(b)
-    _, direct = design.bound(centre, penalty, radius=radius)
+    _, direct = design.shard.bound(centre, penalty, radius=radius)
     # Nearly as strong as the bound that looks at all anchors: remainders add up by the triangle inequality here, and
     # there is the rounding of what cancels.
     size = reached(
@@ -232,7 +232,7 @@ def test_bounds_are_tight_where_the_vector_is_a_combination(rng):
         new = vectors[0] - 0.5 * vectors[1] + 0.25 * vectors[2]
         m = products(columns_of(case), case, new)
         penalty = row_penalty(np.ones(25))
-        estimate, upper = design.bound(anchored.express(new), penalty)
+        estimate, upper = design.shard.bound(anchored.express(new), penalty)
         length = np.linalg.norm(m, axis=1)
         slack = 1e-5 * design.norms().max(axis=1) * np.linalg.norm(new) + 1e-30
         assert np.all(np.abs(estimate - length) <= slack)
@@ -248,10 +248,10 @@ def test_zero_vectors_and_zero_data(rng):
         zero = np.zeros(design.n_samples)
         anchored.remember(zero, PLAIN)
         penalty = row_penalty(np.ones(25))
-        _, upper = design.bound(anchored.express(zero), penalty)
+        _, upper = design.shard.bound(anchored.express(zero), penalty)
         assert np.all(upper <= 1e-30)
         r = rng.standard_normal(design.n_samples)
-        _, upper = design.bound(anchored.express(r), penalty)
+        _, upper = design.shard.bound(anchored.express(r), penalty)
         assert np.isfinite(upper).all()
         truth = np.linalg.norm(products(columns_of(given_case), given_case, r), axis=1)
         assert np.all(upper >= truth * (1 - 1e-12))
@@ -274,6 +274,6 @@ def test_the_oldest_anchor_but_the_first_is_forgotten(rng, kind):
     for vector in anchored.vectors:
         fresh.remember(vector, PLAIN)
     penalty = row_penalty(np.ones(25))
-    first = design.bound(anchored.express(vectors[1]), penalty)
-    second = other.bound(fresh.express(vectors[1]), penalty)
+    first = design.shard.bound(anchored.express(vectors[1]), penalty)
+    second = other.shard.bound(fresh.express(vectors[1]), penalty)
     np.testing.assert_allclose(first, second, rtol=1e-12)

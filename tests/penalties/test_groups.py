@@ -15,7 +15,7 @@ from tasksieve.path import Problem, solve_path
 from tasksieve.penalties import L21, Groups, SparseGroup
 from tasksieve.penalties.groups import read_feature_groups
 from tasksieve.solvers import Needs
-from tasksieve.solvers.blocks import block_descent
+from tasksieve.solvers.coordinate import block_descent
 
 
 @pytest.fixture

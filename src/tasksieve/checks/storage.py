@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..design.storage import Asked, OwnStorage
+from ..design.storage import OwnStorage, ProductRequest
 from ..docstrings import described_by
 from .claims import FAILURE, SEED, claim, unchanged
 
@@ -145,11 +145,11 @@ class _StorageCase:
         rows, total = len(self.x), int(offsets[-1])
         whole = np.array([0, rows])
         asked = [
-            Asked(self.rng.uniform(0.0, 2.0, total), offsets, shared, None, True),
-            Asked(self.rng.standard_normal(total), offsets, shared),
-            Asked(self.rng.standard_normal(rows), whole, False, None, True),
-            Asked(self.rng.standard_normal(total), offsets, shared),
-            Asked(self.rng.standard_normal(total), offsets, shared, self.columns()[1]),
+            ProductRequest(self.rng.uniform(0.0, 2.0, total), offsets, shared, None, True),
+            ProductRequest(self.rng.standard_normal(total), offsets, shared),
+            ProductRequest(self.rng.standard_normal(rows), whole, False, None, True),
+            ProductRequest(self.rng.standard_normal(total), offsets, shared),
+            ProductRequest(self.rng.standard_normal(total), offsets, shared, self.columns()[1]),
         ]
         words = "S2: `read` must give the `products` of each vector, in the order of the request."
         for chosen in (asked, asked[:1], asked[1::2], asked[-1:]):

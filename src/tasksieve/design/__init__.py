@@ -11,7 +11,7 @@ which worker holds what, and recovery of what is lost).
 """
 
 from .design import Design
-from .ledger import Gauges, Ledger, Lookahead, Reach
+from .ledger import Gauges, Judgement, Ledger, Reach, Rejection
 from .lost import ClusterError, DataLost
 from .packed import ColumnBlock, PackedColumns
 from .samples import Samples
@@ -42,13 +42,14 @@ __all__ = [
     "DenseStorage",
     "Design",
     "Gauges",
+    "Judgement",
     "Ledger",
     "LocalShard",
-    "Lookahead",
     "MappedRowStorage",
     "PackedColumns",
     "PlinkStorage",
     "Reach",
+    "Rejection",
     "RepeatedStorage",
     "RowVectors",
     "Samples",

@@ -26,7 +26,7 @@ combination of the two in a few operations a feature, and only features that thi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,8 +37,8 @@ Array = np.ndarray[Any, Any]
 
 FLOAT32_UNIT = 2.0**-24 * 1.01  # the margin covers the float64 arithmetic of the combination
 FLOAT32_RANGE = 2.0**-49  # with the least norm below: covers what numbers below single precision's range lose
-_FLOAT32_SMALL = 2.0**-100
-_UPWARDS = 1.0 + 2.0**-22  # more than the product and its rounding to single precision can lose
+FLOAT32_SMALL = 2.0**-100
+UPWARDS = 1.0 + 2.0**-22  # more than the product and its rounding to single precision can lose
 _SMALL_BOUND = 200_000  # products of a bound that a second thread is not worth waking for
 _BLOCK = 4096  # features at a time where a penalty is evaluated in NumPy
 
@@ -87,7 +87,6 @@ class AnchorStore:
         self._longest: Array | None = None  # largest norm of each feature over the tasks
 
     def store(self, products: Array) -> None:
-        """A new anchor."""
         unit = _unit_of(products, self._threads)
         stored = self._spare.pop() if self._spare else np.empty(products.shape, dtype=np.float32)
         kernels.store_single(products, 1.0 / unit, -np.inf, self._threads, stored)
@@ -101,7 +100,7 @@ class AnchorStore:
     def _upwards(self, norms: Array, factor: float = 1.0) -> Array:
         """Norms in single precision, none of them smaller than ``factor norms``: a bound must not lose by that."""
         out = np.empty(norms.shape, dtype=np.float32)
-        kernels.store_single(np.ascontiguousarray(norms), factor * _UPWARDS, _FLOAT32_SMALL, self._threads, out)
+        kernels.store_single(np.ascontiguousarray(norms), factor * UPWARDS, FLOAT32_SMALL, self._threads, out)
         return out
 
     def bound(
@@ -118,7 +117,7 @@ class AnchorStore:
         ``sum_t ||e_t||^2 / stretch_t^2 <= radius^2``. `note`: keep the moments for `ball_bound`.
         """
         moments = self._moments if note else None
-        self._fill(vector, penalty, radius, stretch, self._estimate, self._upper, None, moments)
+        self._fill(vector, penalty, radius, self._estimate, self._upper, stretch=stretch, moments=moments)
         return self._estimate, self._upper
 
     def ball_bound(
@@ -129,7 +128,7 @@ class AnchorStore:
         if self._first_moments is None or self._longest is None:
             self._first_moments = np.empty_like(self._moments)
             wasted = np.empty_like(self._estimate), np.empty_like(self._upper)
-            self._fill(first, penalty, 0.0, None, *wasted, None, self._first_moments)
+            self._fill(first, penalty, 0.0, *wasted, moments=self._first_moments)
             self._longest = np.max(self._norms, axis=1).astype(np.float64) * self._unit
         upper = np.empty_like(self._longest)
         kernels.moment_bounds(
@@ -146,7 +145,7 @@ class AnchorStore:
         if self._norms.shape[1] > 1:  # norms differ between tasks: a sharper bound exists
             left = np.flatnonzero(upper >= 1.0)
             sharper = np.empty(len(left))
-            self._fill(centre, penalty, radius, None, np.empty(len(left)), sharper, left, None)
+            self._fill(centre, penalty, radius, np.empty(len(left)), sharper, chosen=left)
             upper[left] = sharper
         return upper
 
@@ -155,11 +154,12 @@ class AnchorStore:
         vector: Anchored,
         penalty: Any,
         radius: float,
-        stretch: Array | None,
         estimate: Array,
         upper: Array,
-        chosen: Array | None,
-        moments: Array | None,
+        *,
+        stretch: Array | None = None,
+        chosen: Array | None = None,
+        moments: Array | None = None,
     ) -> None:
         norms, remainder = self._norms, vector.remainder
         if stretch is not None and norms.shape[1] > 1:
@@ -168,7 +168,7 @@ class AnchorStore:
             radius = radius * float(np.max(stretch))
         thresholds = penalty.thresholds()
         if thresholds is None:
-            self._ask(vector.coef, remainder, vector.spectral, norms, penalty, radius, estimate, upper)
+            self._ask(replace(vector, remainder=remainder), penalty, radius, norms, estimate, upper)
             return
         kernels.anchored_ratios(
             self._products,
@@ -187,25 +187,19 @@ class AnchorStore:
         )
 
     def _ask(
-        self,
-        coef: Array,
-        remainder: Array,
-        spectral: float,
-        norms: Array,
-        penalty: Any,
-        radius: float,
-        estimate: Array,
-        upper: Array,
+        self, vector: Anchored, penalty: Any, radius: float, norms: Array, estimate: Array, upper: Array
     ) -> None:
         """The same through the penalty's own methods, a block of features at a time."""
         everything, pieces = np.arange(len(norms)), penalty.pieces(_BLOCK)
         for block in pieces:
             part = penalty if len(pieces) == 1 else penalty.restrict(everything[block])
             centre = np.zeros((len(norms[block]), self._tasks))
-            for products, own in zip(self._products, coef * self._units, strict=True):
+            for products, own in zip(self._products, vector.coef * self._units, strict=True):
                 centre += own * products[block]
             sizes = norms[block].astype(np.float64) * self._unit
-            estimate[block], upper[block] = row_reaches(part, centre, sizes, remainder, spectral, radius)
+            estimate[block], upper[block] = row_reaches(
+                part, centre, sizes, vector.remainder, vector.spectral, radius
+            )
 
 
 def row_reaches(

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from .anchored import Anchored
 from .samples import Samples
 from .shard import Centred, LocalShard
 from .storage import BesideStorage, ColumnStorage
@@ -115,35 +114,6 @@ class Design:
     def correlate(self, r: Array, features: Array | None = None) -> Array:
         """``<x~_jt, r_t>`` for all features or for some: (n_features or len(features), n_tasks)."""
         return np.asarray(self.shard.correlate(r, features))
-
-    def touch(self, r: Array, features: Array) -> tuple[Array, Array]:
-        """`correlate` and `norms` for some features."""
-        return self.correlate(r, features), self.norms(features)
-
-    def remember(self, vector: Array, penalty: Any, errors: Array | None = None) -> Any:
-        """A full pass: the vector becomes an anchor of the shard. Returns the gauges of all features, upper bounds
-        where products of a column of norm 1 may be off by `errors`, task by task: an array, or what a remote shard
-        has instead (`FarGauges`)."""
-        return self.shard.remember(vector, penalty, errors)
-
-    def error_gauges(self, errors: Array, penalty: Any) -> Array:
-        """Gauges of such errors alone, for all features."""
-        return np.asarray(self.shard.error_gauges(errors, penalty))
-
-    def forget(self, m: int) -> None:
-        """Anchor m is not needed any more."""
-        self.shard.forget(m)
-
-    def bound(self, vector: Anchored, penalty: Any, **ball: Any) -> tuple[Array, Array]:
-        """Estimates and upper bounds of all gauges, from the anchors alone: see `AnchorStore.bound`."""
-        estimate, upper = self.shard.bound(vector, penalty, **ball)
-        return estimate, upper
-
-    def ball_bound(
-        self, first: Anchored, centre: Anchored, coefs: tuple[float, float], penalty: Any, radius: float
-    ) -> Array:
-        """The same for a ball on the line from the vector noted last to the first anchor: `AnchorStore.ball_bound`."""
-        return np.asarray(self.shard.ball_bound(first, centre, coefs, penalty, radius))
 
     def take(self, features: Array) -> Centred:
         """Columns of ``X~``, packed, with what they were freed of."""

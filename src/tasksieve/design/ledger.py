@@ -33,14 +33,38 @@ class Gauges(NamedTuple):
     rest: float = 1.0
 
 
-class Lookahead(NamedTuple):
-    """Rejections at the next strength, as they will be requested if no violator is found."""
+class Judgement(NamedTuple):
+    """A request to bound the gauges of all features at a vector.
 
-    reaches: list[Reach]
+    - `followed`: The vector in terms of the anchors; without it nothing is bounded but the working set.
+    - `note`: For `ball_bound`.
+    - `working`, `upper`: Features whose gauges are known, and these.
+    - `hidden`: Rejected features do not count.
+    - `vector`, `errors`: The vector itself and what its products may be off, for a later `Ledger.measure`.
+    """
+
+    followed: Any
+    note: bool
+    penalty: Any
+    lam: float
+    working: Array
+    upper: Array
+    hidden: bool
+    vector: Array
+    errors: Array
+
+
+class Rejection(NamedTuple):
+    """A request to reject rows that bounds over all of some balls prove to be zero, but for those to be kept.
+
+    - `about`, `promising`: Arguments of the next calls of `Ledger.kept` and `Ledger.promising`.
+    """
+
+    reaches: Iterable[Reach]
     penalty: Any
     kept: Array
     about: Array
-    promising: tuple[float, float, int]
+    promising: tuple[float, float, int] | None = None
 
 
 def least_ratio(longest: Callable[[], Array], penalty: Any) -> float:
@@ -59,7 +83,7 @@ class Ledger:
     are upper bounds at the dual point that was judged last.
     """
 
-    #: whether it makes use of a `Lookahead`
+    #: whether it makes use of the request that comes next
     foresees = False
 
     def __init__(self, shard: Any, penalty: Any, levels: Array) -> None:
@@ -72,8 +96,8 @@ class Ledger:
         self._bounds: Array = np.empty(0)
         self._known: Array = np.empty(0, dtype=bool)
         self._open: Array = np.empty(0, dtype=np.int64)
-        self._leading = self._working = self._open
-        self._judging: tuple[Any, float, bool] | None = None
+        self._leading = self._open
+        self._judging: Judgement | None = None
 
     @property
     def least(self) -> float:
@@ -110,18 +134,14 @@ class Ledger:
 
     # -- rejecting ------------------------------------------------------------------------------------------------
 
-    def reject(
-        self, reaches: Iterable[Reach], penalty: Any, kept: Array, about: Array,
-        promising: tuple[float, float, int] | None = None, more: bool = False,
-    ) -> tuple[int, int]:  # fmt: skip
-        """Reject rows that bounds over all of some balls prove to be zero, but for those to be kept.
+    def reject(self, asked: Rejection, more: bool = False) -> tuple[int, int]:
+        """Reject rows; returns how many these bounds reject, and how many of them were not rejected before.
 
-        - `about`, `promising`: Arguments of the next calls of `kept` and `promising`.
-        - `more`: Beside those that are rejected already, not in their place.
-        - returns `proven, fresh`: Rows that these bounds reject, and how many were not rejected before.
+        `more`: Beside those that are rejected already, not in their place.
         """
+        penalty = asked.penalty
         upper: Array | None = None
-        for reach in reaches:
+        for reach in asked.reaches:
             if upper is not None:
                 upper = upper.copy()  # the next bounds are written to the same place
             bound = self._reach(reach, penalty)
@@ -130,7 +150,7 @@ class Ledger:
                 bound = np.minimum(bound, factor * self.gauges + moved * self._shard.longest() * penalty.euclid)
             upper = bound if upper is None else np.minimum(upper, bound)
         mask = np.zeros(len(self.levels), dtype=bool) if upper is None else penalty.inactive(upper)
-        mask[kept] = False
+        mask[asked.kept] = False
         proven = int(np.count_nonzero(mask))
         if not more:
             self.rejected = mask
@@ -147,7 +167,6 @@ class Ledger:
         return np.asarray(self._shard.ball_bound(first, centre, coefs, penalty, radius))
 
     def drop(self, features: Array) -> None:
-        """These are rejected, too."""
         self.rejected[features] = True
 
     def kept(self, features: Array) -> Array:
@@ -167,68 +186,53 @@ class Ledger:
 
     # -- judging --------------------------------------------------------------------------------------------------
 
-    def judge(
-        self,
-        followed: Any,
-        note: bool,
-        penalty: Any,
-        lam: float,
-        working: Array,
-        upper: Array,
-        hidden: bool,
-        vector: Array,
-        errors: Array,
-        lookahead: Lookahead | None = None,
-    ) -> int:
-        """Bounds of all gauges at a vector that the anchors know; returns how many features they leave open.
+    def judge(self, asked: Judgement, lookahead: Rejection | None = None) -> int:
+        """How many features the bounds at a vector leave open.
 
-        - `followed`: The vector in terms of the anchors; without it nothing is bounded but the working set.
-        - `note`: For `ball_bound`.
-        - `working`, `upper`: Features whose gauges are known, and these.
-        - `hidden`: Rejected features do not count.
-        - `vector`, `errors`: The vector itself and what its products may be off, for a later `measure`.
-        - `lookahead`: The next request; unused where answers cost no round trip.
+        `lookahead` is the next request; unused where answers cost no round trip.
         """
-        if followed is not None:
-            estimate, self._bounds = self._shard.bound(followed, penalty, note=note)  # ours until the next bounds
+        penalty, lam, working = asked.penalty, asked.lam, asked.working
+        if asked.followed is not None:
+            # ours until the next bounds
+            estimate, self._bounds = self._shard.bound(asked.followed, penalty, note=asked.note)
             np.multiply(estimate, lam, out=self.levels)
         else:
             self._bounds = np.zeros(len(self.levels))
         self._known = np.full(len(self.levels), len(working) == self._n_penalised)
         self._known[working] = True
-        self._bounds[working] = upper
-        self.levels[working] = upper * lam
-        self._working, self._judging = working, (penalty, lam, hidden)
+        self._bounds[working] = asked.upper
+        self.levels[working] = asked.upper * lam
+        self._judging = asked
         self._open = np.empty(0, dtype=np.int64)
         if penalty.separable and not self._known.all():  # each row by itself: open ones may be violators
-            self._open = penalty.open(self._bounds, self._known | self.rejected if hidden else self._known)
+            self._open = penalty.open(self._bounds, self._known | self.rejected if asked.hidden else self._known)
         return len(self._open)
 
     def judge_again(self) -> int:
         """How many features that are not rejected are still open."""
-        penalty, _, hidden = self._asked
-        self._open = penalty.open(np.where(self.rejected, 0.0, self._bounds) if hidden else self._bounds, self._known)
+        bounds = np.where(self.rejected, 0.0, self._bounds) if self._asked.hidden else self._bounds
+        self._open = self._asked.penalty.open(bounds, self._known)
         return len(self._open)
 
     @property
-    def _asked(self) -> tuple[Any, float, bool]:
+    def _asked(self) -> Judgement:
         assert self._judging is not None
         return self._judging
 
     def measure(self, vector: Array, penalty: Any, errors: Array) -> None:
         """Gauges of the open features, by products with the vector judged."""
-        features, lam = self._open, self._asked[1]
+        features, lam = self._open, self._asked.lam
         products, norms = self._shard.touch(vector, features)
         self._bounds[features] = penalty.restrict(features).upper_gauges(products, norms * errors)
         self._known[features] = True
         self.levels[features] = self._bounds[features] * lam
 
-    def measure_all(self, vector: Array, penalty: Any, errors: Array, lookahead: Lookahead | None = None) -> None:
+    def measure_all(self, vector: Array, penalty: Any, errors: Array, lookahead: Rejection | None = None) -> None:
         """Gauges of all features, in a full pass that is remembered."""
         exact = np.asarray(self._shard.remember(vector, penalty, errors))
         self._bounds[~self._known] = exact[~self._known]
         self._known[:] = True
-        np.multiply(exact, self._asked[1], out=self.levels)
+        np.multiply(exact, self._asked.lam, out=self.levels)
 
     def keep_bounds(self) -> None:
         """The bounds are to outlast the next ones."""
@@ -240,27 +244,27 @@ class Ledger:
 
     def settle(self) -> tuple[Gauges, Gauges]:
         """The gauges proved so far, from now on the current ones, and the same with 0 for what does not count."""
-        penalty, _, hidden = self._asked
+        penalty = self._asked.penalty
         self.gauges = counted = penalty.certified(self._bounds, self._known)
-        if hidden and (not penalty.separable or (self.rejected & (self._bounds > 1.0)).any()):
+        if self._asked.hidden and (not penalty.separable or (self.rejected & (self._bounds > 1.0)).any()):
             counted = np.where(self.rejected, 0.0, self.gauges)
         return Gauges(self.gauges), Gauges(counted)
 
     def largest(self) -> tuple[float, float]:
         """The largest current gauge outside the working set, of features that count, and of those that do not."""
         outside = np.ones(len(self.levels), dtype=bool)
-        outside[self._working] = False
-        away = outside & self.rejected if self._asked[2] else np.zeros(len(self.levels), dtype=bool)
+        outside[self._asked.working] = False
+        away = outside & self.rejected if self._asked.hidden else np.zeros(len(self.levels), dtype=bool)
         kept = np.max(self.gauges[outside & ~away], initial=0.0)
         return float(kept), float(np.max(self.gauges[away], initial=0.0))
 
     def find_violators(self) -> None:
         """Look for violators outside the working set."""
-        penalty, lam, hidden = self._asked
-        levels = np.where(self.rejected, 0.0, self.levels) if hidden else self.levels
-        leading = penalty.leading(levels / lam)
+        asked = self._asked
+        levels = np.where(self.rejected, 0.0, self.levels) if asked.hidden else self.levels
+        leading = asked.penalty.leading(levels / asked.lam)
         inside = np.zeros(len(levels), dtype=bool)
-        inside[self._working] = True
+        inside[asked.working] = True
         self._leading = leading[~inside[leading]]
 
     def violators(self, room: int) -> Array:

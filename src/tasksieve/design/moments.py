@@ -16,6 +16,7 @@ import numpy as np
 
 from .._kernels import kernels
 from .design import Design
+from .samples import centred
 
 Array = np.ndarray[Any, Any]
 
@@ -173,20 +174,12 @@ def shifted_columns(design: Design, features: Array) -> ShiftedColumns:
     offsets, shared = samples.offsets, samples.shared
     if samples.uniform:  # the first task represents all
         offsets, shared = np.array([0, design.n_rows]), False
-    matrices, count = len(offsets) - 1, len(features)
-    if samples.root_weights is None and not shared and count == shard.n_features:
+    if samples.root_weights is None and not shared and len(features) == shard.n_features:
         lying = _as_they_lie(design, offsets)
         if lying is not None:
             return lying
-    raw = shard.storage.take(features)
-    root = np.ones(int(offsets[-1])) if samples.root_weights is None else samples.root_weights[: int(offsets[-1])]
-    x = np.empty((int(offsets[-1]), count), order="F")
-    squares, shifts = np.empty((count, matrices)), np.empty((count, matrices))
-    threads = design.n_threads if raw.size > 100_000 else 1
-    none = np.empty((0, int(offsets[-1])))
-    kernels.centre(
-        raw, offsets, shared, root, none, samples.fit_intercept, threads, x, squares, shifts, np.empty((0, matrices))
-    )
+    raw, root = shard.storage.take(features), samples.root[: int(offsets[-1])]
+    x, _, shifts, _ = centred(raw, offsets, shared, root, samples.fit_intercept, design.n_threads)
     return ShiftedColumns(x, np.ascontiguousarray(shifts.T), offsets)
 
 

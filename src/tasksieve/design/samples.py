@@ -24,6 +24,29 @@ class Dependence:
     left: float  # how much of it is not
 
 
+def centred(
+    raw: Array,
+    offsets: Array,
+    shared: bool,
+    root: Array,
+    fit_intercept: bool,
+    n_threads: int,
+    basis: Array | None = None,
+    out: Array | None = None,
+) -> tuple[Array, Array, Array, Array]:
+    """Columns less about their means (with an intercept), times the roots of the weights, less what a basis explains.
+
+    Returns them, their squares and shifts, (columns, tasks), and their loadings on the basis, (basis, columns, tasks).
+    """
+    count, n_tasks, n_samples = raw.shape[1], len(offsets) - 1, int(offsets[-1])
+    basis = np.empty((0, n_samples)) if basis is None else basis
+    out = np.empty((n_samples, count), order="F") if out is None else out
+    squares, shifts = np.empty((count, n_tasks)), np.empty((count, n_tasks))
+    loadings = np.empty((len(basis) * count, n_tasks))
+    threads = n_threads if raw.size > 100_000 else 1
+    kernels.centre(raw, offsets, shared, root, basis, fit_intercept, threads, out, squares, shifts, loadings)
+    return out, squares, shifts, loadings.reshape(len(basis), count, n_tasks)
+
 
 class Samples:
     """The flat sample space of all tasks, and what nuisance columns explain in it.
@@ -77,7 +100,7 @@ class Samples:
         #: the same as an array in any case
         self.root = np.ones(self.n_samples) if self.root_weights is None else self.root_weights
         #: every task sees the very same columns, weights included
-        self.uniform = shared and self._same_weights_everywhere()
+        self.uniform = shared and bool(np.all(self.root.reshape(self.n_tasks, -1) == self.root[: self.depth]))
         raw = [np.tile(column, self.n_tasks) if shared else np.ascontiguousarray(column) for column in unpenalised.T]
         constant = [np.ones(self.n_samples)] if fit_intercept else []
         self.nuisance_shifts = np.zeros((len(constant) + len(raw), self.n_tasks))
@@ -133,14 +156,8 @@ class Samples:
         constant in a task is exactly zero once this is subtracted."""
         if not self.fit_intercept:
             return np.zeros(self.n_tasks)
-        shifts, squares = np.empty((1, self.n_tasks)), np.empty((1, self.n_tasks))
         column = np.asfortranarray(vector[:, None], dtype=np.float64)
-        none = np.empty((0, self.n_samples))
-        kernels.centre(
-            column, self.offsets, False, self.root, none, True, 1, np.empty_like(column), squares, shifts,
-            np.empty((0, self.n_tasks)),
-        )  # fmt: skip
-        return shifts[0]
+        return centred(column, self.offsets, False, self.root, True, 1)[2][0]
 
     def per_sample(self, values: Array) -> Array:
         """One value per task, repeated over the task's samples."""
@@ -171,12 +188,6 @@ class Samples:
         if self.from_basis.shape[1:] == (1, 1):
             return np.asarray(self.from_basis[:, 0, 0] * loadings)
         return np.asarray(np.einsum("tzb,b...t->z...t", self.from_basis, loadings))
-
-    def _same_weights_everywhere(self) -> bool:
-        if self.root_weights is None:
-            return True
-        rows = self.root_weights.reshape(self.n_tasks, -1)
-        return bool(np.all(rows == rows[0]))
 
     def _nuisance_basis(self, raw: list[Array]) -> tuple[Array, Array]:
         """Flat rows ``U``, orthonormal within each task, and the matrices (tasks, n_nuisance, n_basis) that turn

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .._kernels import kernels
 from .anchored import Anchored, AnchorStore
-from .samples import Samples
-from .storage import Asked, ColumnStorage
+from .samples import Samples, centred
+from .storage import ColumnStorage, ProductRequest
 
 Array = np.ndarray[Any, Any]
 
@@ -51,7 +50,6 @@ class Centred:
 
     @classmethod
     def empty(cls, rows: int, count: int, tasks: int, n_basis: int) -> Centred:
-        """Room for some columns."""
         squares, shifts, sizes = (np.empty((count, tasks)) for _ in range(3))
         return cls(np.empty((rows, count), order="F"), squares, shifts, sizes, np.empty((n_basis, count, tasks)))
 
@@ -173,19 +171,13 @@ class LocalShard:
         return self._norms is not None
 
     @property
-    def fragile(self) -> Array:
-        """Columns that are much smaller than their offsets."""
-        self.measure()
-        return self._fragile
-
-    @property
     def has_fragile(self) -> bool:
         """Whether some columns are much smaller than their offsets."""
         self.measure()
         return bool(len(self._fragile))
 
     def take(self, features: Array) -> Centred:
-        """See `Design.take_centred`."""
+        """Columns of ``X~``, packed, with what they were freed of."""
         self.measure()
         self.passes += self.storage.unread(features) / max(self.n_features, 1)
         found = self._centred(features)
@@ -203,7 +195,8 @@ class LocalShard:
     # -- anchors --------------------------------------------------------------------------------------------------
 
     def remember(self, vector: Array, penalty: Any, errors: Array | None = None) -> Array:
-        """A full pass whose products stay here as an anchor; returns the gauges of all features: `Design.remember`."""
+        """A full pass whose products stay here as an anchor; returns the gauges of all features, upper bounds where
+        products of a column of norm 1 may be off by `errors`, task by task."""
         products = self._penalised_correlations(vector)
         gauges = self._here(self._gauges(products, penalty, errors))
         self._unshelved.append(products)
@@ -219,7 +212,7 @@ class LocalShard:
         return products
 
     def error_gauges(self, errors: Array, penalty: Any) -> Array:
-        """See `Design.error_gauges`."""
+        """Gauges of such errors alone, for all features."""
         self.measure()
         return self._here(self._gauges(None, penalty, errors))
 
@@ -276,7 +269,7 @@ class LocalShard:
         """Roots of numbers that rounding may have made negative, in their place."""
         return np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
 
-    def _read(self, asked: list[Asked], counted: bool = True) -> list[Any]:
+    def _read(self, asked: list[ProductRequest], counted: bool = True) -> list[Any]:
         """Products for several vectors in one reading, beside the columns."""
         columns = asked[0].columns
         count = self.n_features if columns is None else len(columns)
@@ -288,8 +281,8 @@ class LocalShard:
 
     # -- how they are done ----------------------------------------------------------------------------------------
 
-    def _asked(self, vector: Array, features: Array | None = None, squares: bool = False) -> Asked:
-        return Asked(vector, self.samples.offsets, self.samples.shared, features, squares)
+    def _asked(self, vector: Array, features: Array | None = None, squares: bool = False) -> ProductRequest:
+        return ProductRequest(vector, self.samples.offsets, self.samples.shared, features, squares)
 
     def _packed_products(self, columns: Array, vector: Array) -> Array:
         if self.samples.uniform:
@@ -302,30 +295,23 @@ class LocalShard:
 
     def _centred(self, features: Array) -> Centred:
         """Columns as `Centred` has them, unscaled."""
-        samples, raw = self.samples, self.storage.take(features)
-        n, count, tasks = self.storage.n_rows, len(features), samples.n_tasks
+        samples, raw, n = self.samples, self.storage.take(features), self.storage.n_rows
         root, offsets, shared, basis = samples.root, samples.offsets, samples.shared, samples.basis
         if samples.uniform:  # the first task represents all
-            offsets, shared, root, tasks = np.array([0, n]), False, root[:n], 1
+            offsets, shared, root = np.array([0, n]), False, root[:n]
             basis = np.ascontiguousarray(basis[:, :n])
-        out = np.empty((int(offsets[-1]), count), order="F")
-        squares, shifts = np.empty((count, tasks)), np.empty((count, tasks))
-        flat = np.empty((len(basis) * count, tasks))
-        threads = self.n_threads if raw.size > 100_000 else 1
-        kernels.centre(
-            raw, offsets, shared, root, basis, samples.fit_intercept, threads, out, squares, shifts, flat
+        out, squares, shifts, loadings = centred(
+            raw, offsets, shared, root, samples.fit_intercept, self.n_threads, basis
         )
         # What is left of a column that unpenalised features explain is rounding: for a solver it is zero. Certificates
         # bound what is lost by that (`NOISE`).
-        loadings = flat.reshape(len(basis), count, tasks)
         whole = squares + np.add.reduce(np.square(loadings), axis=0)
         noise = (squares <= NOISE**2 * whole) & (squares > 0.0)
         if noise.any():
             for k, t in np.argwhere(noise):
                 out[offsets[t] : offsets[t + 1], k] = 0.0
                 squares[k, t] = 0.0
-        sizes = np.sqrt(whole)
-        return Centred(out, squares, shifts, sizes, loadings)
+        return Centred(out, squares, shifts, np.sqrt(whole), loadings)
 
     def _first_pass(self, projected: Array | None) -> Any:
         """Measures the columns, and returns raw products with a projected vector if one is given, in one reading of the
@@ -335,7 +321,7 @@ class LocalShard:
         asked = [self._asked(weights, squares=True), *(self._asked(samples.weighted(row)) for row in samples.basis)]
         if samples.uniform:  # the first task represents all
             n = self.storage.n_rows
-            asked = [Asked(a.vector[:n], np.array([0, n]), squares=a.squares) for a in asked]
+            asked = [ProductRequest(a.vector[:n], np.array([0, n]), squares=a.squares) for a in asked]
         if projected is not None:
             asked.append(self._asked(samples.weighted(projected)))
         # Where X holds NaN or infinity so will its norms: for the caller to see, not to be warned of.

@@ -15,6 +15,7 @@ import numpy as np
 from .._kernels import kernels
 from .moments import Moments, panel_diagonal, panels_to_square, square_to_panels
 from .samples import Samples
+from .storage.base import kept_type
 
 Array = np.ndarray[Any, Any]
 
@@ -80,46 +81,28 @@ class RowSums:
         self.shifts[:], self.label_shifts[:], self._begun[:] = shifts, label_shifts, True
 
     def add(
-        self, rows: Array, y: Array, tasks: Array, folds: Array | None = None, weights: Array | None = None
-    ) -> None:
-        """Rows in any order; `tasks` and `folds` are numbers from 0."""
-        d = self.n_features
-        for part, positions, offsets, own in self._sorted_blocks(tasks, folds, weights):
-            here, labels = rows[part], y[part]
-            block = np.empty((d + 2, offsets[-1]))
-            if positions is None:
-                block[:d], block[d] = here.T, labels
-            elif here.flags.c_contiguous:
-                block[:d], block[d] = here[positions].T, labels[positions]
-            else:  # columns lie together
-                block[:d], block[d] = np.take(here.T, positions, axis=1), labels[positions]
-            block[d + 1] = 1.0
-            if self.shift:
-                self._subtract(block, offsets[:: self.n_folds])
-            self._add_sorted(block, offsets, own)
-
-    def add_columns(
         self,
-        columns: Sequence[Array],
+        rows: Array | Sequence[Array],
         y: Array,
         tasks: Array,
         folds: Array | None = None,
         weights: Array | None = None,
     ) -> None:
-        """The same for rows whose columns lie each on its own, whole numbers or floats, as in a table; none is copied
-        but block by block."""
+        """Rows in any order, or their columns each on its own, whole numbers or floats, as in a table: copied block by
+        block. `tasks` and `folds` are numbers from 0."""
         for part, positions, offsets, own in self._sorted_blocks(tasks, folds, weights):
+            if isinstance(rows, np.ndarray):
+                here = list(np.ascontiguousarray(rows[part].T, dtype=kept_type(rows.dtype)))
+            else:
+                here = [column[part] for column in rows]
             block = np.empty((self.n_features + 2, offsets[-1]))
             block[-1] = 1.0
             known = np.column_stack([self.shifts, self.label_shifts]) if self.shift else None
             by_task = np.ascontiguousarray(offsets[:: self.n_folds])
-            here = [column[part] for column in (*columns, y)]
-            kernels.sorted_columns(here, positions, by_task, known, self.n_threads, block[:-1])
+            labels = np.ascontiguousarray(y[part], dtype=np.float64)
+            kernels.sorted_columns([*here, labels], positions, by_task, known, self.n_threads, block[:-1])
             if self.shift:
-                for t in self._begin(block, by_task):
-                    new = block[:-1, by_task[t] : by_task[t + 1]]
-                    new[:-1] -= self.shifts[t][:, None]
-                    new[-1] -= self.label_shifts[t]
+                self._begin(block, by_task)
             self._add_sorted(block, offsets, own)
 
     def _sorted_blocks(
@@ -160,28 +143,15 @@ class RowSums:
             self._terms[live] > 0, np.maximum(self._terms[live], counts[live]) + 1, counts[live]
         )
 
-    def _begin(self, block: Array, offsets: Array) -> list[int]:
-        """Shifts of the tasks that come for the first time, and which these are."""
+    def _begin(self, block: Array, offsets: Array) -> None:
+        """Shifts of the tasks that come for the first time, subtracted from their rows."""
         d, here = self.n_features, np.flatnonzero(offsets[1:] > offsets[:-1])
-        new: list[int] = here[~self._begun[here]].tolist()
-        for t in new:
-            found = about(block[: d + 1, offsets[t] : offsets[t + 1]].T)
+        for t in here[~self._begun[here]].tolist():
+            own = block[: d + 1, offsets[t] : offsets[t + 1]]
+            found = about(own.T)
             found[~np.isfinite(found)] = 0.0
             self.shifts[t], self.label_shifts[t], self._begun[t] = found[:d], found[d], True
-        return new
-
-    def _subtract(self, block: Array, offsets: Array) -> None:
-        """Shifts of the tasks from their rows."""
-        self._begin(block, offsets)
-        d, here = self.n_features, np.flatnonzero(offsets[1:] > offsets[:-1])
-        if len(here) * 32 > block.shape[1]:  # few rows a task
-            tasks = np.repeat(here, offsets[here + 1] - offsets[here])
-            block[:d] -= self.shifts.T[:, tasks]
-            block[d] -= self.label_shifts[tasks]
-            return
-        for t in here.tolist():
-            block[:d, offsets[t] : offsets[t + 1]] -= self.shifts[t][:, None]
-            block[d, offsets[t] : offsets[t + 1]] -= self.label_shifts[t]
+            own -= found[:, None]
 
     def merge(self, other: RowSums) -> None:
         """The rows of another, summed about the same shifts."""

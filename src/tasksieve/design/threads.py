@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 
@@ -42,7 +41,7 @@ class _BlasLimit:
         self._torch = False
         self._found: list[int] = []
 
-    def enter(self) -> None:
+    def __enter__(self) -> None:
         with self._lock:
             self._users += 1
             if self._users > 1:
@@ -56,7 +55,7 @@ class _BlasLimit:
             self._found = [library.get_num_threads() for library in self._libraries]
             self._set([1] * len(self._found))
 
-    def leave(self) -> None:
+    def __exit__(self, *_: object) -> None:
         with self._lock:
             self._users -= 1
             if self._users == 0:
@@ -79,11 +78,6 @@ class _BlasLimit:
 _blas_limit = _BlasLimit()
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
+def one_blas_thread() -> AbstractContextManager[None]:
     """Context in which every BLAS call runs on the calling thread alone."""
-    _blas_limit.enter()
-    try:
-        yield
-    finally:
-        _blas_limit.leave()
+    return _blas_limit

@@ -413,5 +413,5 @@ def _account(point: Any) -> str:
     gap = point.dual_gap / max(abs(point.objective), 1e-300)
     return (
         f"{point.status}, gap {gap:.1e} of the objective, {point.n_iter} iterations in {point.n_rounds} rounds by "
-        f"{point.way}, working set {point.n_working}, open bounds {point.n_open}, passes {point.passes:.2f}"
+        f"{point.algorithm}, working set {point.n_working}, open bounds {point.n_open}, passes {point.passes:.2f}"
     )

@@ -34,9 +34,9 @@ class Anchors:
 
     def remember(self, vector: Array, penalty: RowPenalty) -> Any:
         """A full pass: the vector becomes an anchor, and `current`. Returns the gauges of all features, an array, or
-        something that becomes one on demand (`Design.remember`)."""
+        something that becomes one on demand (`FarGauges`)."""
         self.add(vector)
-        return self._design.remember(vector, penalty)
+        return self._design.shard.remember(vector, penalty)
 
     def add(self, vector: Array) -> None:
         """A vector that the shards are about to remember."""
@@ -66,7 +66,7 @@ class Anchors:
     def _remove(self, m: int) -> None:
         self._gram = np.delete(np.delete(self._grams(), m, axis=1), m, axis=2)
         self.vectors = np.delete(self.vectors, m, axis=0)
-        self._design.forget(m)
+        self._design.shard.forget(m)
 
     @property
     def current(self) -> Anchored:

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..losses import TaskNorms
-from ..solvers.calibrated import CalibratedSolution, best_multiple, correlation_sizes
+from ..solvers.calibrated import History, Record, best_multiple, correlation_sizes
 from ..solvers.calibrated_dual import dual_first_order
-from ..solvers.calibrated_history import History, Record
 from ..solvers.calibrated_newton import CalibratedNewton, ReducedNewton
 from ..solvers.calibrated_primal import alternating_directions, smoothed_first_order
 from ..solvers.working import Needs, Solution, WorkingProblem
@@ -60,7 +59,7 @@ class Calibrated(Strategy):
         self.only_sizes = self._solver == "newton"
 
     @property
-    def way(self) -> str:
+    def algorithm(self) -> str:
         return self._solver
 
     def accuracy(self, inner: float, gap: float, cold: bool) -> float:
@@ -82,7 +81,7 @@ class Calibrated(Strategy):
 
     def _solve_published(
         self, here: WorkingProblem, rows: Array, tol: float, max_iter: int, now: Pair
-    ) -> CalibratedSolution:
+    ) -> Solution:
         """One of the paper's algorithms; its history is that of the last value."""
         self.history = History() if self._keeps_history else None
         record = Record(here, tol, self.history)
@@ -96,7 +95,7 @@ class Calibrated(Strategy):
 
     def _solve_newton(
         self, here: WorkingProblem, rows: Array, noise: Array, tol: float, max_iter: int, cold: bool
-    ) -> CalibratedSolution:
+    ) -> Solution:
         """Newton's method from the predicted point; first-order steps first where nothing is known yet. Where it does
         not get on (a task rescaled by a thousand, no ridge), it comes from larger strengths."""
         spent = 0
@@ -129,11 +128,11 @@ class Calibrated(Strategy):
     def _rescue(
         self,
         here: WorkingProblem,
-        solved: CalibratedSolution,
+        solved: Solution,
         tol: float,
         max_iter: int,
         spent: int,
-    ) -> tuple[CalibratedSolution, int]:
+    ) -> tuple[Solution, int]:
         newton = self._newton_for(here)
         at_zero = here.penalty.row_gauges(self.columns.correlate(self.loss.null.residual, here.positions))
         largest = float(np.max(at_zero, initial=0.0))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels import kernels
-from ..design import Gauges, Lookahead
+from ..design import Gauges, Judgement, Rejection
 from ..losses import Evaluation
 from ..penalties import RowPenalty, live_rows, row_norms
 from ..screening.rules import Rule
@@ -291,7 +291,7 @@ class Engine:
             step.steps,
             limit,
             status,
-            self.strategy.way,
+            self.strategy.algorithm,
             step.rounds,
             step.working,
             step.open,
@@ -431,13 +431,16 @@ class Engine:
         """
         ledger, penalty, goal = self.ledger, step.penalty, _ENOUGH * step.goal
 
-        def next_question(rest: float) -> Lookahead | None:
+        def next_question(rest: float) -> Rejection | None:
             """The request of the next step, if no other gauge turns out to be larger."""
             if not ledger.foresees or step.next_lam is None or self._sieve is None:
                 return None
             likely = Gauges(upper, working, rest)
             pair, _ = found(likely, likely)
-            return self._lookahead(pair, step.next_lam) if pair.gap <= goal else None
+            if not pair.gap <= goal:
+                return None
+            promising = pair.lam, step.next_lam, self._room(pair)
+            return self._sieve.lookahead(pair, step.next_lam, self._penalty_at(step.next_lam), promising)
 
         def measure(n_open: int, everything: bool = False) -> None:
             """Gauges of open features as products give them, or of all in a full pass that is remembered where they
@@ -453,9 +456,8 @@ class Engine:
         if self._bounds_all:
             assert at.leak is not None
             followed, note = self.problem.anchors.judge(at.residual, at.leak, penalty)
-        n_open = ledger.judge(
-            followed, note, penalty, step.lam, working, upper, self._safe, at.residual, errors, next_question(1.0)
-        )
+        asked = Judgement(followed, note, penalty, step.lam, working, upper, self._safe, at.residual, errors)
+        n_open = ledger.judge(asked, next_question(1.0))
         everything = not self._lazy and self._bounds_all
         if everything or n_open:
             measure(n_open, everything)
@@ -467,16 +469,6 @@ class Engine:
         if pair.gap > goal:
             ledger.find_violators()
         return pair, dual_value
-
-    def _lookahead(self, pair: Pair, lam: float) -> Lookahead | None:
-        """The request of the step after this pair, if this value ends with it."""
-        assert self._sieve is not None
-        penalty = self._penalty_at(lam)
-        reaches = self._sieve.lookahead(pair, lam, penalty)
-        if reaches is None:
-            return None
-        promising = pair.lam, lam, self._room(pair)
-        return Lookahead(reaches, penalty, self._sieve.kept(pair), pair.primal.features, promising)
 
     def _points(
         self, working: Array, positions: Array, own: RowPenalty, solved: Solution

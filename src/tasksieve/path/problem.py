@@ -116,4 +116,4 @@ class Problem:
         only_largest = not self.penalty.ridge or self.loss.squared or self.loss.clipped
         if summaries and hasattr(levels, "ledger") and self.penalty.by_threshold and only_largest:
             found = levels.ledger(self.penalty)
-        return Ledger(self.design, self.penalty, self.null_levels()) if found is None else found
+        return Ledger(self.design.shard, self.penalty, self.null_levels()) if found is None else found

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..design import Reach
+from ..design import Reach, Rejection
 from ..losses import Evaluation
 from ..penalties import RowPenalty
 from ..screening.rules import Rule
@@ -71,24 +71,27 @@ class Sieve:
         """Reject rows that are zero at a new strength, from the pair of the last one; returns how many. `about` and
         `promising` are the next requests to the ledger."""
         reaches = self._reaches(pair, lam, penalty)
-        proven, _ = self._ledger.reject(reaches, penalty, self.kept(pair), about, promising)
+        proven, _ = self._ledger.reject(Rejection(reaches, penalty, self._kept(pair), about, promising))
         self.rules[0].sequential_counts.append(proven)
         return proven
 
     def during(self, pair: Pair, penalty: RowPenalty, about: Array | None = None) -> int:
         """The same at the strength being solved, from a pair reached on the way; returns how many more."""
         reaches, about = self._reaches(pair, pair.lam, penalty), pair.primal.features if about is None else about
-        proven, fresh = self._ledger.reject(reaches, penalty, self.kept(pair), about, more=True)
+        proven, fresh = self._ledger.reject(Rejection(reaches, penalty, self._kept(pair), about), more=True)
         self.rules[0].dynamic_counts.append(proven)
         return fresh
 
-    def lookahead(self, pair: Pair, lam: float, penalty: RowPenalty) -> list[Reach] | None:
+    def lookahead(
+        self, pair: Pair, lam: float, penalty: RowPenalty, promising: tuple[float, float, int]
+    ) -> Rejection | None:
         """The request that `before` would make of the ledger; None if that takes a pass first."""
         if any(ball.cut_coef for ball in self._pair_balls(pair, lam, penalty)):
             return None
-        return list(self._reaches(pair, lam, penalty))
+        reaches = list(self._reaches(pair, lam, penalty))
+        return Rejection(reaches, penalty, self._kept(pair), pair.primal.features, promising)
 
-    def kept(self, pair: Pair) -> Array:
+    def _kept(self, pair: Pair) -> Array:
         """Features that are not to be rejected, whatever the balls say."""
         free = self._design.unpenalised
         if self.safe:

@@ -47,7 +47,7 @@ class Strategy:
         self.solver = solver
 
     @property
-    def way(self) -> str:
+    def algorithm(self) -> str:
         """The algorithm by name."""
         return str(self.solver.name)
 
@@ -80,7 +80,7 @@ class CoordinateOrNewton(Strategy):
             self._switch()
 
     @property
-    def way(self) -> str:
+    def algorithm(self) -> str:
         return VariationalNewton.name if self.only_sizes else CoordinateDescent.name
 
     def _switch(self) -> None:

@@ -24,7 +24,7 @@ class Value:
     - `steps`: What the solver saw.
     - `limit`: Not converged, and no more iterations would help: what limits it.
     - `unmet`: How it ended, where not converged.
-    - `way`: Which algorithm solved it.
+    - `algorithm`: Which algorithm solved it.
     - `n_rounds`, `n_working`, `n_open`: Solves on a working set, the size of the last one, and features whose bounds
       were left open, so that their columns were read.
     - `passes`: Over the data, in equivalents.
@@ -49,7 +49,7 @@ class Value:
     steps: list[tuple[int, int, float]] = field(default_factory=list)
     limit: str | None = None
     unmet: Status = Status.ITERATIONS
-    way: str = "sums over rows"
+    algorithm: str = "sums over rows"
     n_rounds: int = 1
     n_working: int = 0
     n_open: int = 0

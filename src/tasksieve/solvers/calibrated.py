@@ -1,4 +1,4 @@
-"""What the solvers of the calibrated model share: a primal and a dual point, and the gap between them.
+"""What the solvers of the calibrated model share: a primal and a dual point, the gap between them, and the best so far.
 
     P(W) = sum_t ||y_t - X_t w_t|| + sum_j lam_j ||W_j|| + ridge/2 ||W||_F^2
     D(u) = <u, y> - sum_j (||c_j|| - lam_j)_+^2 / (2 ridge),     ||u_t|| <= 1,   c_jt = <x_jt, u_t>,
@@ -9,7 +9,9 @@ without a ridge the sum becomes the constraint ``||c_j|| <= lam_j`` (mathematics
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -42,13 +44,6 @@ class PrimalDual:
     @property
     def dual_value(self) -> float:
         return self.objective - self.gap
-
-
-@dataclass
-class CalibratedSolution(Solution):
-    """Rows of W, the dual point that belongs to them, and the noise."""
-
-    noise: Array | None = None  # sigma_t of the variational Newton method
 
 
 def correlation_sizes(penalty: Any, products: Array) -> Array:
@@ -121,3 +116,80 @@ def primal_dual(
     squares = float((row_sizes * row_sizes).sum())
     objective = float(sizes.sum() + penalty.group_form() @ row_sizes + 0.5 * penalty.ridge * squares)
     return PrimalDual(rows, residual, sizes, dual, products, scale, objective, gap)
+
+
+@dataclass
+class History:
+    """One entry an iteration: P(W), D(u) of the iterates, their certified gap so far, seconds since the start."""
+
+    objective: list[float] = field(default_factory=list)
+    dual: list[float] = field(default_factory=list)
+    gap: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    began: float = field(default_factory=time.perf_counter)
+
+    def add(self, pair: PrimalDual, gap: float) -> None:
+        self.objective.append(pair.objective)
+        self.dual.append(pair.dual_value)
+        self.gap.append(gap)
+        self.seconds.append(time.perf_counter() - self.began)
+
+
+class Record:
+    """The best primal and the best dual point seen: together they are the certificate."""
+
+    def __init__(
+        self,
+        problem: WorkingProblem,
+        tol: float,
+        history: History | None = None,
+        hopeless: Callable[[list[float]], bool] | None = None,
+    ) -> None:
+        """`hopeless` is called after each pair with the gaps so far: whether to give up."""
+        self._problem, self._tol, self._history, self._hopeless = problem, tol, history, hopeless
+        self._gaps: list[float] = []
+        self._given_up = False
+        self.iterations = 0
+        self.last: PrimalDual
+        self._primal: PrimalDual | None = None
+        self._dual: PrimalDual | None = None
+
+    def see(
+        self, rows: Array, dual: Array, products: Array | None = None, image: Array | None = None
+    ) -> bool:
+        """Takes note of a pair; True when the gap is small enough."""
+        self.last = primal_dual(self._problem, rows, dual, products, image=image)
+        if self._primal is None or self.last.objective <= self._primal.objective:
+            self._primal = self.last
+        if self._dual is None or self.last.dual_value >= self._dual.dual_value:
+            self._dual = self.last
+        if self._history is not None:
+            self._history.add(self.last, self.gap)
+        if self._hopeless is not None:
+            self._gaps.append(self.gap)
+            self._given_up = self._hopeless(self._gaps)
+        return self.done
+
+    @property
+    def gap(self) -> float:
+        """Of the best primal and the best dual point."""
+        if self._primal is None or self._dual is None:
+            return np.inf
+        own = min(self._primal.gap, self._dual.gap)  # free of cancellation
+        return max(min(own, self._primal.objective - self._dual.dual_value), 0.0)
+
+    @property
+    def objective(self) -> float:
+        """The lowest so far."""
+        return np.inf if self._primal is None else self._primal.objective
+
+    @property
+    def done(self) -> bool:
+        return self._given_up or self.gap <= self._tol
+
+    def solution(self) -> Solution:
+        assert self._primal is not None and self._dual is not None
+        best, other = self._primal, self._dual
+        if self.last.gap <= self.gap:  # one pair is as good as the best of both
+            best = other = self.last
+        return Solution(best.rows, self.iterations, self.gap, dual=other.dual, noise=best.sizes)

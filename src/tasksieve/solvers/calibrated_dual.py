@@ -18,10 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from .calibrated import CalibratedSolution, correlation_sizes, shrunk_rows
-from .calibrated_history import Record
+from .calibrated import Record, correlation_sizes, shrunk_rows
 from .first_order import Composite, Smooth, fista, sparsa
-from .working import WorkingProblem
+from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 
@@ -38,7 +37,7 @@ def dual_first_order(
     tol: float,
     max_iter: int,
     record: Record | None = None,
-) -> CalibratedSolution:
+) -> Solution:
     """Maximise the dual until the gap over the working columns is at most `tol`; `record` keeps the best pair. The rows
     to start from matter without a ridge only."""
     loss, penalty = problem.loss, problem.penalty

@@ -29,16 +29,15 @@ from .._kernels import kernels
 from ..design import ColumnBlock, PackedColumns
 from ..losses import TaskNorms
 from ..penalties import row_norms
-from .calibrated import CalibratedSolution, best_multiple, row_gaps
-from .newton import backtracked, bounded_direct, moved, rows_of_step, sides
-from .working import WorkingProblem
+from .calibrated import best_multiple, row_gaps
+from .newton import DAMPING, backtracked, bounded_direct, moved, rows_of_step, sides
+from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 
 _FLOOR = 1e-3  # of the tolerance: sigma below this cannot be seen in the gap
 _SMALLEST = 1e-12  # of ||y_t||: what K can still be factored with
 _FALL = 0.01  # of the relative gap: sigma falls with the gap, never ahead of it
-_DAMPING = (1e-6, 1e-4, 1e-2, 1.0, 100.0)
 _STALL = 12  # steps without halving the gap: give up, another start will do better
 
 
@@ -77,6 +76,11 @@ class CalibratedNewton:
         self._sizes = loss.sizes(loss.target)  # ||y_t||
         self._noisy = np.flatnonzero(self._sizes > 0.0)
         self._threads = packed.n_threads
+        # the problem at hand
+        self._positions = np.empty(0, dtype=np.int64)
+        self._penalty: Any = None
+        self._lam, self._ridge = np.empty(0), 0.0
+        self._lowest = np.empty(0)  # that sigma may become in a step
 
     @staticmethod
     def step_work(packed: PackedColumns, working: int, count: int) -> float:
@@ -90,30 +94,30 @@ class CalibratedNewton:
 
     def solve(
         self, problem: WorkingProblem, start: Array, noise: Array, tol: float, max_iter: int
-    ) -> CalibratedSolution:
+    ) -> Solution:
         """From the row norms of `start` and the residual norms `noise`, until the gap is at most `tol`."""
-        penalty = problem.penalty
-        lam, ridge = penalty.group_form(), penalty.ridge
+        self._positions, self._penalty = problem.positions, problem.penalty
+        self._lam, self._ridge = lam, ridge = problem.penalty.group_form(), problem.penalty.ridge
         sizes = row_norms(start)
         a = sizes / (lam + ridge * sizes)
         whole = float(self._sizes.sum())
         floor = np.maximum(_FLOOR * tol / whole, _SMALLEST) * self._sizes
         sigma = np.where(self._sizes > 0.0, np.maximum(noise, np.maximum(floor, 1e-6 * self._sizes)), 1.0)
-        point = self._evaluate(problem.positions, a, sigma, lam, ridge)
+        point = self._evaluate(a, sigma)
         while not np.isfinite(point.value):  # K not positive to rounding
             sigma = np.where(self._sizes > 0.0, np.maximum(100.0 * sigma, 1e-6 * self._sizes), 1.0)
-            point = self._evaluate(problem.positions, a, sigma, lam, ridge)
-        gap = self._gap(point, penalty)
+            point = self._evaluate(a, sigma)
+        gap = self._gap(point)
         best, gap_then, waited, steps = point, gap, 0, 0
         best_gap = gap
         while gap > tol and steps < max_iter:
-            lowest = np.maximum(floor, np.minimum(_FALL * gap / whole, 1.0) * self._sizes)
-            following = self._step(point, problem.positions, penalty, lowest)
+            self._lowest = np.maximum(floor, np.minimum(_FALL * gap / whole, 1.0) * self._sizes)
+            following = self._step(point)
             steps += 1
             if following is None:  # rounding has been reached
                 break
             point = following
-            gap = self._gap(point, penalty)
+            gap = self._gap(point)
             if gap < best_gap:
                 best, best_gap = point, gap
             if gap <= 0.5 * gap_then:
@@ -123,10 +127,11 @@ class CalibratedNewton:
                 if waited >= _STALL:
                     break
         rows = best.a[:, None] * best.products
-        return CalibratedSolution(rows, steps, best_gap, dual=best.dual, noise=best.noise)
+        return Solution(rows, steps, best_gap, dual=best.dual, noise=best.noise)
 
-    def _evaluate(self, positions: Array, a: Array, noise: Array, lam: Array, ridge: float) -> _Point:
-        packed, loss = self._packed, self._loss
+    def _evaluate(self, a: Array, noise: Array) -> _Point:
+        packed, loss, positions = self._packed, self._loss, self._positions
+        lam, ridge = self._lam, self._ridge
         live = np.flatnonzero(a > 0.0)
         dual = np.empty_like(loss.target)
         ok = kernels.factor_shifted(
@@ -142,8 +147,9 @@ class CalibratedNewton:
         value += 0.5 * float(np.sum(lam * lam * a / (1.0 - ridge * a)))
         return _Point(a, noise, dual, loss.sizes(dual), products, row_norms(products), value)
 
-    def _gap(self, point: _Point, penalty: Any) -> float:
+    def _gap(self, point: _Point) -> float:
         """The gap over the working columns; the residual is taken to be sigma u, as it is but for rounding."""
+        penalty = self._penalty
         shrink = 1.0 / np.maximum(point.lengths, 1.0)
         if np.any(point.lengths > 1.0):
             scaled = point.products * shrink
@@ -159,44 +165,34 @@ class CalibratedNewton:
         gap = float(np.sum(residual * (1.0 - scale * point.lengths * shrink)))
         return gap + row_gaps(penalty, sizes, inner, row_sizes, scale)
 
-    def _step(self, point: _Point, positions: Array, penalty: Any, lowest: Array) -> _Point | None:
+    def _step(self, point: _Point) -> _Point | None:
         """One step: in the secular form, or else damped more and more (see `newton`)."""
-        lam, ridge = penalty.group_form(), penalty.ridge
-        for damping in (None, 0.0, *_DAMPING) if ridge else (None, *_DAMPING):
-            direction = self._direction(point, positions, lam, ridge, lowest, damping)
+        for damping in (None, 0.0, *DAMPING) if self._ridge else (None, *DAMPING):
+            direction = self._direction(point, damping)
             if direction is None:
                 continue
-            following = self._search(point, direction, positions, lam, ridge, lowest)
+            following = self._search(point, direction)
             if following is not None:
                 return following
         return None
 
-    def _search(
-        self,
-        point: _Point,
-        direction: tuple[Array, Array],
-        positions: Array,
-        lam: Array,
-        ridge: float,
-        lowest: Array,
-    ) -> _Point | None:
+    def _search(self, point: _Point, direction: tuple[Array, Array]) -> _Point | None:
         """Backtracking on Phi; the full step is nearly always taken."""
         da, dnoise = direction
-        slope = 0.5 * (np.square(lam / (1.0 - ridge * point.a)) - np.square(point.sizes))
+        slope = 0.5 * (np.square(self._lam / (1.0 - self._ridge * point.a)) - np.square(point.sizes))
         decrease = float(slope @ da) + 0.5 * float((1.0 - np.square(point.lengths)) @ dnoise)
 
         def candidate(step: float) -> _Point:
             noise = point.noise + step * dnoise
             if step < 1e-2:
                 # Jammed: with sigma at its floor and K nearly singular the model holds in a tiny region only.
-                noise = np.maximum(noise, np.where(self._sizes > 0.0, 4.0 * lowest, 0.0))
-            return self._evaluate(positions, moved(point.a, step * da, ridge), noise, lam, ridge)
+                noise = np.maximum(noise, np.where(self._sizes > 0.0, 4.0 * self._lowest, 0.0))
+            return self._evaluate(moved(point.a, step * da, self._ridge), noise)
 
         return backtracked(point.value, decrease, candidate, 30)
 
-    def _direction(
-        self, point: _Point, positions: Array, lam: Array, ridge: float, lowest: Array, damping: float | None
-    ) -> tuple[Array, Array] | None:
+    def _direction(self, point: _Point, damping: float | None) -> tuple[Array, Array] | None:
+        lam, ridge = self._lam, self._ridge
         chosen = rows_of_step(point.a, point.sizes, lam)
         tasks = self._noisy
         count = len(chosen) + len(tasks)
@@ -205,7 +201,7 @@ class CalibratedNewton:
         # Without a ridge M is nearly singular wherever tasks are fitted exactly: single precision would cost steps.
         precise = damping is not None or ridge == 0.0
         size = np.concatenate([point.sizes[chosen], point.lengths[tasks]])
-        z = self._columns(point, positions, chosen, tasks, precise)
+        z = self._columns(point, chosen, tasks, precise)
         m: Array
         if not precise:
             m = np.empty((count, count), dtype=np.float32)
@@ -227,7 +223,7 @@ class CalibratedNewton:
         if not np.all(np.isfinite(m)):
             return None
         lower = -a * size
-        lower[len(chosen) :] = np.minimum(lowest - point.noise, 0.0)[tasks] * point.lengths[tasks]
+        lower[len(chosen) :] = np.minimum(self._lowest - point.noise, 0.0)[tasks] * point.lengths[tasks]
         v = bounded_direct(m, right / unit, lower * unit) / unit
         da, dnoise = np.zeros_like(point.a), np.zeros_like(point.noise)
         da[chosen] = v[rows] / size[rows]
@@ -237,7 +233,7 @@ class CalibratedNewton:
         da[gone] = -point.a[gone]
         return da, dnoise
 
-    def _columns(self, point: _Point, positions: Array, chosen: Array, tasks: Array, precise: bool) -> Array:
+    def _columns(self, point: _Point, chosen: Array, tasks: Array, precise: bool) -> Array:
         """Z: a column for each row of W, then one for the noise of each task."""
         packed, offsets = self._packed, self._packed.offsets
         u = point.products[chosen] / point.sizes[chosen][:, None]
@@ -248,7 +244,7 @@ class CalibratedNewton:
             self._whitened = np.empty((samples, 2 * count), dtype=kind, order="F")
         z = self._whitened[:, :count]
         kernels.whiten_each(
-            packed.x, offsets, packed.shared, positions[chosen], u, self._factors, self._threads,
+            packed.x, offsets, packed.shared, self._positions[chosen], u, self._factors, self._threads,
             z[:, : len(chosen)],
         )  # fmt: skip
         z[:, len(chosen) :] = 0.0
@@ -315,7 +311,7 @@ class ReducedNewton:
 
     def solve(
         self, problem: WorkingProblem, start: Array, noise: Array, tol: float, max_iter: int
-    ) -> CalibratedSolution:
+    ) -> Solution:
         """As `CalibratedNewton.solve`, for the columns this was made with."""
         small = WorkingProblem(problem.columns, self._positions, problem.penalty, problem.loss)
         solved = self._newton.solve(small, start, noise, tol, max_iter)

@@ -23,12 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from .calibrated import CalibratedSolution
+from .calibrated import Record
 from .calibrated_dual import squared_norm_estimate
-from .calibrated_history import Record
 from .coordinate import CoordinateDescent
 from .first_order import Composite, Smooth, fista, sparsa
-from .working import WorkingProblem
+from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 
@@ -37,7 +36,7 @@ _METHODS = {"p-spg": sparsa, "p-sfista": fista}
 
 def smoothed_first_order(
     problem: WorkingProblem, method: str, rows: Array, tol: float, max_iter: int, record: Record | None = None
-) -> CalibratedSolution:
+) -> Solution:
     """Minimise the smoothed model, mu falling, until the gap of the model itself is at most `tol`."""
     loss, penalty = problem.loss, problem.penalty
     record = record or Record(problem, tol)
@@ -89,7 +88,7 @@ def _smoothed(problem: WorkingProblem, mu: float) -> Any:
 
 def alternating_directions(
     problem: WorkingProblem, rows: Array, tol: float, max_iter: int, record: Record | None = None
-) -> CalibratedSolution:
+) -> Solution:
     """P-ADMM until the gap over the working columns is at most `tol`; `max_iter` counts its outer iterations."""
     loss, penalty = problem.loss, problem.penalty
     record = record or Record(problem, tol)

@@ -18,12 +18,12 @@ import torch
 
 from ..design import PackedColumns
 from ..penalties import row_norms
+from .newton import DAMPING, gap_of_sums
 from .working import Needs, Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 
 _JITTER = 1e-13  # of M's mean diagonal
-_DAMPING = (1e-6, 1e-4, 1e-2, 1.0, 100.0)
 _HALVINGS = 30
 _PIVOTS = 20  # rounds of deciding which rows sit at their bound
 _STALLED = 20
@@ -208,11 +208,7 @@ class _Facts:
         self.count, self.active = int(count), int(active)
         self.value = 0.5 * (along + strength)
         self.sound = not failed and bool(np.isfinite(self.value))
-        residual2 += ridge * ridged
-        scale = (residual2 + inner) / residual2 if residual2 > 0.0 else 1.0
-        if polar > 0.0:
-            scale = min(scale, 1.0 / polar)
-        self.gap = 0.5 * (1.0 - scale) ** 2 * residual2 + max(norm - scale * inner, 0.0)
+        self.gap = gap_of_sums(residual2 + ridge * ridged, inner, norm, polar)
 
 
 class DeviceNewton:
@@ -319,7 +315,7 @@ class DeviceNewton:
             following = _Facts(both[3:], ridge)
             if following.sound and following.value <= facts.value + 1e-4 * decrease + slack:
                 return following
-        for damping in (0.0, *_DAMPING):
+        for damping in (0.0, *DAMPING):
             v = self._bounded(room, now, along, damping)
             found = None if v is None else self._search(room, now, other, facts, along, v, ridge)
             if found is not None:

@@ -42,7 +42,7 @@ Array = np.ndarray[Any, Any]
 
 _JITTER = 1e-6  # of M's mean diagonal: more rows than samples leave M singular
 _JITTER_DOUBLE = 1e-13  # where M is held in double precision
-_DAMPING = (1e-6, 1e-4, 1e-2, 1.0, 100.0)  # of M's mean diagonal, where the undamped step fails
+DAMPING = (1e-6, 1e-4, 1e-2, 1.0, 100.0)  # of M's mean diagonal, where the undamped step fails
 _ACCURACY = 3e-3  # of conjugate gradients, relative
 _STALLED = 100  # steps in a row that do not lower the gap: no progress is possible in double precision
 
@@ -68,6 +68,10 @@ class VariationalNewton:
         self._packed = packed
         self._forms: tuple[SampleForm | FeatureForm, ...] = (SampleForm(packed), FeatureForm(packed))
         self._form: SampleForm | FeatureForm = self._forms[0]
+        # the problem at hand
+        self._positions = np.empty(0, dtype=np.int64)
+        self._target = self._lam = np.empty(0)
+        self._ridge = 0.0
 
     def fits(self, count: int) -> bool:
         """Whether the matrices to be factored are affordable for so many rows of W."""
@@ -84,86 +88,82 @@ class VariationalNewton:
         self, positions: Array, penalty: Any, target: Array, start: Array, tol: float, max_iter: int
     ) -> Solution:
         """``1/2 ||target - X W||^2 + Omega(W)`` over some columns."""
-        lam, ridge = penalty.group_form(), penalty.ridge
+        self._positions, self._target = positions, target
+        self._lam, self._ridge = penalty.group_form(), float(penalty.ridge)
         sizes = row_norms(start)
         live = int(np.count_nonzero(sizes))
         fitting = [form for form in self._forms if form.fits(live)]
         self._form = min(fitting or self._forms, key=lambda form: form.work(live))
         self._form.begin(positions, target)
-        a = sizes / (lam + ridge * sizes)
-        point = self._evaluate(positions, a, target, lam, ridge)
+        point = self._evaluate(sizes / (self._lam + self._ridge * sizes))
         if not np.isfinite(point.value):  # no factors: this start is of no use
             return Solution(start, 0, np.inf)
-        steps, gap = 0, self._gap(point, lam, ridge)
+        steps, gap = 0, self._gap(point)
         least, stalled = gap, 0
         while gap > tol and steps < max_iter and stalled < _STALLED:
-            following = self._step(point, positions, target, lam, ridge)
+            following = self._step(point)
             steps += 1
             if following is None:  # rounding has been reached
                 break
             point = following
-            gap = self._gap(point, lam, ridge)
+            gap = self._gap(point)
             stalled = stalled + 1 if gap > 0.999 * least else 0
             least = min(gap, least)
         return Solution(point.a[:, None] * point.products, steps, gap)
 
-    def _step(self, point: _Point, positions: Array, target: Array, lam: Array, ridge: float) -> _Point | None:
+    def _step(self, point: _Point) -> _Point | None:
         """One step: in the secular form, or else damped more and more. Where rows are nearly dependent the secular
         form's direction may lead uphill: its right-hand side is not the gradient. That of the plain form is, and
         damping bends it towards steepest descent."""
-        for damping in (None, *_DAMPING):
-            direction = self._direction(point, positions, lam, ridge, damping)
+        for damping in (None, *DAMPING):
+            direction = self._direction(point, damping)
             if direction is None:
                 return None
-            following = self._search(point, direction, positions, target, lam, ridge)
+            following = self._search(point, direction)
             if following is not None:
                 return following
         return None
 
-    def _evaluate(self, positions: Array, a: Array, target: Array, lam: Array, ridge: float) -> _Point:
+    def _evaluate(self, a: Array) -> _Point:
+        positions, target = self._positions, self._target
         residual = self._form.residual(positions, a, target)
         if residual is None:
             return _Point(a, target, np.empty((0, 0)), np.empty(0), np.inf)
         products = self._packed.correlate(residual, positions)
-        value = 0.5 * float(target @ residual) + 0.5 * float(np.sum(lam * lam * a / (1.0 - ridge * a)))
+        strengths = np.sum(self._lam * self._lam * a / (1.0 - self._ridge * a))
+        value = 0.5 * float(target @ residual) + 0.5 * float(strengths)
         return _Point(a, residual, products, row_norms(products), value)
 
-    def _gap(self, point: _Point, lam: Array, ridge: float) -> float:
+    def _gap(self, point: _Point) -> float:
+        lam, ridge = self._lam, self._ridge
         rest = 1.0 - ridge * point.a
         z = point.sizes * point.sizes
         residual2 = float(point.residual @ point.residual) + ridge * float(np.sum(point.a * point.a * z))
         inner = float(np.sum(point.a * z * rest))
         penalties = float(np.sum(lam * point.a * point.sizes))
         polar = float(np.max(point.sizes * rest / lam, initial=0.0))
-        scale = (residual2 + inner) / residual2 if residual2 > 0.0 else 1.0
-        if polar > 0.0:
-            scale = min(scale, 1.0 / polar)
-        return 0.5 * (1.0 - scale) ** 2 * residual2 + max(penalties - scale * inner, 0.0)
+        return gap_of_sums(residual2, inner, penalties, polar)
 
-    def _search(
-        self, point: _Point, direction: Array, positions: Array, target: Array, lam: Array, ridge: float
-    ) -> _Point | None:
+    def _search(self, point: _Point, direction: Array) -> _Point | None:
         """Backtracking on Phi; the full step is nearly always taken."""
-        slope = 0.5 * (np.square(lam / (1.0 - ridge * point.a)) - np.square(point.sizes))
+        slope = 0.5 * (np.square(self._lam / (1.0 - self._ridge * point.a)) - np.square(point.sizes))
         decrease = float(slope @ direction)
 
         def candidate(step: float) -> _Point:
-            return self._evaluate(positions, moved(point.a, step * direction, ridge), target, lam, ridge)
+            return self._evaluate(moved(point.a, step * direction, self._ridge))
 
         return backtracked(point.value, decrease, candidate, 40)
 
-    def _direction(
-        self, point: _Point, positions: Array, lam: Array, ridge: float, damping: float | None
-    ) -> Array | None:
-        chosen = rows_of_step(point.a, point.sizes, lam)
+    def _direction(self, point: _Point, damping: float | None) -> Array | None:
+        chosen = rows_of_step(point.a, point.sizes, self._lam)
         if len(chosen) == 0:
             return None
         count = len(chosen)
-        size, a, strength = point.sizes[chosen], point.a[chosen], lam[chosen]
-        system = self._form.system(positions[chosen], a, point.products[chosen] / size[:, None])
+        size, a, strength = point.sizes[chosen], point.a[chosen], self._lam[chosen]
+        system = self._form.system(self._positions[chosen], a, point.products[chosen] / size[:, None])
         if system is None:
             return None
-        diagonal, right = sides(size, a, strength, ridge, plain=damping is not None)
+        diagonal, right = sides(size, a, strength, self._ridge, plain=damping is not None)
         if damping is not None:
             diagonal = diagonal + damping * float(np.mean(system.squares + diagonal))
         lower = -a * size
@@ -171,10 +171,7 @@ class VariationalNewton:
         if self._form.direct_work(count) > self._form.iterative_work(count):
             shifted = diagonal + _JITTER * float(np.mean(system.squares + diagonal))
             v = _bounded_iterative(
-                lambda vector: system.product(vector) + shifted * vector,
-                system.squares + shifted,
-                right,
-                lower,
+                lambda vector: system.product(vector) + shifted * vector, system.squares + shifted, right, lower
             )
         if v is None:
             m = system.matrix()
@@ -186,6 +183,15 @@ class VariationalNewton:
         gone = point.sizes == 0.0
         direction[gone] = -point.a[gone]
         return direction
+
+
+def gap_of_sums(square: float, inner: float, norm: float, polar: float) -> float:
+    """The gap, given the square of the residual (that of the ridge included), its product with the fit, the penalty and
+    the largest gauge."""
+    scale = (square + inner) / square if square > 0.0 else 1.0
+    if polar > 0.0:
+        scale = min(scale, 1.0 / polar)
+    return 0.5 * (1.0 - scale) ** 2 * square + max(norm - scale * inner, 0.0)
 
 
 def rows_of_step(a: Array, sizes: Array, lam: Array) -> Array:

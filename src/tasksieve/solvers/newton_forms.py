@@ -11,7 +11,7 @@ Both need, at weights ``a``, the residual ``r_t = K_t^-1 y_t`` with ``K_t = I + 
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,20 +20,8 @@ from ..design import ColumnBlock
 
 Array = np.ndarray[Any, Any]
 
-_MOST_CELLS = (
-    25_000_000  # of all the matrices to be factored, where the working columns are not larger anyway
-)
+_MOST_CELLS = 25_000_000  # of all the matrices to be factored, where the working columns are not larger anyway
 _SMALLEST = 1e-3  # of ``a_j G_jj``: below that ``I - B^-1`` would lose its digits in single precision
-
-
-class System(Protocol):
-    """``M`` of a Newton step: its diagonal, itself, and its products with vectors."""
-
-    squares: Array
-
-    def matrix(self) -> Array: ...
-
-    def product(self, vector: Array) -> Array: ...
 
 
 class WhitenedSystem:
@@ -79,7 +67,6 @@ class SampleForm:
         self._factors = np.empty(0)
         self._whitened = np.empty((rows, 0), dtype=np.float32, order="F")
         self._cubes = float(rows) ** 3 / 3 if packed.shared else float(np.sum(lengths**3)) / 3
-        self._squares = float(self._cells)
 
     def fits(self, count: int) -> bool:
         """Whether the matrices are affordable."""
@@ -87,11 +74,8 @@ class SampleForm:
 
     def work(self, count: int) -> float:
         """Operations of one Newton step with this many rows of W."""
-        return (
-            self._cubes
-            + 2.0 * count * self._squares
-            + min(self.direct_work(count), self.iterative_work(count))
-        )
+        system = min(self.direct_work(count), self.iterative_work(count))
+        return self._cubes + 2.0 * count * self._cells + system
 
     def direct_work(self, count: int) -> float:
         """Forming and factoring M; the factorisation runs at a third of the speed of a product."""
@@ -120,7 +104,7 @@ class SampleForm:
         )  # fmt: skip
         return residual if ok else None
 
-    def system(self, positions: Array, a: Array, u: Array) -> System | None:
+    def system(self, positions: Array, a: Array, u: Array) -> WhitenedSystem | None:
         """M on some columns, at the weights of the last `residual`."""
         packed, count = self._packed, len(positions)
         # Kept between steps: fresh memory of this size costs as much as filling it.
@@ -138,9 +122,8 @@ class FeatureForm:
         self._packed = packed
         self._matrices = 1 if packed.shared else packed.n_tasks
         self._layout = packed.layout
-        self._positions = np.empty(
-            0, dtype=np.int64
-        )  # columns whose products the Gram matrices hold, slot after slot
+        #: columns whose products the Gram matrices hold, slot after slot
+        self._positions = np.empty(0, dtype=np.int64)
         self._gram = np.empty((self._matrices, 0, 0))
         self._target = np.empty((0, packed.n_tasks))  # X_t' y_t for the columns of the problem at hand
         self._factors = np.empty((self._matrices, 0, 0))
@@ -172,7 +155,7 @@ class FeatureForm:
         weights = self._factor(positions[live], a[live], np.ascontiguousarray(self._target[live]))
         return None if weights is None else np.asarray(target - self._packed.combine(positions[live], weights))
 
-    def system(self, positions: Array, a: Array, u: Array) -> System | None:
+    def system(self, positions: Array, a: Array, u: Array) -> DenseSystem | None:
         """M on some columns at the weights ``a``; None where a factorisation failed."""
         slots = self._slots(positions)
         largest = np.max(self._gram[:, slots, slots], axis=0)
@@ -193,9 +176,7 @@ class FeatureForm:
             self._factors = np.empty((self._matrices, count, count))
         weights = np.empty((count, self._packed.n_tasks))
         self._factored = (positions, a)
-        ok = kernels.gram_factor(
-            self._gram, slots, a, products, self._packed.n_threads, self._factors, weights
-        )
+        ok = kernels.gram_factor(self._gram, slots, a, products, self._packed.n_threads, self._factors, weights)
         return weights if ok else None
 
     def _slots(self, positions: Array) -> Array:
@@ -217,8 +198,6 @@ class FeatureForm:
                     mine[: len(kept), : len(kept)] = theirs[np.ix_(kept, kept)]
                 self._gram = gram
             self._positions = np.concatenate([self._positions[kept], missing])
-            kernels.extend_grams(
-                packed.x, packed.offsets, self._positions, len(kept), packed.n_threads, self._gram
-            )
+            kernels.extend_grams(packed.x, packed.offsets, self._positions, len(kept), packed.n_threads, self._gram)
         order = np.argsort(self._positions)
         return np.asarray(order[np.searchsorted(self._positions, positions, sorter=order)])

@@ -9,7 +9,7 @@ import numpy as np
 from .._kernels import kernels
 from ..design import ColumnBlock, Design, PackedColumns
 from ..penalties import RowPenalty
-from .blocks import block_descent, descend
+from .coordinate import block_descent, descend
 from .newton import VariationalNewton
 from .rotations import coupled_rows
 from .working import Needs, Solution, WorkingProblem

@@ -33,8 +33,7 @@ def coupled_rows(penalty: RowPenalty, squares: Array) -> Coupled:
 def _rotates(penalty: RowPenalty, squares: Array) -> bool:
     tasks = squares.shape[1]
     small = tasks <= _MOST_TASKS and 8 * squares.size * tasks <= _MOST_BYTES
-    form = penalty.thresholds()
-    return small and form is not None and form[1] is None and not penalty.positive
+    return small and penalty.group_form() is not None and not penalty.positive
 
 
 def _decomposed(penalty: RowPenalty, squares: Array) -> tuple[Array, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -66,8 +67,7 @@ class _RowsOfColumns:
         """The same rows on fewer columns."""
         if self.dense is None:
             return _RowsOfColumns(working)
-        smaller = object.__new__(_RowsOfColumns)
-        smaller.__dict__.update(self.__dict__)
+        smaller = copy(self)
         smaller.dense = np.take(self.dense, np.flatnonzero(mask), axis=1)  # several times faster than a mask
         smaller.squares = np.einsum("ij,ij->i", smaller.dense, smaller.dense)
         return smaller
@@ -80,7 +80,12 @@ class _RowsOfColumns:
 
 
 class StochasticGradient:
-    """Prox-SVRG on the rows of the data; for the sorted norm with the squared or the multinomial loss."""
+    """Prox-SVRG on the rows of the data; for the sorted norm with the squared or the multinomial loss.
+
+    Each epoch, an iteration here, begins with the gradient over all rows, which also gives the gap and the screening
+    test, and takes n/l steps along ``v = (n/l) (grad F_I(W) - grad F_I(W_ref)) + grad F(W_ref)``. A step that raises
+    the objective is halved.
+    """
 
     name = "spgd"
     needs = Needs(sorted_rows=True, losses=("squared", "multinomial"), quadratic="none")
@@ -91,83 +96,72 @@ class StochasticGradient:
     def solve(self, working: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
         if self._curvature is None:
             self._curvature = estimate_curvature(working)
-        return stochastic(working, start, tol, max_iter, curvature=self._curvature)
+        curvature = self._curvature
+        shrink = working.shrink
+        loss = working.loss
+        alive = np.arange(len(working.positions))
+        rows = np.ascontiguousarray(start.copy())
+        kernel = kernels.SortedSvrg()
+        random = np.random.default_rng(_SEED)
+        matrix = _RowsOfColumns(working)
+        size, step = _batch(matrix, loss.smoothness, curvature)
+        caution, measured = 1.0, len(alive)
+        intercept = loss.name == "multinomial" and working.columns.design.fit_intercept
+        best = BestDual(start)
+        epochs, gap, nuisance = 0, np.inf, None
+        last_rows, last_objective, last_nuisance = rows.copy(), np.inf, None
 
+        def look() -> tuple[Array, Evaluation, float]:
+            """The image of the rows, the loss there and the objective."""
+            image = working.image(rows)
+            at = loss.evaluate(image, nuisance)
+            return image, at, at.value + working.penalty.value(rows)
 
-def stochastic(working: WorkingProblem, start: Array, tol: float, max_iter: int, *, curvature: float) -> Solution:
-    """Minimise over the working columns until their duality gap is at most `tol`; an iteration is an epoch.
-
-    Each epoch begins with the gradient over all rows, which also gives the gap and the screening test, and takes n/l
-    steps along ``v = (n/l) (grad F_I(W) - grad F_I(W_ref)) + grad F(W_ref)``.
-
-    - `curvature`: Estimate of ``max_t sigma_max(X_t)^2``. With the row norms it gives the step: one over (twice) the
-      expected smoothness of a batch drawn without replacement. A step that raises the objective is halved.
-    """
-    shrink = working.shrink
-    loss = working.loss
-    alive = np.arange(len(working.positions))
-    rows = np.ascontiguousarray(start.copy())
-    kernel = kernels.SortedSvrg()
-    random = np.random.default_rng(_SEED)
-    matrix = _RowsOfColumns(working)
-    size, step = _batch(matrix, loss.smoothness, curvature)
-    caution, measured = 1.0, len(alive)
-    intercept = loss.name == "multinomial" and working.columns.design.fit_intercept
-    best = BestDual(start)
-    epochs, gap, nuisance = 0, np.inf, None
-    last_rows, last_objective, last_nuisance = rows.copy(), np.inf, None
-
-    def look() -> tuple[Array, Evaluation, float]:
-        """The image of the rows, the loss there and the objective."""
-        image = working.image(rows)
-        at = loss.evaluate(image, nuisance)
-        return image, at, at.value + working.penalty.value(rows)
-
-    while True:
-        image, at, objective = look()
-        if not objective <= last_objective + 1e-3 * abs(last_objective - best.value):
-            caution *= 0.5
-            rows, nuisance, last_objective = last_rows.copy(), last_nuisance, np.inf
-            epochs += 1
-            if epochs < max_iter and caution > 1e-12:
-                continue
+        while True:
             image, at, objective = look()
-        nuisance = at.nuisance
-        products = working.correlate(at.residual)
-        pair_gap, scale = working.gap(rows, at, products)
-        gap = best.update(epochs, alive, rows, objective, pair_gap)
-        if (gap <= tol and epochs > 0) or epochs >= max_iter:
-            break
-        if shrink is not None:
-            # The rows of X are cut anew for a smaller set: not for a few columns.
-            gone = shrink(rows, at, products, pair_gap, scale, 0.1)
-            if gone.any():
-                moved = rows[gone].any()
-                alive, rows, products = alive[~gone], np.ascontiguousarray(rows[~gone]), products[~gone]
-                working = working.keep(~gone)
-                matrix = matrix.keep(~gone, working)
-                if moved:
-                    image, at, objective = look()
-                    products = working.correlate(at.residual)
-                if 2 * len(alive) <= measured:  # fewer columns are less steep: longer steps
-                    measured = len(alive)
-                    curvature = min(curvature, estimate_curvature(working))
-                size, step = _batch(matrix, loss.smoothness, curvature)
-        last_rows, last_objective, last_nuisance = rows.copy(), objective, nuisance
-        steps = max(1, matrix.n // size)
-        batches = random.permutation(matrix.n)[: steps * size].reshape(steps, size)
-        b = at.nuisance[0].copy() if intercept else np.zeros(matrix.tasks)
-        # intercepts are minimised out at the reference: no gradient there
-        kernel.epoch(
-            matrix.dense, matrix.data, matrix.indices, matrix.indptr, matrix.centre, matrix.task_of,
-            matrix.multinomial, matrix.root, working.penalty.sorted_form(), working.penalty.positive, intercept,
-            rows, b, matrix.by_rows(image), np.ascontiguousarray(-products), b.copy(), np.zeros(matrix.tasks),
-            batches, caution * step,
-        )  # fmt: skip
-        if intercept:
-            nuisance = b[None, :]
-        epochs += 1
-    return best.solution(epochs, alive, rows, gap, shrink is not None, at)
+            if not objective <= last_objective + 1e-3 * abs(last_objective - best.value):
+                caution *= 0.5
+                rows, nuisance, last_objective = last_rows.copy(), last_nuisance, np.inf
+                epochs += 1
+                if epochs < max_iter and caution > 1e-12:
+                    continue
+                image, at, objective = look()
+            nuisance = at.nuisance
+            products = working.correlate(at.residual)
+            pair_gap, scale = working.gap(rows, at, products)
+            gap = best.update(epochs, alive, rows, objective, pair_gap)
+            if (gap <= tol and epochs > 0) or epochs >= max_iter:
+                break
+            if shrink is not None:
+                # The rows of X are cut anew for a smaller set: not for a few columns.
+                gone = shrink(rows, at, products, pair_gap, scale, 0.1)
+                if gone.any():
+                    moved = rows[gone].any()
+                    alive, rows, products = alive[~gone], np.ascontiguousarray(rows[~gone]), products[~gone]
+                    working = working.keep(~gone)
+                    matrix = matrix.keep(~gone, working)
+                    if moved:
+                        image, at, objective = look()
+                        products = working.correlate(at.residual)
+                    if 2 * len(alive) <= measured:  # fewer columns are less steep: longer steps
+                        measured = len(alive)
+                        curvature = min(curvature, estimate_curvature(working))
+                    size, step = _batch(matrix, loss.smoothness, curvature)
+            last_rows, last_objective, last_nuisance = rows.copy(), objective, nuisance
+            steps = max(1, matrix.n // size)
+            batches = random.permutation(matrix.n)[: steps * size].reshape(steps, size)
+            b = at.nuisance[0].copy() if intercept else np.zeros(matrix.tasks)
+            # intercepts are minimised out at the reference: no gradient there
+            kernel.epoch(
+                matrix.dense, matrix.data, matrix.indices, matrix.indptr, matrix.centre, matrix.task_of,
+                matrix.multinomial, matrix.root, working.penalty.sorted_form(), working.penalty.positive, intercept,
+                rows, b, matrix.by_rows(image), np.ascontiguousarray(-products), b.copy(), np.zeros(matrix.tasks),
+                batches, caution * step,
+            )  # fmt: skip
+            if intercept:
+                nuisance = b[None, :]
+            epochs += 1
+        return best.solution(epochs, alive, rows, gap, shrink is not None, at)
 
 
 def _batch(matrix: _RowsOfColumns, smoothness: float, curvature: float) -> tuple[int, float]:

@@ -120,6 +120,7 @@ class Solution:
       the solver has them.
     - `dual`: A flat vector that is a better dual point than the residual.
     - `dual_rows`: Rows whose residual is a better dual point.
+    - `noise`: Norms of the residual in each task, where the square-root loss is solved for them.
     - `alive`: Rows that dynamic screening left, where there was any: the others are zero for good.
     - `steps` (list of (iteration, rows left, gap)): What was seen at every check.
     """
@@ -133,6 +134,7 @@ class Solution:
     dual_rows: Array | None = None
     alive: Array | None = None
     steps: list[tuple[int, int, float]] = field(default_factory=list)
+    noise: Array | None = None
 
     def on(self, kept: Array) -> Solution:
         """The same on some of the rows; the others are zero."""

@@ -177,7 +177,7 @@ class TaskMoments:
             assert self.n_folds is not None
             fold = np.where(fold == NEVER, self.n_folds, fold)
         with one_blas_thread():
-            self._stacked().add_columns(columns, y, own, fold, sample_weight)
+            self._stacked().add(columns, y, own, fold, sample_weight)
 
     def _check(self, matrix: Any, labels: TaskLabels, names: Array | None) -> None:
         if self.form is None:

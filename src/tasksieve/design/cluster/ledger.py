@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..anchored import Anchored
-from ..ledger import Gauges, Lookahead, Reach
+from ..ledger import Gauges, Judgement, Rejection
 from .messages import Chosen, Judged, Question, Rejected
 
 Array = np.ndarray[Any, Any]
@@ -21,7 +21,7 @@ class ClusterLedger:
     """The questions of a `Ledger`, for penalties whose gaps depend on the largest gauge alone.
 
     The next request is sent along where it can be predicted: the rejections at the next strength with the judgement of
-    this one (`Lookahead`), columns with both.
+    this one, columns with both.
 
     - `penalty`: Of all features, at unit strength.
     - `largest`, `least`: The largest gauge for the residual of W = 0, and the least ratio of column norm to threshold.
@@ -67,18 +67,16 @@ class ClusterLedger:
 
     # -- rejecting ------------------------------------------------------------------------------------------------
 
-    def reject(
-        self, reaches: Iterable[Reach], penalty: Any, kept: Array, about: Array,
-        promising: tuple[float, float, int] | None = None, more: bool = False,
-    ) -> tuple[int, int]:  # fmt: skip
-        asked, name = list(reaches), self._shard.named(penalty)
+    def reject(self, asked: Rejection, more: bool = False) -> tuple[int, int]:
+        reaches, penalty, kept, about, promising = asked
+        whole, name = list(reaches), self._shard.named(penalty)
         foreseen, self._foreseen = self._foreseen, None
-        if foreseen is not None and not more and same(foreseen[0], (asked, name, kept, about, promising)):
+        if foreseen is not None and not more and same(foreseen[0], (whole, name, kept, about, promising)):
             _, accepted, answers = foreseen
             self._shard.queue(accepted, _masks(answers))
         else:
             with_mask = self._shard.replay.long and not more
-            common = (asked, name, promising, more, with_mask, self._room(), self._most)
+            common = (whole, name, promising, more, with_mask, self._room(), self._most)
             answers = self._shard.ask(Question("reject", common, self._split_about(kept, about)))[0]
             self._receive(answers)
             if with_mask:
@@ -108,26 +106,15 @@ class ClusterLedger:
 
     # -- judging --------------------------------------------------------------------------------------------------
 
-    def judge(
-        self,
-        followed: Any,
-        note: bool,
-        penalty: Any,
-        lam: float,
-        working: Array,
-        upper: Array,
-        hidden: bool,
-        vector: Array,
-        errors: Array,
-        lookahead: Lookahead | None = None,
-    ) -> int:
+    def judge(self, asked: Judgement, lookahead: Rejection | None = None) -> int:
+        followed, note, penalty, lam, working, upper, hidden, vector, errors = asked
         self._working, self._upper = working, upper
         self._gone, self._chosen_for = _NONE, None
         common = followed, note, self._shard.named(penalty), lam, hidden, vector, errors, self._room(), self._most
         self._ask(Question("judge", common, self._split(working, upper)), lookahead)
         return sum(said.n_open for said in self._judged.values())
 
-    def _ask(self, question: Question, lookahead: Lookahead | None = None) -> None:
+    def _ask(self, question: Question, lookahead: Rejection | None = None) -> None:
         """Judgements, and the lookahead."""
         self._foreseen = None
         if lookahead is None:
@@ -161,7 +148,7 @@ class ClusterLedger:
         if left:
             self._ask(Question("touch_open", self._at(vector, penalty, errors), left))
 
-    def measure_all(self, vector: Array, penalty: Any, errors: Array, lookahead: Lookahead | None = None) -> None:
+    def measure_all(self, vector: Array, penalty: Any, errors: Array, lookahead: Rejection | None = None) -> None:
         self._ask(Question("measure_all", self._at(vector, penalty, errors)), lookahead)
 
     def _at(self, vector: Array, penalty: Any, errors: Array) -> tuple[Any, ...]:

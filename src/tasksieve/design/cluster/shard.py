@@ -66,12 +66,10 @@ class ClusterShard:
 
     @property
     def note(self) -> str:
-        """What a user should know about how the columns are read."""
         return str(self._fleet.note)
 
     @property
     def passes(self) -> float:
-        """Full readings of the data, in equivalents."""
         return float(self._passes @ self._sizes) / max(self.n_features, 1)
 
     @property
@@ -150,7 +148,6 @@ class ClusterShard:
     # -- columns --------------------------------------------------------------------------------------------------
 
     def norm_range(self) -> tuple[float, float]:
-        """The least and the largest norm of a feature."""
         if self._range is None:
             self._measured(self.everywhere("measure"))
         assert self._range is not None
@@ -160,7 +157,6 @@ class ClusterShard:
         self._range = float(np.min([part[0] for part in found])), float(np.max([part[1] for part in found]))
 
     def longest(self, features: Array | None = None) -> Array:
-        """Largest norm of each feature, or of some, over the tasks."""
         if features is not None:
             norms = self.norms(features)
             return np.maximum.reduce(norms[:, :1] if self.samples.uniform else norms, axis=1)
@@ -169,13 +165,11 @@ class ClusterShard:
         return self._longest
 
     def norms(self, features: Array | None = None) -> Array:
-        """Norms of the columns of ``X~``, all or some, by tasks."""
         if features is None:
             return np.concatenate(self.everywhere("norms"))
         return self._known_rows(self._norm_rows, "norms", features)
 
     def scale(self, features: Array) -> Array:
-        """What columns were divided by (`standardize`)."""
         return self._known_rows(self._scale_rows, "scale", features)
 
     def _known_rows(self, known: dict[int, Array], verb: str, features: Array) -> Array:
@@ -185,7 +179,6 @@ class ClusterShard:
         return self._gathered(verb, (), features)
 
     def correlate(self, r: Array, features: Array | None = None) -> Array:
-        """``<x~_jt, r_t>`` for all features or for some: (n_features or len(features), n_tasks)."""
         if features is not None:
             return self._gathered("correlate", (r,), features)
         return np.concatenate(self.everywhere("correlate", r))
@@ -196,13 +189,6 @@ class ClusterShard:
         for at, (part, sizes) in self.some("touch", (r,), features):
             products[at], norms[at] = part, sizes
         return products, norms
-
-    def basis_loadings(self, features: Array) -> Array:
-        """Products of raw weighted columns with the nuisance basis: (n_basis, len(features), n_tasks)."""
-        out = np.empty((len(self.samples.basis), len(features), self.samples.n_tasks))
-        for at, part in self.some("basis_loadings", (), features):
-            out[:, at] = part
-        return out
 
     def receive(self, k: int, sent: Sent) -> None:
         """Columns that were sent in advance: they are cached until they are used."""
@@ -218,7 +204,6 @@ class ClusterShard:
             self._scale_rows.update(zip(features.tolist(), sent.scale, strict=True))
 
     def take(self, features: Array) -> Centred:
-        """Columns of ``X~``, packed: see `Design.take`."""
         samples = self.samples
         rows = self.storage.n_rows if samples.uniform else samples.n_samples
         tasks = 1 if samples.uniform else samples.n_tasks
@@ -248,7 +233,6 @@ class ClusterShard:
         return FarGauges(self, gauges, first)
 
     def error_gauges(self, errors: Array, penalty: Any) -> Array:
-        """See `Design.error_gauges`."""
         return np.concatenate(self.everywhere("error_gauges", errors, self.named(penalty)))
 
     def forget(self, m: int) -> None:
@@ -256,13 +240,11 @@ class ClusterShard:
         self.queue(Question("forget", (m,)))
 
     def bound(self, vector: Any, penalty: Any, note: bool = False, **ball: Any) -> tuple[Array, Array]:
-        """See `AnchorStore.bound`."""
         verb, name = "noted_bound" if note else "bound", self.named(penalty)
         estimates, uppers = zip(*self.everywhere(verb, vector, name, {"note": note, **ball}), strict=True)
         return np.concatenate(estimates), np.concatenate(uppers)
 
     def ball_bound(self, first: Any, centre: Any, coefs: Any, penalty: Any, radius: float) -> Array:
-        """See `AnchorStore.ball_bound`."""
         return np.concatenate(self.everywhere("ball_bound", first, centre, coefs, self.named(penalty), radius))
 
 
@@ -277,11 +259,9 @@ class FarGauges:
         self._shard, self._largest, self._first = shard, largest, first
 
     def max(self, initial: float = 0.0) -> float:
-        """The largest of all."""
         return float(np.max([value for value, _, _ in self._largest.values()], initial=initial))
 
     def argmax(self) -> int:
-        """Whose it is."""
         k = list(self._largest)[int(np.argmax([value for value, _, _ in self._largest.values()]))]
         return int(self._shard.starts[k]) + self._largest[k][1]
 

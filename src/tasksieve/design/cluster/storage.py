@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from ..samples import Samples
-from ..storage.base import Asked, ColumnStorage, Reading, asked_by_part, empty_products, kept_type, part_read
+from ..storage.base import (
+    ColumnStorage,
+    ProductRequest,
+    Reading,
+    asked_by_part,
+    empty_products,
+    kept_type,
+    part_read,
+)
 from .fleet import Fleet
 from .messages import Question
 from .shard import ClusterShard
@@ -24,7 +32,6 @@ class ClusterStorage(ColumnStorage):
     shard_class = ClusterShard
     wrapped_shard_class = ClusterShard
     costly_reads = False  # every fit has shards of its own over the same columns
-    sparse = False
 
     def __init__(self, source: ColumnSource, order: Array | None) -> None:
         self._source, self._order = source, order
@@ -52,7 +59,7 @@ class ClusterStorage(ColumnStorage):
         samples = Samples(np.array([0, self.n_rows]), False, None, False, np.empty((self.n_rows, 0)))
         return ClusterShard(self, samples, standardize=False, unpenalised=np.empty(0, dtype=np.int64), n_threads=1)
 
-    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
+    def read(self, asked: Sequence[ProductRequest], threads: int) -> Reading:
         parts = asked_by_part(asked, self.fleet.starts)
         own = {k: ([a for _, _, a in part],) for k, part in enumerate(parts) if part}
         products = empty_products(asked, self.n_features)

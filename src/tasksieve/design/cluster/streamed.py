@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..storage import BesideStorage, DenseStorage
-from ..storage.base import Asked, ColumnStorage, Reading, kept_type
+from ..storage.base import ColumnStorage, ProductRequest, Reading, kept_type
 from .sources import ColumnSource
 
 Array = np.ndarray[Any, Any]
@@ -37,7 +37,6 @@ class _Block(ColumnStorage):
     """Some of these columns, read whenever they are needed."""
 
     costly_reads = True
-    sparse = False
 
     def __init__(self, source: ColumnSource, low: int, high: int, order: Array | None) -> None:
         self._source, self._low, self._high, self._order = source, low, high, order
@@ -47,7 +46,7 @@ class _Block(ColumnStorage):
     def _load(self) -> DenseStorage:
         return held_columns(self._source.read(self._low, self._high), self._order)
 
-    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
+    def read(self, asked: Sequence[ProductRequest], threads: int) -> Reading:
         return self._load().read(asked, threads)
 
     def take(self, features: Array) -> Array:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..._kernels import compiled
-from ..ledger import Ledger, Reach, least_ratio
+from ..ledger import Judgement, Ledger, Reach, Rejection, least_ratio
 from ..shard import LocalShard
 from ..threads import one_blas_thread
 from .messages import CHANGING, Chosen, Failed, Judged, Message, PenaltyName, Rejected, Reply, Sent, Stale
@@ -139,7 +139,6 @@ class Resident:
         return Chosen(features, levels[features], self.take(new))
 
     def take_raw(self, features: Array) -> Array:
-        """Columns as the storage has them."""
         return self.shard.storage.take(features)
 
     def read_raw(self, asked: Sequence[Any]) -> list[Array]:
@@ -207,7 +206,8 @@ class Resident:
         upper: Array,
     ) -> Judged:
         """Bounds at a vector; what they leave open is measured where it is little."""
-        n_open = self.ledger.judge(followed, note, penalty, lam, working, upper, hidden, vector, errors)
+        asked = Judgement(followed, note, penalty, lam, working, upper, hidden, vector, errors)
+        n_open = self.ledger.judge(asked)
         measured = n_open <= max(_FEW_TOUCHED, _TOUCH_FRACTION * self.shard.n_features)
         if n_open and measured:
             self.ledger.measure(vector, penalty, errors)
@@ -244,7 +244,7 @@ class Resident:
         about: Array,
     ) -> Rejected:
         """Rows that bounds over all balls prove to be zero."""
-        proven, fresh = self.ledger.reject(reaches, penalty, kept, about, promising, more)
+        proven, fresh = self.ledger.reject(Rejection(reaches, penalty, kept, about, promising), more)
         if promising is not None:
             chosen = self.ledger.promising(penalty, *promising)
         else:
@@ -332,7 +332,6 @@ def hold_fetched(parts: list[Array], order: Array | None, data: str, shard: int,
 
 
 def drop(data: str, dask_worker: Any = None) -> None:
-    """Release some data."""
     store_of(dask_worker).drop(data)
 
 

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..anchored import Anchored, row_reaches
+from ..anchored import FLOAT32_SMALL, UPWARDS, Anchored, row_reaches
 from .gauges import Thresholds
 
 Array = np.ndarray[Any, Any]
 
-_SMALL = 2.0**-100  # of the largest norm
-_UPWARDS = 1.0 + 2.0**-22  # more than rounding to single precision can lose
 _BLOCK_ENTRIES = 1 << 25  # features x tasks looked at together
 _HOST_BLOCK = 4096  # features at a time where a penalty is evaluated in NumPy
 
@@ -31,12 +29,11 @@ class DeviceAnchorStore:
     def __init__(self, norms: torch.Tensor, n_tasks: int) -> None:
         self._tasks, self._device = n_tasks, norms.device
         self._unit = _unit_of(norms)
-        self._norms = (norms * (_UPWARDS / self._unit)).to(torch.float32).clamp(min=_SMALL)
+        self._norms = (norms * (UPWARDS / self._unit)).to(torch.float32).clamp(min=FLOAT32_SMALL)
         self._products: list[torch.Tensor] = []
         self._units: list[float] = []
 
     def store(self, products: torch.Tensor) -> None:
-        """A new anchor."""
         unit = _unit_of(products)
         self._products.append((products / unit).to(torch.float32))
         self._units.append(unit)
@@ -70,7 +67,7 @@ class DeviceAnchorStore:
             index = part if isinstance(part, slice) else torch.from_numpy(np.asarray(part)).to(self._device)
             sizes = norms[index].to(torch.float64)
             if stretched is not None:
-                sizes = (sizes * stretched * _UPWARDS).clamp(min=_SMALL)
+                sizes = (sizes * stretched * UPWARDS).clamp(min=FLOAT32_SMALL)
             centre = torch.zeros((len(sizes), self._tasks), dtype=torch.float64, device=self._device)
             for products, own in zip(self._products, coef, strict=True):
                 centre += own * products[index]

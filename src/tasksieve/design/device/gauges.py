@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,7 @@ class Thresholds:
 
     def part(self, rows: Any) -> Thresholds:
         """The same for some rows."""
-        smaller = object.__new__(Thresholds)
-        smaller.positive = self.positive
+        smaller = copy(self)
         smaller.group = self.group if self.group.numel() == 1 else self.group[rows]
         smaller.l1 = self.l1 if self.l1 is None or self.l1.numel() == 1 else self.l1[rows]
         return smaller
@@ -75,7 +75,7 @@ class Thresholds:
                 sharper = ball_maximum(norms, b, kappa, radius).sqrt() + error
                 bound = torch.minimum(bound, sharper)
             return _quotient(norm, self.group), _quotient(bound, self.group)
-        norm = torch.linalg.vector_norm((sizes - _column(self.l1)).clamp(min=0.0), dim=1)
+        norm = torch.linalg.vector_norm((sizes - self.l1[:, None]).clamp(min=0.0), dim=1)
         bound = torch.where(largest <= self.l1, (largest + reach - self.l1).clamp(min=0.0), norm + reach)
         entries = self.group <= 0.0  # single entries alone have a threshold
         estimate = torch.where(entries, _quotient(largest, self.l1), _quotient(norm, self.group))
@@ -115,10 +115,6 @@ def _moved(values: Array, device: torch.device) -> torch.Tensor:
     if len(values) and (values == values[0]).all():
         values = values[:1]
     return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float64)).to(device)
-
-
-def _column(values: torch.Tensor) -> torch.Tensor:
-    return values[:, None]
 
 
 def _quotient(above: torch.Tensor, below: torch.Tensor, otherwise: float = 0.0) -> torch.Tensor:

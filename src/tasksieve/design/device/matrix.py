@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..storage.own import RowVectors, Storage
+from ..storage.own import Storage
 from .machine import refuse_too_large
 
 Array = np.ndarray[Any, Any]
@@ -103,46 +103,26 @@ class DeviceMatrix(OnDevice):
         return DeviceMatrix(self.tensor[self._there(index)])
 
     def take(self, features: Array) -> Array:
-        return np.asarray(self._columns(features).cpu().numpy())
-
-    def products(self, vectors: RowVectors, features: Array | None = None, squares: bool = False) -> Array:
-        import torch
-
-        chosen = np.arange(self.n_features) if features is None else np.asarray(features)
-        values = torch.tensor(vectors.values, dtype=torch.float64, device=self.device)
-        cuts = np.asarray(vectors.offsets).tolist()
-        out = np.empty((len(vectors), len(chosen), vectors.n_segments))
-        step = max(1, _PACKED_ENTRIES // max(self.n_rows, 1))
-        for low in range(0, len(chosen), step):
-            x = self._columns(chosen[low : low + step])
-            x = x * x if squares else x
-            for t in range(vectors.n_segments):
-                rows = slice(cuts[t], cuts[t + 1])
-                out[:, low : low + step, t] = (values[:, rows] @ x[rows]).cpu().numpy()
-        return out
+        return np.asarray(self.tensor[:, self._there(features)].double().cpu().numpy())
 
     def first_not_finite(self) -> tuple[int, int, float] | None:
-        import torch
-
         if not self.tensor.is_floating_point():
             return None
         step = max(1, _PACKED_ENTRIES // max(self.n_features, 1))
         for low in range(0, self.n_rows, step):
-            bad = ~torch.isfinite(self.tensor[low : low + step])
+            bad = ~self.tensor[low : low + step].isfinite()
             if bool(bad.any()):
-                row, feature = (int(i) for i in torch.nonzero(bad)[0].tolist())
+                row, feature = (int(i) for i in bad.nonzero()[0].tolist())
                 return low + row, feature, float(self.tensor[low + row, feature])
         return None
 
     def scores(self, features: Array, coef: Array, codes: Array | None) -> Array:
-        import torch
-
-        weights = torch.tensor(coef, dtype=torch.float64, device=self.device)
+        weights = self._there(coef, np.float64)
         out = np.empty((self.n_rows, len(coef)) if codes is None else self.n_rows)
         step = max(1, _PACKED_ENTRIES // max(1, len(features)))
         chosen = self._there(features)
         for low in range(0, self.n_rows, step):
-            x = self.tensor[low : low + step][:, chosen].to(torch.float64)
+            x = self.tensor[low : low + step][:, chosen].double()
             if codes is None:
                 found = x @ weights.T
             else:
@@ -150,15 +130,10 @@ class DeviceMatrix(OnDevice):
             out[low : low + step] = found.cpu().numpy()
         return out
 
-    def _columns(self, features: Array) -> Any:
+    def _there(self, values: Array, dtype: Any = np.int64) -> Any:
         import torch
 
-        return self.tensor[:, self._there(features)].to(torch.float64)
-
-    def _there(self, index: Array) -> Any:
-        import torch
-
-        return torch.as_tensor(np.array(index, dtype=np.int64), device=self.device)
+        return torch.as_tensor(np.array(values, dtype=dtype), device=self.device)
 
 
 class StreamedMatrix(OnDevice):

@@ -25,18 +25,21 @@ def segment_products(
     vectors: torch.Tensor,
     offsets: Array,
     cut: torch.Tensor,
-    columns: torch.Tensor | None,
-    squares: bool,
+    columns: torch.Tensor | None = None,
+    squares: bool = False,
+    lengths: bool = False,
 ) -> torch.Tensor:
     """``out[v, j, t] = sum_i x[columns[j], i]^p vectors[v, i]`` over the rows of task ``t``; p = 2 with `squares`.
+    With `lengths`, ``out[v, j]``: the length of these over the tasks; they are not kept.
 
     - `x`: tensor, (features, padded rows)
     - `vectors`: tensor of float64, (V, n_rows)
     - `offsets`, `cut` (array and tensor of int64): Where each task starts, here and on the device.
     """
     if triton_kernels.usable(x):
-        return triton_kernels.segment_products(x, vectors, offsets, cut, columns, squares)
-    return plain_segment_products(x, n_rows, vectors, offsets, columns, squares)
+        return triton_kernels.segment_products(x, vectors, offsets, cut, columns, squares, lengths)
+    found = plain_segment_products(x, n_rows, vectors, offsets, columns, squares)
+    return torch.linalg.vector_norm(found, dim=2) if lengths else found
 
 
 def plain_segment_products(
@@ -55,20 +58,6 @@ def plain_segment_products(
         for t, (start, stop) in enumerate(pairwise(offsets.tolist())):
             out[:, part, t] = vectors[:, start:stop] @ block[:, start:stop].T
     return out
-
-
-def segment_lengths(
-    x: torch.Tensor, n_rows: int, vectors: torch.Tensor, offsets: Array, cut: torch.Tensor
-) -> torch.Tensor:
-    """``out[v, j]``: the length over the tasks of what `segment_products` gives, which is not kept."""
-    if triton_kernels.usable(x):
-        return triton_kernels.segment_lengths(x, vectors, offsets, cut)
-    return plain_segment_lengths(x, n_rows, vectors, offsets)
-
-
-def plain_segment_lengths(x: torch.Tensor, n_rows: int, vectors: torch.Tensor, offsets: Array) -> torch.Tensor:
-    """The same in torch alone."""
-    return torch.linalg.vector_norm(plain_segment_products(x, n_rows, vectors, offsets, None, False), dim=2)
 
 
 def shared_products(

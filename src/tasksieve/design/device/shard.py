@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from ..shard import LocalShard
-from ..storage.base import Asked, part_read
+from ..storage.base import ProductRequest, part_read
 from .anchor_store import DeviceAnchorStore
 from .gauges import Thresholds
 from .storage import DeviceStorage
@@ -43,7 +43,7 @@ class DeviceShard(LocalShard):
             self._longest = self._norms.amax(dim=1)
         return self._longest
 
-    def _read(self, asked: list[Asked], counted: bool = True) -> list[torch.Tensor]:
+    def _read(self, asked: list[ProductRequest], counted: bool = True) -> list[torch.Tensor]:
         """Squares are a reading of their own here, which is not counted: readings are cheap."""
         self.passes += part_read(asked, self.n_features) if counted else 0.0
         return self.storage.read_there(asked).products
@@ -54,10 +54,11 @@ class DeviceShard(LocalShard):
     # -- a pass a value -------------------------------------------------------------------------------------------
 
     def survey(self, vector: Array, penalty: Any, errors: Array) -> None:
-        """A full pass: upper bounds of the gauges of all features, errors included, are kept for `reaching`."""
-        thresholds = penalty.thresholds()
-        plain = thresholds is not None and thresholds[1] is None and not penalty.positive
-        if not plain or self.standardize or (self.samples.shared and self.samples.n_tasks > 1):
+        """A full pass: upper bounds of the gauges of all features, errors included, are kept for `reaching`.
+
+        The penalty is the group norm, coefficients of any sign: `VariationalNewton.needs`.
+        """
+        if self.standardize or (self.samples.shared and self.samples.n_tasks > 1):
             self._judged = self._gauges(self._penalised_correlations(vector), penalty, errors)
             return
         # lengths of the rows are all that is needed: no products are kept

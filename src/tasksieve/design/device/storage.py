@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..storage.base import Asked, ColumnStorage, Reading, read_grouped
-from .passes import segment_lengths, segment_products, shared_products
+from ..storage.base import ColumnStorage, ProductRequest, Reading, read_grouped
+from .passes import segment_products, shared_products
 
 Array = np.ndarray[Any, Any]
 
@@ -21,7 +21,6 @@ _BLOCK_BYTES = 256 << 20  # moved at a time
 class DeviceStorage(ColumnStorage):
     """One column after another, rows in task order, each padded to whole groups of 16 entries; never written to."""
 
-    sparse = False
     costly_reads = False
 
     def __init__(self, x: torch.Tensor, n_rows: int) -> None:
@@ -81,7 +80,8 @@ class DeviceStorage(ColumnStorage):
 
     def lengths(self, vector: Array, offsets: Array) -> torch.Tensor:
         """Lengths over the tasks of the products of all columns with a vector of stacked rows."""
-        return segment_lengths(self.x, self.n_rows, self.on(vector)[None], offsets, self._cut(offsets))[0]
+        cut = self._cut(offsets)
+        return segment_products(self.x, self.n_rows, self.on(vector)[None], offsets, cut, lengths=True)[0]
 
     def _cut(self, offsets: Array) -> torch.Tensor:
         """Offsets on the device; the last ones are kept."""
@@ -90,14 +90,14 @@ class DeviceStorage(ColumnStorage):
             self._offsets = key, self.on(np.asarray(offsets, dtype=np.int64))
         return self._offsets[1]
 
-    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
+    def read(self, asked: Sequence[ProductRequest], threads: int) -> Reading:
         found, spent = self.read_there(asked)
         return Reading([part.cpu().numpy() for part in found], spent)
 
-    def read_there(self, asked: Sequence[Asked]) -> Reading:
+    def read_there(self, asked: Sequence[ProductRequest]) -> Reading:
         """The same, but products stay on the device."""
 
-        def together(own: list[Asked]) -> list[torch.Tensor]:
+        def together(own: list[ProductRequest]) -> list[torch.Tensor]:
             a = own[0]
             return self.multiply([one.vector for one in own], a.offsets, a.shared, a.columns, a.squares)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..storage.base import Asked, ColumnStorage, empty_products
+from ..storage.base import ColumnStorage, ProductRequest, empty_products
 from ..storage.dense import DenseStorage
 from .machine import free_bytes, in_words
 from .storage import ALIGNED, DeviceStorage
@@ -29,7 +29,6 @@ class StreamedStorage(ColumnStorage):
     """
 
     costly_reads = True
-    sparse = False
 
     def __init__(self, parts: Sequence[Any], row_order: Array | None = None) -> None:
         self._parts, self._order = [part.array for part in parts], row_order
@@ -54,7 +53,7 @@ class StreamedStorage(ColumnStorage):
             )
         return min(width, self.n_features)
 
-    def _together(self, asked: list[Asked], threads: int) -> list[Array]:
+    def _together(self, asked: list[ProductRequest], threads: int) -> list[Array]:
         chosen = asked[0].columns
         if chosen is not None:  # a few columns do not have to travel
             return DenseStorage(self._cut(chosen)).read([replace(asked[0], columns=None)], threads).products

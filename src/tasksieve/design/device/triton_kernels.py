@@ -89,34 +89,13 @@ def segment_products(
     cut: torch.Tensor,
     columns: torch.Tensor | None,
     squares: bool,
+    lengths: bool = False,
 ) -> torch.Tensor:
     """See `passes.segment_products`."""
-    count = int(x.shape[0]) if columns is None else len(columns)
-    out = torch.empty((len(vectors), count, len(offsets) - 1), dtype=torch.float64, device=x.device)
-    _launch(x, vectors, offsets, cut, columns, out, squares=squares, lengths=False)
-    return out
-
-
-def segment_lengths(x: torch.Tensor, vectors: torch.Tensor, offsets: Array, cut: torch.Tensor) -> torch.Tensor:
-    """See `passes.segment_lengths`."""
-    out = torch.empty((len(vectors), int(x.shape[0])), dtype=torch.float64, device=x.device)
-    _launch(x, vectors, offsets, cut, None, out, squares=False, lengths=True)
-    return out
-
-
-def _launch(
-    x: torch.Tensor,
-    vectors: torch.Tensor,
-    offsets: Array,
-    cut: torch.Tensor,
-    columns: torch.Tensor | None,
-    out: torch.Tensor,
-    *,
-    squares: bool,
-    lengths: bool,
-) -> None:
     triton, segments = _kernels()
     count = int(x.shape[0]) if columns is None else len(columns)
+    shape = (len(vectors), count) if lengths else (len(vectors), count, len(offsets) - 1)
+    out = torch.empty(shape, dtype=torch.float64, device=x.device)
     rows = min(max(triton.next_power_of_2(int(np.max(np.diff(offsets)))), 32), 256)
     short = rows <= 64
     starts = offsets[:-1] // 16 * 16
@@ -129,3 +108,4 @@ def _launch(
             ROWS=rows,
             num_warps=2 if short else 4,
         )  # fmt: skip
+    return out

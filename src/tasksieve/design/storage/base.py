@@ -31,7 +31,7 @@ def kept_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ProductRequest:
     """A request for products, as in `ColumnStorage.products`."""
 
     vector: Array
@@ -55,7 +55,7 @@ class ColumnStorage:
     n_features: int
     dtype: np.dtype[Any]
     costly_reads: bool  # whether reading is what a pass costs: a file, or more than memory delivers in passing
-    sparse: bool  # whether columns are mostly zeros
+    sparse: bool = False  # whether columns are mostly zeros
     #: the type that holds columns as `take` gives them, where `dtype` does not: calls that are missing are means
     taken: np.dtype[Any] | None = None
     #: the kind of shard that holds its columns, made as `LocalShard` is: how another machine registers itself, as
@@ -72,9 +72,9 @@ class ColumnStorage:
         Stacked rows: `vector` is flat and `offsets` cuts it into tasks. A shared matrix: `vector` is n_rows x tasks
         in flat column order.
         """
-        return self.read([Asked(vector, offsets, shared, columns, squares)], threads).products[0]
+        return self.read([ProductRequest(vector, offsets, shared, columns, squares)], threads).products[0]
 
-    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
+    def read(self, asked: Sequence[ProductRequest], threads: int) -> Reading:
         """The `products` of several vectors; in one reading of the data wherever a storage can."""
         products: list[Any] = [None] * len(asked)
         everything = [k for k, a in enumerate(asked) if a.columns is None]
@@ -84,7 +84,7 @@ class ColumnStorage:
                 products[k] = found
         return Reading(products, part_read(asked, self.n_features))
 
-    def _together(self, asked: list[Asked], threads: int) -> list[Array]:
+    def _together(self, asked: list[ProductRequest], threads: int) -> list[Array]:
         """Products of all columns with several vectors, or of some with one, where `read` is not overridden."""
         raise NotImplementedError
 
@@ -101,7 +101,7 @@ class ColumnStorage:
         raise NotImplementedError
 
 
-def part_read(asked: Sequence[Asked], n_features: int) -> float:
+def part_read(asked: Sequence[ProductRequest], n_features: int) -> float:
     """How much of the data one reading for all of them is."""
     some = [a.columns for a in asked if a.columns is not None]
     if not some:
@@ -120,10 +120,10 @@ def by_part(starts: Array, features: Array) -> list[tuple[Array, Array]]:
     return [(own, features[own] - starts[k]) for k, own in enumerate(positions)]
 
 
-def asked_by_part(asked: Sequence[Asked], starts: Array) -> list[list[tuple[int, Any, Asked]]]:
+def asked_by_part(asked: Sequence[ProductRequest], starts: Array) -> list[list[tuple[int, Any, ProductRequest]]]:
     """For parts that begin at `starts`, the requests that concern them: which one it is, the rows of its products
     that are theirs, and the request as the part counts its columns."""
-    parts: list[list[tuple[int, Any, Asked]]] = [[] for _ in starts[1:]]
+    parts: list[list[tuple[int, Any, ProductRequest]]] = [[] for _ in starts[1:]]
     for m, a in enumerate(asked):
         if a.columns is None:
             for k, part in enumerate(parts):
@@ -135,7 +135,7 @@ def asked_by_part(asked: Sequence[Asked], starts: Array) -> list[list[tuple[int,
     return parts
 
 
-def empty_products(asked: Sequence[Asked], n_features: int) -> list[Array]:
+def empty_products(asked: Sequence[ProductRequest], n_features: int) -> list[Array]:
     """Room for the products of several vectors, parts of which come one after the other."""
     return [
         np.empty((n_features if a.columns is None else len(a.columns), len(a.offsets) - 1)) for a in asked
@@ -143,7 +143,7 @@ def empty_products(asked: Sequence[Asked], n_features: int) -> list[Array]:
 
 
 def read_grouped(
-    asked: Sequence[Asked], n_features: int, together: Callable[[list[Asked]], list[Any]]
+    asked: Sequence[ProductRequest], n_features: int, together: Callable[[list[ProductRequest]], list[Any]]
 ) -> Reading:
     """A reading for each partition of the rows, another for squares; ``together`` serves requests that share it."""
     products: list[Any] = [None] * len(asked)
@@ -159,6 +159,6 @@ def read_grouped(
     return Reading(products, spent)
 
 
-def alike(asked: Asked) -> tuple[bool, bytes]:
+def alike(asked: ProductRequest) -> tuple[bool, bytes]:
     """Requests of which this is the same cut the rows alike: one kernel call serves them."""
     return asked.shared, asked.offsets.tobytes()

@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from .base import Asked, ColumnStorage, Reading, asked_by_part, by_part, empty_products
+from .base import ColumnStorage, ProductRequest, Reading, asked_by_part, by_part, empty_products
 
 Array = np.ndarray[Any, Any]
 
 
 class BesideStorage(ColumnStorage):
     """One storage of the features of several, which have the same rows."""
-
-    sparse = False
 
     def __init__(self, parts: Sequence[ColumnStorage]) -> None:
         self.parts = list(parts)
@@ -34,7 +32,7 @@ class BesideStorage(ColumnStorage):
         cut = by_part(self._starts, features)
         return [(part, positions, own) for part, (positions, own) in zip(self.parts, cut, strict=True)]
 
-    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
+    def read(self, asked: Sequence[ProductRequest], threads: int) -> Reading:
         products = empty_products(asked, self.n_features)
         spent = 0.0
         for part, own in zip(self.parts, asked_by_part(asked, self._starts), strict=True):

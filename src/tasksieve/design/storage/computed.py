@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import BLOCK_BYTES, Asked, ColumnStorage, empty_products
+from .base import BLOCK_BYTES, ColumnStorage, ProductRequest, empty_products
 from .dense import DenseStorage
 
 Array = np.ndarray[Any, Any]
@@ -21,8 +21,6 @@ class ComputedStorage(ColumnStorage):
     - `n_features`: As many as the storage has by default.
     - `compute`: ``compute(storage, features)`` gives the columns; a subclass may have a `take` of its own instead.
     """
-
-    sparse = False
 
     def __init__(
         self,
@@ -40,7 +38,7 @@ class ComputedStorage(ColumnStorage):
         assert self._compute is not None
         return np.asarray(self._compute(self._of, features), dtype=np.float64, order="F")
 
-    def _together(self, asked: list[Asked], threads: int) -> list[Array]:
+    def _together(self, asked: list[ProductRequest], threads: int) -> list[Array]:
         columns, products = asked[0].columns, empty_products(asked, self.n_features)
         chosen = np.arange(self.n_features) if columns is None else columns
         of_all = [replace(a, columns=None) for a in asked]

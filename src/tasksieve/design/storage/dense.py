@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._kernels import kernels
-from .base import BLOCK_BYTES, LARGE, Asked, ColumnStorage, alike, empty_products, for_kernels
+from .base import BLOCK_BYTES, LARGE, ColumnStorage, ProductRequest, alike, empty_products, for_kernels
 
 Array = np.ndarray[Any, Any]
 
@@ -17,8 +17,6 @@ _CHUNK = 256  # columns that one thread of a kernel takes at a time
 class DenseStorage(ColumnStorage):
     """Column-major array: one contiguous column holds all tasks' rows, so a pass is one stream through memory. Or such
     a memory map whose rows are in task order: kernels read the mapped pages themselves."""
-
-    sparse = False
 
     def __init__(self, x: Array) -> None:
         if not x.flags.f_contiguous or not for_kernels(x.dtype):
@@ -32,7 +30,7 @@ class DenseStorage(ColumnStorage):
     def doubles(self) -> Array | None:
         return self.x if self.dtype == np.float64 else None
 
-    def _together(self, asked: list[Asked], threads: int) -> list[Array]:
+    def _together(self, asked: list[ProductRequest], threads: int) -> list[Array]:
         products = empty_products(asked, self.n_features)
         if len(asked) == 1:
             self._alone(asked[0], threads, products[0])
@@ -51,14 +49,14 @@ class DenseStorage(ColumnStorage):
                 self._alike([asked[k] for k in group], columns, threads, [products[k][columns] for k in group])
         return products
 
-    def _alone(self, a: Asked, threads: int, out: Array) -> None:
+    def _alone(self, a: ProductRequest, threads: int, out: Array) -> None:
         if a.shared and len(a.offsets) > 2:
             block = a.vector.reshape(-1, self.n_rows).T
             kernels.shared_products(self.x, a.columns, block, a.squares, threads, out)
         else:
             kernels.segment_products(self.x, a.columns, a.vector, a.offsets, a.squares, threads, out)
 
-    def _alike(self, asked: list[Asked], columns: slice, threads: int, out: list[Array]) -> None:
+    def _alike(self, asked: list[ProductRequest], columns: slice, threads: int, out: list[Array]) -> None:
         """Products of neighbouring columns with vectors that cut the rows alike, squares first."""
         x, squares, offsets = self.x[:, columns], sum(a.squares for a in asked), asked[0].offsets
         tasks = len(offsets) - 1

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._kernels import kernels
-from .base import BLOCK_BYTES, Asked, ColumnStorage, Reading, kept_type, part_read
+from .base import BLOCK_BYTES, ColumnStorage, ProductRequest, Reading, kept_type, part_read
 
 Array = np.ndarray[Any, Any]
 
@@ -18,7 +18,6 @@ class MappedRowStorage(ColumnStorage):
     bounded blocks. Row ``order[i]`` of them stands at position ``i`` in task order."""
 
     costly_reads = True
-    sparse = False
 
     def __init__(self, blocks: Sequence[Array], order: Array | None) -> None:
         self.blocks = [block.view(np.ndarray) for block in blocks]
@@ -42,7 +41,7 @@ class MappedRowStorage(ColumnStorage):
                 positions = np.arange(first, first + len(rows))
                 yield (positions if self._order is None else self._position[positions]), rows
 
-    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
+    def read(self, asked: Sequence[ProductRequest], threads: int) -> Reading:
         positions = sorted(range(len(asked)), key=lambda k: not asked[k].squares)
         sums = [
             np.zeros((len(a.offsets) - 1, self.n_features if a.columns is None else len(a.columns))) for a in asked

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import BLOCK_BYTES, Asked, ColumnStorage, Reading, read_grouped
+from .base import BLOCK_BYTES, ColumnStorage, ProductRequest, Reading, read_grouped
 
 Array = np.ndarray[Any, Any]
 
@@ -110,17 +110,16 @@ class OwnStorage(ColumnStorage):
     """A `Storage` as shards see it, rows in task order."""
 
     costly_reads = True
-    sparse = False
 
     def __init__(self, storage: Storage, row_order: Array | None = None) -> None:
         self._own, self._order = storage, row_order
         self.n_rows, self.n_features = int(storage.n_rows), int(storage.n_features)
         self.dtype = np.dtype(storage.dtype)
 
-    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
+    def read(self, asked: Sequence[ProductRequest], threads: int) -> Reading:
         return read_grouped(asked, self.n_features, self._alike)
 
-    def _alike(self, asked: list[Asked]) -> list[Array]:
+    def _alike(self, asked: list[ProductRequest]) -> list[Array]:
         """Products with vectors that cut the rows alike, of the same columns, all with squares or none."""
         shared, offsets, columns, squares = asked[0].shared, asked[0].offsets, asked[0].columns, asked[0].squares
         tasks = len(offsets) - 1

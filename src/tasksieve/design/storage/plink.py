@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._kernels import kernels
-from .base import LARGE, Asked, ColumnStorage
+from .base import LARGE, ColumnStorage, ProductRequest
 
 Array = np.ndarray[Any, Any]
 
@@ -32,7 +32,6 @@ class PlinkStorage(ColumnStorage):
     - `threads`: For the one reading that looks for missing calls.
     """
 
-    sparse = False
     dtype = np.dtype(np.int8)
 
     def __init__(
@@ -90,7 +89,7 @@ class PlinkStorage(ColumnStorage):
         """Fill values of missing calls, used or not: (features, tasks)."""
         return self._mean(self.counts(features))
 
-    def _together(self, asked: list[Asked], threads: int) -> list[Array]:
+    def _together(self, asked: list[ProductRequest], threads: int) -> list[Array]:
         """Products of the same columns with several vectors, in one reading but for very many."""
         columns = asked[0].columns
         positions = self._columns if columns is None else self._positions(columns)
@@ -114,7 +113,7 @@ class PlinkStorage(ColumnStorage):
             answers.append(self._wide(a, positions, count, threads) if wide[k] else self._joined(a, own))
         return answers
 
-    def _wide(self, a: Asked, positions: Array | None, count: int, threads: int) -> Array:
+    def _wide(self, a: ProductRequest, positions: Array | None, count: int, threads: int) -> Array:
         out = np.empty((count, len(a.offsets) - 1))
         kernels.genotype_shared_products(
             self.packed, self.n_rows, self._hole_of, self._means, positions,
@@ -126,7 +125,7 @@ class PlinkStorage(ColumnStorage):
         """Whether parts are tasks, or several tasks each."""
         return bool(np.isin(offsets, self.offsets).all())
 
-    def _cut(self, a: Asked) -> list[Array]:
+    def _cut(self, a: ProductRequest) -> list[Array]:
         """Vectors over all rows whose products, task by task, add up to what is requested."""
         parts = zip(a.offsets[:-1].tolist(), a.offsets[1:].tolist(), strict=True)
         if a.shared:
@@ -140,7 +139,7 @@ class PlinkStorage(ColumnStorage):
             vectors.append(vector)
         return vectors
 
-    def _joined(self, a: Asked, found: list[Array]) -> Array:
+    def _joined(self, a: ProductRequest, found: list[Array]) -> Array:
         if not a.shared and np.array_equal(a.offsets, self.offsets):
             return found[0]
         if a.shared or not self._whole_tasks(a.offsets):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Asked, ColumnStorage, Reading
+from .base import ColumnStorage, ProductRequest, Reading
 
 Array = np.ndarray[Any, Any]
 
@@ -22,8 +22,6 @@ class RepeatedStorage(ColumnStorage):
     - `offsets` (array of int, shape (T + 1,)): Where each task starts among its rows.
     - `times` (array of int, shape (T,)): How often each task comes, at least once.
     """
-
-    sparse = False
 
     def __init__(self, storage: ColumnStorage, offsets: Array, times: Array) -> None:
         self._of, self._own_offsets = storage, np.ascontiguousarray(offsets, dtype=np.int64)
@@ -47,8 +45,8 @@ class RepeatedStorage(ColumnStorage):
         self.shard_class = self.wrapped_shard_class = storage.wrapped_shard_class
         self.inner, self.around = storage, partial(RepeatedStorage, offsets=self._own_offsets, times=times)
 
-    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
-        inner: list[Asked] = []
+    def read(self, asked: Sequence[ProductRequest], threads: int) -> Reading:
+        inner: list[ProductRequest] = []
         answers: list[list[int]] = []  # for each vector, which of them serves each copy, or each part
         for a in asked:
             cut = self._by_copies if self._cut_by_copies(a) else self._by_parts
@@ -66,10 +64,10 @@ class RepeatedStorage(ColumnStorage):
             products.append(out)
         return Reading(products, spent)
 
-    def _cut_by_copies(self, a: Asked) -> bool:
+    def _cut_by_copies(self, a: ProductRequest) -> bool:
         return not a.shared and np.array_equal(a.offsets, self.offsets)
 
-    def _by_copies(self, a: Asked, inner: list[Asked]) -> list[int]:
+    def _by_copies(self, a: ProductRequest, inner: list[ProductRequest]) -> list[int]:
         """Adds a vector for each layer of copies; weights are the same for all of them: then one serves."""
         served: list[int] = []
         for _, _, rows, positions in self._layers:
@@ -77,17 +75,17 @@ class RepeatedStorage(ColumnStorage):
             part[rows] = a.vector[positions]
             known = served and np.array_equal(inner[served[0]].vector[rows], part[rows])
             if not known:
-                inner.append(Asked(part, self._own_offsets, False, a.columns, a.squares))
+                inner.append(ProductRequest(part, self._own_offsets, False, a.columns, a.squares))
             served.append(served[0] if known else len(inner) - 1)
         return served
 
-    def _by_parts(self, a: Asked, inner: list[Asked]) -> list[int]:
+    def _by_parts(self, a: ProductRequest, inner: list[ProductRequest]) -> list[int]:
         """Adds a vector for each part of rows that are cut in any other way."""
         served = []
         for start, stop in pairwise(a.offsets.tolist()):
             rows = self._rows if a.shared else self._rows[start:stop]
             part = np.bincount(rows, a.vector[start:stop], minlength=self._of.n_rows)
-            inner.append(Asked(part, np.array([0, self._of.n_rows]), False, a.columns, a.squares))
+            inner.append(ProductRequest(part, np.array([0, self._of.n_rows]), False, a.columns, a.squares))
             served.append(len(inner) - 1)
         return served
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._kernels import kernels
-from .base import LARGE, Asked, ColumnStorage, Reading, kept_type, read_grouped
+from .base import LARGE, ColumnStorage, ProductRequest, Reading, kept_type, read_grouped
 
 Array = np.ndarray[Any, Any]
 
@@ -24,10 +24,10 @@ class SparseStorage(ColumnStorage):
         self.dtype = x.dtype
         self.costly_reads = x.data.nbytes + x.indices.nbytes >= LARGE
 
-    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
+    def read(self, asked: Sequence[ProductRequest], threads: int) -> Reading:
         return read_grouped(asked, self.n_features, lambda own: self._alike(own, threads))
 
-    def _alike(self, asked: list[Asked], threads: int) -> list[Array]:
+    def _alike(self, asked: list[ProductRequest], threads: int) -> list[Array]:
         """Products with vectors that cut the rows alike, of the same columns, all with squares or none."""
         x, shared, offsets, columns = self.x, asked[0].shared, asked[0].offsets, asked[0].columns
         tasks, count = len(offsets) - 1, self.n_features if columns is None else len(columns)

@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from .base import Asked, ColumnStorage, Reading, for_kernels
+from .base import ColumnStorage, ProductRequest, Reading, for_kernels
 from .dense import DenseStorage
 
 Array = np.ndarray[Any, Any]
 
 _KEPT_BYTES = 256 << 20  # columns that were read are kept for the next readers
 
-Request = tuple[Sequence[Asked], int]  # products, and the number of threads
+Request = tuple[Sequence[ProductRequest], int]  # products, and the number of threads
 
 
-class SharedReading:
-    """A storage that several designs read, each through a `reader` of its own.
+class SharedReading(ColumnStorage):
+    """A storage that several designs read (`reader`).
 
     Passes over all columns are batched (`meet`); columns that were read are cached for a while.
 
@@ -30,14 +30,18 @@ class SharedReading:
 
     def __init__(self, storage: ColumnStorage, threads: int = 1) -> None:
         self.storage, self._threads = storage, threads
+        self.n_rows, self.n_features, self.dtype = storage.n_rows, storage.n_features, storage.dtype
+        self.costly_reads, self.sparse = storage.costly_reads, storage.sparse
+        if storage.sparse:
+            self.x = getattr(storage, "x")  # noqa: B009
         self.meet: Callable[[Request], Reading] | None = None
         self.spent = 0.0
         self._lock = threading.Lock()
         self._kept: dict[int, Array] = {}  # oldest first
 
     def reader(self) -> ColumnStorage:
-        """The storage as one of the designs sees it; columns that live elsewhere are not read through here."""
-        return SharedStorage(self) if self.storage.shard_class is None else self.storage
+        """The storage as the designs see it; columns that live elsewhere are not read through here."""
+        return self if self.storage.shard_class is None else self.storage
 
     def serve(self, requests: Sequence[Request]) -> list[Reading]:
         """One reading for all requests; each bears its share of the cost."""
@@ -51,13 +55,13 @@ class SharedReading:
             products = products[len(asked) :]
         return answers
 
-    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
+    def read(self, asked: Sequence[ProductRequest], threads: int) -> Reading:
         if all(a.columns is not None for a in asked):
             # Columns of a sparse matrix are used where they lie, again and again: no reading of the data.
             return self.storage.read(asked, threads) if self.storage.sparse else self._read_some(asked, threads)
         return self.serve([(asked, threads)])[0] if self.meet is None else self.meet((asked, threads))
 
-    def _read_some(self, asked: Sequence[Asked], threads: int) -> Reading:
+    def _read_some(self, asked: Sequence[ProductRequest], threads: int) -> Reading:
         """Products of a few columns, which folds request again and again as they come near their thresholds."""
         own, spent, products = self.storage.taken or self.storage.dtype, 0.0, []
         for a in asked:
@@ -95,23 +99,3 @@ class SharedReading:
                 while len(self._kept) * n_rows * 8 > _KEPT_BYTES:
                     del self._kept[next(iter(self._kept))]
         return out, len(missing)
-
-
-class SharedStorage(ColumnStorage):
-    """One design's view of a `SharedReading`: a storage like any other, whose readings are shared."""
-
-    def __init__(self, reading: SharedReading) -> None:
-        self._reading, storage = reading, reading.storage
-        self.n_rows, self.n_features, self.dtype = storage.n_rows, storage.n_features, storage.dtype
-        self.costly_reads, self.sparse = storage.costly_reads, storage.sparse
-        if storage.sparse:
-            self.x = getattr(storage, "x")  # noqa: B009
-
-    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
-        return self._reading.read(asked, threads)
-
-    def unread(self, features: Array) -> int:
-        return self._reading.unread(features)
-
-    def take(self, features: Array) -> Array:
-        return self._reading.take(features)
