@@ -108,5 +108,5 @@ def reports(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         written.append(content)
         Path(path).write_text(content.title, encoding="utf-8")
 
-    monkeypatch.setattr(tasksieve.report, "write_report", write_report, raising=False)
+    monkeypatch.setattr(tasksieve.report, "write_report", write_report)
     return written

@@ -81,22 +81,20 @@ def _why_not(config: dict[str, Any], kind: ModelKind) -> str | None:
         )
     if isinstance(config["table"], list):
         return "several files are read as a whole; one table, with a column for the task (--task), goes by in chunks"
-    if asks_stability(config) or asks_comparison(config):
-        return "--stability and --compare need all rows in memory"
-    if config.get("offset") is not None:
-        return "--offset is for rows in memory"
-    if _format(config) not in CHUNKED:
-        return f"tables of format {_format(config)} are read as a whole; {', '.join(CHUNKED)} go by in chunks"
-    if config.get("row_groups") is not None or config.get("shuffle") is False:
-        flag = "--row-groups" if config.get("row_groups") is not None else "--no-shuffle"
-        return f"{flag} needs the whole table; without it folds are shuffled within tasks, row by row"
-    if config.get("task_graph") is not None:
-        return "--task-graph needs all rows in memory"
-    if config.get("date_parts"):
-        return "--date-parts needs the whole table"
-    if config.get("screening", "auto") != "auto":
-        return f"--screening {config['screening']} is about columns, and only their sums are kept"
-    return None
+    format, screening = _format(config), config.get("screening", "auto")
+    go_by = ", ".join(CHUNKED)
+    folds = "needs the whole table; without it folds are shuffled within tasks, row by row"
+    reasons = (
+        (asks_stability(config) or asks_comparison(config), "--stability and --compare need all rows in memory"),
+        (config.get("offset") is not None, "--offset is for rows in memory"),
+        (format not in CHUNKED, f"tables of format {format} are read as a whole; {go_by} go by in chunks"),
+        (config.get("row_groups") is not None, f"--row-groups {folds}"),
+        (config.get("shuffle") is False, f"--no-shuffle {folds}"),
+        (config.get("task_graph") is not None, "--task-graph needs all rows in memory"),
+        (config.get("date_parts"), "--date-parts needs the whole table"),
+        (screening != "auto", f"--screening {screening} is about columns, and only their sums are kept"),
+    )
+    return next((why for applies, why in reasons if applies), None)
 
 
 class ChunkedSource(Source):

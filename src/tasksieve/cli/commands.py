@@ -152,11 +152,11 @@ DEMO = (
 
 @dataclass(frozen=True)
 class Command:
-    """One command: its help, and the module:function of this package that does the work, imported when it is wanted."""
+    """One command."""
 
     name: str
-    about: str
-    body: str
+    about: str  # its help
+    body: str  # module:function of this package that does the work, imported when it is wanted
     options: Sequence[Option]
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from ..report.compared import Line, run_rows, write_compared
+from ..report.page import need_jinja
 from ..report.words import count
 from ..runs.compared import ComparedRun, compare_runs, read_runs
 from .exit_codes import OK, UsageError
 from .options import BY_KEY, Asked, flag, gibibytes
-from .report import report_writer
 from .written import aligned
 
 NAMED = 12  # features that are named in a line
@@ -34,7 +34,7 @@ def run_diff(asked: Asked) -> int:
             raise UsageError(f"--html: a file that ends with .html, got {page}")
         if not Path(page).absolute().parent.is_dir():
             raise UsageError(f"--html: there is no folder {Path(page).absolute().parent}")
-        report_writer()
+        need_jinja()
     runs = read_runs(asked.runs, gibibytes(asked.max_memory))
     found = compare_runs(runs)
     for line in found["settings"]:
@@ -105,21 +105,19 @@ def setting(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:NAMED]) + (f", and {len(names) - NAMED:,} more" if len(names) > NAMED else "")
+def listed(names: Sequence[str], most: int, n: int) -> str:
+    """The first of n names."""
+    return ", ".join(names[:most]) + (f", and {n - most:,} more" if n > most else "")
 
 
 def feature_lines(found: dict[str, Any], names: Sequence[str]) -> list[str]:
     features = found["features"]
-    n = len(features["strengths"])
     both = "both" if len(names) == 2 else f"all {len(names)}"
-    lines = [f"features in use: {n:,} in any run, {len(features['in_all']):,} in {both}"]
-    if features["in_all"]:
-        lines.append(f"  in {both}: {listed(features['in_all'])}")
-    for name in names:
-        if features["only"][name]:
-            lines.append(f"  only in {name}: {listed(features['only'][name])}")
-    return lines
+    held = {f"in {both}": features["in_all"], **{f"only in {name}": features["only"][name] for name in names}}
+    return [
+        f"features in use: {len(features['strengths']):,} in any run, {len(features['in_all']):,} in {both}",
+        *(f"  {where}: {listed(own, NAMED, len(own))}" for where, own in held.items() if own),
+    ]
 
 
 def coefficient_lines(found: dict[str, Any]) -> list[str]:

@@ -39,8 +39,7 @@ def run_evaluate(asked: Asked) -> int:
         needed = [("--target", name) for name in asked.target or saved.targets]
         table = read_new_rows(asked, saved, [*needed, *((flag, name) for flag, name in roles.items() if name)])
         labelled = read_rows(saved, table, asked)
-        weights = {"sample_weight": labelled.sample_weight, "groups": labelled.groups}
-        rows = {**weights, **arguments(labelled)}
+        rows = labelled.row_arguments()
         quality = quality_on(saved.estimator, labelled.X, labelled.y, **rows, null=saved.null)
     names, files = quality_labels(quality, saved.targets), expand_tables(asked.table, asked.format)
     if not asked.quiet:
@@ -105,11 +104,6 @@ def refuse_unknown_classes(source: str, model: Any, found: TableProblem, targets
         refuse_unknown_labels(source, name, y[here], found.rows[here], own.tolist(), "class")
 
 
-def arguments(labelled: TableProblem) -> dict[str, Any]:
-    given = {"task": labelled.task, "offset": labelled.offset}
-    return {name: values for name, values in given.items() if values is not None}
-
-
 # --- scores ------------------------------------------------------------------------------------------------------
 
 
@@ -125,11 +119,10 @@ def summary(quality: HeldOutQuality, names: list[str], level: float, table: str)
         lines.append([name, f"{n:,}", *(figure(v, e) for v, e in zip(own, spread_of, strict=True))])
     low, high = quality.intervals(level)
     k = len(labels) - 1
-    headline = quality.measures[0]
-    footnote = f"{count(rows[-1] if several else rows[0], 'row')} of {table}; ± one standard error"
+    footnote = f"{count(rows[k], 'row')} of {table}; ± one standard error"
     if np.isfinite(low[k, 0]):
         over = " (mean over tasks)" if several else ""
-        footnote += f"; {level:.0%} interval of {headline}{over}: {low[k, 0]:.3f} to {high[k, 0]:.3f}"
+        footnote += f"; {level:.0%} interval of {quality.measures[0]}{over}: {low[k, 0]:.3f} to {high[k, 0]:.3f}"
     return "\n".join([*aligned(lines), footnote, *null_lines(quality)])
 
 
@@ -152,7 +145,8 @@ def figure(value: float, error: float) -> str:
 def row_columns(saved: SavedModel, table: Table, labelled: TableProblem) -> dict[str, list[Any]]:
     """Every row of the table: its task, label and prediction; empty where it was left out."""
     found: dict[str, Any] = {} if labelled.task is None else {"task": labelled.task}
-    y, predicted = labelled.y, np.asarray(saved.estimator.predict(labelled.X, **arguments(labelled)))
+    given = {name: own for name, own in labelled.row_arguments().items() if name in ("task", "offset")}
+    y, predicted = labelled.y, np.asarray(saved.estimator.predict(labelled.X, **given))
     if y.ndim == 1:
         found |= {"observed": y, "prediction": predicted.reshape(len(y))}
     else:

@@ -12,9 +12,9 @@ import tasksieve
 from ..findings.compare import plan_comparison
 from ..report.from_findings import sharing_finding, stability_finding
 from ..report.trust import Trust
-from ..report.words import count, few
+from ..report.words import few
 from ..runs.findings import read_findings, write_findings
-from ..runs.folder import COMPARISON, DATA, PERMUTATION, STABILITY, RunFolder
+from ..runs.folder import COMPARISON, PERMUTATION, STABILITY, RunFolder
 from ..runs.methods import write_methods
 from .estimators import make_estimator
 from .messages import in_words
@@ -39,7 +39,7 @@ def look_into(job: Job) -> int:
     with working("writing results", job.call.quiet):
         job.tell_data()
         write_methods(job.folder)
-    return job.end(lambda: [data_line(job), *summary(job.folder)])
+    return job.end(lambda: [job.data_line(job.estimator, job.seconds_worked), *summary(job.folder)])
 
 
 def find(job: Job, model: Any) -> Trust | int:
@@ -104,14 +104,6 @@ def compared(job: Job) -> tuple[Any, tuple[Any, Any], dict[str, Any]]:
 
 
 # --- results -----------------------------------------------------------------------------------------------------
-
-
-def data_line(job: Job) -> str:
-    problem, tasks = job.problem, job.folder.read_json(DATA)["tasks"]
-    return (
-        f"{type(job.estimator).__name__}: {count(problem.n_used, 'row')}, {count(tasks, 'task')}, "
-        f"{count(problem.n_features, 'feature')}; {job.seconds_worked:.2f} s"
-    )
 
 
 def summary(folder: RunFolder) -> list[str]:

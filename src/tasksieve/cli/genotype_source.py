@@ -114,7 +114,7 @@ class GenotypeSource(Source):
         beside = tables.covariates(targets)
         covariates, names = _encoded(beside, n_people)
         absent = {
-            "people without a phenotype": _empty(y).all(axis=1),
+            "people without a phenotype": np.array([all(v is None or v != v for v in row) for row in y.tolist()]),
             "people without a task": tables.missing("task"),
             "people without a covariate": np.isnan(covariates).any(axis=1),
             "people without a weight": tables.missing("weights"),
@@ -264,7 +264,3 @@ def _labels(words: Array, name: str, classes: bool) -> Array:
     labels = words.copy()
     labels[are_missing(words)] = None
     return labels
-
-
-def _empty(y: Array) -> Array:
-    return np.array([[value is None or value != value for value in row] for row in y.tolist()], dtype=bool)

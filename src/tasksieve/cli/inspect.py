@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from ..runs.inspected import inspect_path
-from .diff import option_name, setting
+from .diff import listed, option_name, setting
 from .exit_codes import OK
 from .options import Asked, gibibytes
 
@@ -33,26 +33,26 @@ def inspection_lines(found: dict[str, Any]) -> list[str]:
             lines += ["", title, *pairs(found[title])]
     selected = found.get("selected")
     if selected is not None:
-        names = [f"{one['feature']} ({one['strength']:.3g})" for one in selected["strongest"][:NAMED]]
-        more = selected["number"] - len(names)
         lines += ["", f"features in use: {selected['number']:,} of {selected['of']:,}"]
-        if names:
-            lines.append("  " + ", ".join(names) + (f", and {more:,} more" if more > 0 else ""))
-        beside = [f"{one['feature']} ({one['strength']:.3g})" for one in selected["covariates"]]
-        if beside:
-            more = len(beside) - NAMED
-            lines += ["", f"covariates, not penalised: {len(beside):,}"]
-            lines.append("  " + ", ".join(beside[:NAMED]) + (f", and {more:,} more" if more > 0 else ""))
+        lines += strengths(selected["strongest"], selected["number"])
+        n_covariates = len(selected["covariates"])
+        if n_covariates:
+            lines += ["", f"covariates, not penalised: {n_covariates:,}"]
+            lines += strengths(selected["covariates"], n_covariates)
     if found.get("settings"):
         lines += ["", "settings", *pairs({key: setting(value) for key, value in found["settings"].items()})]
     if found.get("files"):
-        lines += ["", "files"]
-        width = max(len(file["file"]) for file in found["files"])
-        for file in found["files"]:
-            lines.append(f"  {file['file'].ljust(width)}  {size(file['bytes']):>9}  {file['state']}")
+        sizes = {file["file"]: f"{size(file['bytes']):>9}  {file['state']}" for file in found["files"]}
+        lines += ["", "files", *pairs(sizes)]
     if found.get("versions"):
         lines += ["", "versions", *pairs(found["versions"])]
     return lines
+
+
+def strengths(features: list[dict[str, Any]], n: int) -> list[str]:
+    """The first of n features with their strengths, in a line; nothing where there is none."""
+    names = [f"{one['feature']} ({one['strength']:.3g})" for one in features]
+    return [f"  {listed(names, NAMED, n)}"] if names else []
 
 
 def pairs(content: dict[str, Any]) -> list[str]:

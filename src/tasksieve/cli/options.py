@@ -35,30 +35,20 @@ Asked = SimpleNamespace  # the options of a command as they were typed, by their
 
 @dataclass(frozen=True)
 class Option:
-    """One option.
+    """One option."""
 
-    - `key`: Its place in a configuration.
-    - `flag`: What is typed, ``--key`` by default; a boolean has its opposite after a slash, and after " /" another word
-      for that.
-    - `panel`: Heading in the help.
-    - `role`: Part of what is computed, parameter of the estimator, or a matter of this call only.
-    - `commands`: names of the commands that have it
-    - `also`: dict of command to another word for it there
-    - `parameter`: Its name in Python, where that is not its key.
-    - `argument`: Known by its position.
-    """
-
-    key: str
+    key: str  # its place in a configuration
     kind: Any
     help: str | None
-    panel: Panel | None = None
-    role: Role = "config"
-    commands: tuple[str, ...] = EVERY
-    also: Mapping[str, str] = field(default_factory=dict)
-    parameter: str | None = None
+    panel: Panel | None = None  # heading in the help
+    role: Role = "config"  # part of what is computed, parameter of the estimator, or a matter of this call only
+    commands: tuple[str, ...] = EVERY  # that have it
+    also: Mapping[str, str] = field(default_factory=dict)  # command -> another word for it there
+    parameter: str | None = None  # its name in Python, where that is not its key
+    # what is typed, ``--key`` by default; a boolean has its opposite after a slash, after " /" another word for that
     flag: str = ""
     default: Any = None
-    argument: bool = False
+    argument: bool = False  # known by its position
 
     @property
     def name(self) -> str:
@@ -269,12 +259,9 @@ def read_alphas(text: str | None) -> tuple[int | None, list[float] | None]:
     """``--alphas``: a number of values, or the values."""
     if text is None:
         return None, None
-    try:
-        if "," not in text and "." not in text and "e" not in text.lower():
-            return int(text), None
-        return None, [float(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        raise UsageError(f"--alphas: a whole number, or numbers separated by commas; got {text!r}") from None
+    if text.strip().removeprefix("-").isdecimal():
+        return int(text), None
+    return None, read_numbers(text, "--alphas")
 
 
 def read_alpha(text: str, model: str) -> float | str:

@@ -135,7 +135,6 @@ def with_names(columns: dict[str, list[Any]], table: Table, saved: SavedModel, a
 
 def spread(values: Any, rows: np.ndarray, n_rows: int) -> list[Any]:
     """Values of some rows in the places of all rows."""
-    out: list[Any] = [None] * n_rows
-    for row, value in zip(rows.tolist(), np.asarray(values).tolist(), strict=True):
-        out[row] = value
-    return out
+    out = np.full(n_rows, None, dtype=object)
+    out[rows] = np.asarray(values).astype(object)
+    return out.tolist()

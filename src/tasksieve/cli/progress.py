@@ -21,7 +21,7 @@ BETWEEN_LINES = 5.0
 
 
 class Display:
-    """Reports the progress of a run to the user, unless it is to be quiet, and to the log of its folder."""
+    """Reports the progress of a run to the user, unless that is to be quiet, and to its log."""
 
     def __init__(self, quiet: bool, folder: RunFolder) -> None:
         self.quiet = quiet

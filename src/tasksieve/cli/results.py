@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from ..fitted.covariates import covariates_of
+from ..fitted.quality import HeldOutQuality
 from ..linear.base import PathEstimator
-from ..report.rows import coefficient_rows, row_labels
+from ..report.rows import coefficient_rows, row_labels, task_names
 from ..report.unseen import beside_null, unseen_quality
 from ..report.words import count, few
-from ..runs import RunFolder, SavedModel, save_model
+from ..runs import SavedModel, save_model
 from ..runs.findings import read_comparison
-from ..runs.folder import CERTIFICATE, DATA
-from ..runs.out_of_fold import quality_labels, write_cv_quality, write_out_of_fold
+from ..runs.folder import CERTIFICATE
+from ..runs.out_of_fold import quality_columns, quality_labels, write_out_of_fold
 from ..runs.results import write_coefficients, write_member_tables, write_path, write_quality, write_scores
+from ..tables import write_table
 from .files import PART, file_tasks, task_column
 from .run import Job
 from .source import Source
@@ -43,7 +45,8 @@ def write_results(job: Job, fitted: Fitted) -> None:
         write_path(folder, fitted.path)
     if fitted.cv is not None:
         write_scores(folder, fitted.path.alphas, fitted.cv.path_scores_)
-        write_cv_quality(folder, fitted.cv.cv_quality_, quality_labels(fitted.cv.cv_quality_, problem.targets))
+        held_out = fitted.cv.cv_quality_
+        write_table(folder / "cv_quality.csv", quality_columns(held_out, quality_labels(held_out, problem.targets)))
         if source.has_rows:
             write_out_of_fold(folder, fitted.cv, problem)
     empty = model.null_objective_
@@ -63,10 +66,8 @@ def write_results(job: Job, fitted: Fitted) -> None:
     quality = source.quality(model)
     if null is not None:
         quality = beside_null(quality, source.quality(null).values, covariates)
-    tasks = labels if len(labels) == len(quality.rows) else [str(label) for label in model.tasks_.tolist()]
-    write_quality(folder, quality, tasks)
-    tasks = problem.targets if len(problem.targets) > 1 else [str(label) for label in getattr(model, "tasks_", [])]
-    write_member_tables(folder, model, names, tasks)
+    write_quality(folder, quality, labels if len(labels) == len(quality.rows) else task_names(model, ()))
+    write_member_tables(folder, model, names, task_names(model, problem.targets))
     facts = {"chosen": fitted.chosen, "choice": config["command"] == "fit"}
     facts |= {key: config.get(key) for key in ("id", "offset")}
     facts |= {"covariates": len(covariates)} if len(covariates) else {}
@@ -78,10 +79,9 @@ def write_results(job: Job, fitted: Fitted) -> None:
     save_model(folder, SavedModel(model, job.kind.name, *how, facts, null))
 
 
-def unseen_lines(folder: RunFolder, quality: Any) -> list[str]:
+def unseen_lines(job: Job, quality: HeldOutQuality) -> list[str]:
     """How well rows are predicted that the model had not seen, nested numbers first, beside the null model."""
-    names = quality_labels(quality, folder.read_json("model.json")["targets"])
-    parts = unseen_quality(quality, read_comparison(folder), names)
+    parts = unseen_quality(quality, read_comparison(job.folder), quality_labels(quality, job.problem.targets))
     lines = []
     said: set[str] = set()
     for part in parts:
@@ -108,11 +108,6 @@ def comparable_strengths(model: Any, coef: np.ndarray, source: Source) -> np.nda
     return strength
 
 
-def beside(n_covariates: int) -> str:
-    """Covariates beside the features, if there are any."""
-    return f", {count(n_covariates, 'covariate')}" if n_covariates else ""
-
-
 def summary(job: Job, fitted: Fitted) -> list[str]:
     """A few lines for stdout."""
     model, problem, source = fitted.model, job.problem, job.source
@@ -121,12 +116,10 @@ def summary(job: Job, fitted: Fitted) -> list[str]:
     covariates = covariates_of(model, coef.shape[1])
     chosen = np.setdiff1d(np.flatnonzero(strength), covariates)
     names = problem.encoding.feature_names
-    n_tasks = job.folder.read_json(DATA)["tasks"]
     selects = hasattr(model, "get_support")
     used = f"{count(len(chosen), 'feature')} selected" if selects else "every feature has a weight"
     lines = [
-        f"{type(model).__name__}: {count(problem.n_used, 'row')}, {count(n_tasks, 'task')}, "
-        f"{count(coef.shape[1] - len(covariates), 'feature')}{beside(len(covariates))}; {job.seconds['fit']:.2f} s",
+        job.data_line(model, job.seconds["fit"], len(covariates)),
         f"{job.kind.strength} = {getattr(model, job.kind.strength):.6g}: {used}",
     ]
     if fitted.path is not None and fitted.cv is None:
@@ -142,7 +135,7 @@ def summary(job: Job, fitted: Fitted) -> list[str]:
     if len(covariates):
         lines.append(f"covariates, not penalised: {few((names[j] for j in covariates), 10)}")
     if fitted.cv is not None:
-        lines += unseen_lines(job.folder, fitted.cv.cv_quality_)
+        lines += unseen_lines(job, fitted.cv.cv_quality_)
     null = model.null_objective_
     relative = f" ({model.dual_gap_ / null:.1e} of the empty model's)" if null > 0 else ""
     lines.append(

@@ -14,6 +14,8 @@ import numpy as np
 from ..fitted.checkpoint import FolderStore, checkpoint
 from ..fitted.progress import watch
 from ..fitted.scales import ScaleWarning
+from ..report.page import need_jinja
+from ..report.words import count
 from ..runs import ModelKind, RunError, RunFolder
 from ..runs.folder import CERTIFICATE, DATA, PIECES
 from .config import check_config, decide_config
@@ -25,25 +27,24 @@ from .folders import begin, choose_folder, end, held
 from .messages import in_words
 from .options import OPTIONS, TABLE, Asked, command_line, given_of
 from .progress import Display, caught_warnings, working
-from .report import REPORT, report_writer, write_run_report
+from .report import REPORT, write_run_report
 from .source import Source
 from .sources import source_kind
 
 
 @dataclass
 class Job:
-    """A run that is under way: what is computed, how this call goes about it, the seconds of each part, and what the
-    library has warned of, in words."""
+    """A run that is under way."""
 
     folder: RunFolder
-    config: dict[str, Any]
-    call: Asked
+    config: dict[str, Any]  # what is computed
+    call: Asked  # how this call goes about it
     kind: ModelKind
-    estimator: Any
+    estimator: Any  # that was asked for
     source: Source
     display: Display
-    seconds: dict[str, float]
-    warned: list[str] = field(default_factory=list)
+    seconds: dict[str, float]  # by part of the work
+    warned: list[str] = field(default_factory=list)  # what the library has warned of, in words
 
     @property
     def problem(self) -> Any:
@@ -52,6 +53,14 @@ class Job:
     @property
     def seconds_worked(self) -> float:
         return sum(seconds for part, seconds in self.seconds.items() if part != "read")
+
+    def data_line(self, model: Any, seconds: float, n_covariates: int = 0) -> str:
+        """Which model was fitted to how much, and how long that took."""
+        problem, beside = self.problem, f", {count(n_covariates, 'covariate')}" if n_covariates else ""
+        return (
+            f"{type(model).__name__}: {count(problem.n_used, 'row')}, {count(len(problem.tasks), 'task')}, "
+            f"{count(problem.n_features - n_covariates, 'feature')}{beside}; {seconds:.2f} s"
+        )
 
     @contextmanager
     def working_on(self, part: str) -> Iterator[list[Warning]]:
@@ -118,8 +127,7 @@ def warning_in_words(warning: Warning, names: Sequence[str]) -> str:
 
 
 def carry_out(asked: Asked, work: Callable[[Job], int]) -> int:
-    """Read what is asked and the table (``--config`` and ``--resume`` name it themselves), begin the run or resume it,
-    and do the work, which computes, writes the results, and says with which code to leave."""
+    """Read what is asked and the table, begin the run (or resume it), and do the work, which gives the exit code."""
     options = given_of(asked, [TABLE, *OPTIONS], "config", "param")
     given = {key: value for key, value in options.items() if value is not None and value != []}
     call = Asked(**given_of(asked, OPTIONS, "run"))
@@ -133,7 +141,7 @@ def carry_out(asked: Asked, work: Callable[[Job], int]) -> int:
     if resumed and folder.finished:
         return resume_finished(folder, call)
     if call.report:
-        report_writer()  # find out now, not after hours
+        need_jinja()  # find out now, not after hours
     kind = check_config(config)
     os.environ["TASKSIEVE_NUM_THREADS"] = str(config["threads"])
     with source_kind(config).connected(call.cluster):

@@ -62,15 +62,14 @@ def compare_run(
 
 @dataclass
 class _Claims:
-    """A certificate and the model of a run, whose files must say the same. `left` is what the rounding of labels may
-    leave of an objective."""
+    """A certificate and the model of a run, whose files must say the same."""
 
     folder: RunFolder
     cert: verifier.Certificate
     saved: SavedModel
-    coef: np.ndarray
+    coef: np.ndarray  # of the model, a row for each task or class
     intercept: np.ndarray
-    left: float
+    left: float  # what the rounding of labels may leave of an objective
 
     def require(self, good: bool, otherwise: str) -> None:
         if not good:

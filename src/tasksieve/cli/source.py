@@ -124,14 +124,12 @@ class Source:
 
     def null_model(self, model: Any) -> Any:
         """The null model of the rows."""
-        problem = self.problem
-        return fit_null(model, problem.X, problem.y, problem.task, problem.sample_weight, offset=problem.offset)
+        return fit_null(model, self.problem.X, self.problem.y, **self.problem.row_arguments(groups=False))
 
     def quality(self, model: Any) -> FitQuality:
         """How well each task is fitted."""
-        problem = self.problem
-        given = (problem.X, problem.y, problem.task, problem.sample_weight)
-        return task_quality(model, *given, offset=problem.offset, where="the training rows")
+        rows = self.problem.row_arguments(groups=False)
+        return task_quality(model, self.problem.X, self.problem.y, **rows, where="the training rows")
 
     def deviations(self, features: np.ndarray) -> np.ndarray:
         """Standard deviations of some features."""

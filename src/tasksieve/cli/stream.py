@@ -13,6 +13,7 @@ import numpy as np
 from .. import online
 from ..fitted.arguments import check_parameters
 from ..fitted.progress import watch
+from ..report.page import need_jinja
 from ..report.words import count
 from ..runs import RunError, RunFolder
 from ..runs.folder import CONFIG, DATA, MANIFEST, STREAM
@@ -27,7 +28,6 @@ from .folders import begin, choose_folder, end, held, refuse_other_options
 from .messages import in_words
 from .options import Asked, command_line, given_of
 from .progress import Display, caught_warnings
-from .report import report_writer
 
 
 def run_stream(asked: Asked) -> int:
@@ -44,7 +44,7 @@ def run_stream(asked: Asked) -> int:
         old = folder.read_json(CONFIG).get("params") if asked.resume and folder.begun else None
         params["gamma"] = old.get("gamma", "auto") if isinstance(old, dict) else "auto"
     if asked.report:
-        report_writer()  # find out now, not after hours
+        need_jinja()  # find out now, not after hours
     reader = open_reader(config)
     given = {name: value for name, value in params.items() if value is not None}
     given["missing"] = given.pop("scheme")

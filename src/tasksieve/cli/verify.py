@@ -79,14 +79,13 @@ def _read(
     packed = Path(table).suffix.lower() in PACKED
     if cert.header.get("table") is not None and not packed:
         return verifier.read_table(cert, table), None
-    named = {"target": ["y"], "task": "task", "weights": "sample_weight", "offset": "offset"}
-    plain = all(config.get(key) in (None, name) for key, name in named.items())
+    beside = {"task": "task", "weights": "sample_weight", "offset": "offset"}
+    plain = all(config.get(key) in (None, name) for key, name in {"target": ["y"], **beside}.items())
     if table.endswith(".npz") and plain:
         found = verifier.read_arrays(table)
-        kept = {key for key, used in (("task", "task"), ("sample_weight", "weights"), ("offset", "offset"))
-                if not config or config.get(used) is not None}  # fmt: skip
+        kept = {"X", "y", *(name for key, name in beside.items() if not config or config.get(key) is not None)}
         if config.get("missing", "error") == "error" and found["X"].ndim == 2:
-            rows = {name: values for name, values in found.items() if name in ("X", "y") or name in kept}
+            rows = {name: values for name, values in found.items() if name in kept}
             return rows, _as_fitted({**config, "table": table})[1] if config else None
     if not config:
         raise verifier.Unreadable("the certificate does not say how a table is read: give the run, or an npz file")

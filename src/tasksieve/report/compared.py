@@ -23,11 +23,6 @@ MOST_POINTS = 4_000  # of a scatter of coefficients
 
 def write_compared(found: Mapping[str, Any], contents: Sequence[ReportContent], path: str | os.PathLike[str]) -> Path:
     """Write the comparison of runs, `runs.compared.compare_runs`, as one HTML file, whole or not at all."""
-    return write_page(render_compared(found, contents), path)
-
-
-def render_compared(found: Mapping[str, Any], contents: Sequence[ReportContent]) -> str:
-    """The page as text."""
     names = shorten([run["run"] for run in found["runs"]])
     features, tasks = found["features"]["strengths"], found["tasks"]
     data = {
@@ -44,7 +39,7 @@ def render_compared(found: Mapping[str, Any], contents: Sequence[ReportContent])
         "measure": "; ".join(dict.fromkeys(run["measure"] for run in found["runs"] if run["measure"])),
         "scatters": [_scatter(contents[0], content) for content in contents[1:]],
     }
-    return fill(
+    page = fill(
         "compared.html",
         SCRIPT,
         found=found,
@@ -59,6 +54,7 @@ def render_compared(found: Mapping[str, Any], contents: Sequence[ReportContent])
         count=count,
         plural=plural,
     )
+    return write_page(page, path)
 
 
 def _rows(found: Mapping[str, Any]) -> list[tuple[str, list[str]]]:

@@ -66,8 +66,7 @@ class FitQuality:
 
     def figures(self) -> str:
         """The mean over tasks with its standard error, how it is to be taken, and the null model beside it."""
-        known = self.values[np.isfinite(self.values)]
-        mean = (float(known.mean()) if known.size else np.nan, np.nan) if self.overall is None else self.overall
+        mean = (mean_of(self), np.nan) if self.overall is None else self.overall
         if not np.isfinite(mean[0]):
             return "not defined"
         details = ["mean over tasks"] if len(self.values) > 1 else []
@@ -79,6 +78,13 @@ class FitQuality:
         if self.null_overall is None or self.increment is None or not np.isfinite(self.null_overall):
             return ""
         return f"; null model {with_error(self.null_overall)}, beyond it {with_error(*self.increment)}"
+
+
+def mean_of(quality: FitQuality) -> float:
+    """Over the tasks where the measure is defined; NaN where there is none."""
+    values = np.asarray(quality.values, dtype=np.float64)
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else np.nan
 
 
 def with_error(value: float, error: float = np.nan) -> str:
@@ -223,8 +229,7 @@ class ReportContent:
     @property
     def n_selected_features(self) -> int:
         """Penalised features with a coefficient that is not 0."""
-        coef = self.penalised_coef
-        return len(np.unique(coef.indices[coef.data != 0]))
+        return count_selected(self.coef, self.covariates)
 
     @property
     def headline(self) -> FitQuality | None:
@@ -252,3 +257,9 @@ def without_columns(coef: scipy.sparse.csr_array, columns: Array) -> scipy.spars
     found = scipy.sparse.csr_array(coef * kept[None, :])
     found.eliminate_zeros()
     return found
+
+
+def count_selected(coef: scipy.sparse.csr_array, covariates: Array) -> int:
+    """Penalised features with a coefficient that is not 0."""
+    coef = without_columns(coef, covariates)
+    return len(np.unique(coef.indices[coef.data != 0]))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .words import count
+from .words import are, count
 
 Array = np.ndarray
 
@@ -54,7 +54,7 @@ class StabilityFinding:
                 f"No feature is stable: none of the {d:,} is {rule}; the most frequent one is in {best:.0%}. Single "
                 "features that a model selects on these data are not to be relied on."
             )
-        which = f"{self.n_stable:,} of {count(d, 'feature')} {'is' if self.n_stable == 1 else 'are'} stable"
+        which = f"{self.n_stable:,} of {count(d, 'feature')} {are(self.n_stable)} stable"
         return f"{which}: {rule}."
 
     def guarantee(self) -> str:

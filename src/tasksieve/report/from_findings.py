@@ -16,15 +16,10 @@ from .trust import Trust
 MOST_CURVES = 200
 
 
-def trust_of(permutation: Any = None, stability: Any = None, comparison: Any = None) -> Trust | None:
-    """A `PermutationTest`, a fitted `StabilitySelection` and a `Comparison` for a report; None without any of them."""
-    if permutation is None and stability is None and comparison is None:
-        return None
-    return Trust(
-        permutation,
-        None if stability is None else stability_finding(stability),
-        None if comparison is None else sharing_finding(comparison),
-    )
+def trust_of(permutation: Any, stability: Any, comparison: Any) -> Trust:
+    """A `PermutationTest`, a fitted `StabilitySelection` and a `Comparison` for a report, as far as they are there."""
+    found = None if stability is None else stability_finding(stability)
+    return Trust(permutation, found, None if comparison is None else sharing_finding(comparison))
 
 
 def stability_finding(found: Any) -> StabilityFinding:
@@ -61,14 +56,6 @@ def sharing_finding(found: Any, tasks: Sequence[str] | None = None) -> SharingFi
     """Of a `Comparison`; ``tasks`` are names in place of its labels."""
     columns = found.to_dict()
     names = [str(name) for name in (columns["task"][:-1] if tasks is None else tasks)]
-    return SharingFinding(
-        tasks=names,
-        models=list(found.models),
-        numbers={name: np.asarray(values, dtype=np.float64) for name, values in columns.items() if name != "task"},
-        loss=str(found.loss),
-        score=str(found.score),
-        level=float(found.level),
-        folds=str(found.folds),
-        classes=bool(found.classes),
-        note=str(found.note),
-    )
+    told = {name: getattr(found, name) for name in ("models", "loss", "score", "level", "folds", "classes", "note")}
+    numbers = {name: np.asarray(values, dtype=np.float64) for name, values in columns.items() if name != "task"}
+    return SharingFinding(names, numbers=numbers, **told)

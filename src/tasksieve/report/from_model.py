@@ -8,25 +8,23 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from sklearn.base import is_classifier
 
-from ..fitted.covariates import covariates_of
 from ..fitted.measures import scores_by_task
 from ..fitted.path import RegularizationPath
 from ..tasks.named import is_named, stack_named
 from ..verify import Mismatch
 from ..versions import versions
-from .content import Array, CodeSample, ExtraTable, FitQuality, ReportContent
-from .covariates import covariate_tables
+from .content import CodeSample, FitQuality, ReportContent
 from .from_findings import trust_of
 from .members import member_tables
-from .methods import WHERE, model_words, objective_words, paper, software
+from .methods import RULES, fit_words, model_sentence, paper, software
+from .model_content import answer, model_content, show_path, standardised_fact
 from .proof import carry
-from .rows import coefficient_rows, multinomial, row_labels
+from .rows import coefficient_rows, multinomial
 from .trust import Trust
 from .unseen import unseen_quality
-from .words import count, quantity, small
+from .words import count, small
 
 
 def content_from_model(
@@ -108,12 +106,9 @@ def content_from_model(
         rows = {name: values for name, values in rows.items() if values is not None}
         trust = trust_of(permutation, stability, comparison)
         content = _content_of_model(model, X, y, rows, along, held_out, n_alphas, trust, feature_names, task_names)
-    content.title = title or content.title
-    content.asked = content.asked if asked is None else asked
-    content.answered = content.answered if answered is None else answered
-    content.facts = [*content.facts, *facts]
-    content.reproduce = content.reproduce if reproduce is None else reproduce
-    return content
+    words = {"title": title or None, "asked": asked, "answered": answered, "reproduce": reproduce}
+    given: dict[str, Any] = {name: text for name, text in words.items() if text is not None}
+    return replace(content, facts=[*content.facts, *facts], **given)
 
 
 def _content_of_model(
@@ -124,7 +119,7 @@ def _content_of_model(
     along: RegularizationPath | None,
     held_out: tuple[Any, ...] | None,
     n_alphas: int,
-    trust: Trust | None,
+    trust: Trust,
     feature_names: Sequence[Any] | None,
     task_names: Sequence[Any] | None,
 ) -> ReportContent:
@@ -133,13 +128,12 @@ def _content_of_model(
         raise ValueError(f"{type(model).__name__} is not fitted: call fit before writing a report.")
     if (X is None) != (y is None):
         raise ValueError("X and y come together: pass both, or neither.")
-    coef, intercept = coefficient_rows(model)
-    n_rows, n_features = coef.shape
-    by_class, several = multinomial(model), isinstance(model.coef_, list) or np.ndim(model.coef_) == 3
+    n_rows, n_features = coefficient_rows(model)[0].shape
+    by_class = multinomial(model)
     noun = "class" if by_class else "task"
     own = model.classes_ if by_class else getattr(model, "tasks_", np.arange(n_rows))
     tasks = _names(task_names, own, len(own), "task_names")
-    rows = np.array(row_labels(model, tasks.tolist()), dtype=object) if several else tasks
+    features = _names(feature_names, getattr(model, "feature_names_in_", None), n_features, "feature_names")
     path = along if along is not None else getattr(model, "path_", None)
     if path is None and X is not None and n_alphas and hasattr(model, "alpha_max"):
         path = _path_to(model, X, y, n_alphas, given)
@@ -154,48 +148,39 @@ def _content_of_model(
     if held_out is not None:
         quality.append(replace(task_quality(model, *held_out, where="held-out rows"), unseen=True))
     named = [str(name) for name in getattr(model, "tasks_", ())]
-    quality += unseen_quality(getattr(model, "cv_quality_", None), None if trust is None else trust.sharing, named)
+    quality += unseen_quality(getattr(model, "cv_quality_", None), trust.sharing, named)
 
     shared = shares_rows(X, y, given.get("task"))
     scores = getattr(model, "path_scores_", None) if path is getattr(model, "path_", None) else None
-    content = ReportContent(
+    content = model_content(
+        model,
+        tasks,
+        tasks,
+        features,
+        quality,
+        () if by_class else member_tables(model, features, tasks),
         title=f"{type(model).__name__}: {count(n_features, 'feature')}, {count(len(own), noun)}",
         asked="",
         answered="",
-        tasks=rows,
-        features=_names(feature_names, getattr(model, "feature_names_in_", None), n_features, "feature_names"),
-        coef=scipy.sparse.csr_array(coef),
-        intercept=intercept,
         certificate=_certificate(model, path),
         facts=_facts(model, quality, shared),
         reproduce=_code(model, "task" in given),
         versions=versions(),
         cv_scores=scores,
         cv_measure="" if scores is None else model.cv_measure,
-        quality=[part for part in quality if len(part.values) == len(rows)],
-        by_task=[part for part in quality if len(part.values) != len(rows)],
-        row_noun="score" if several and len(own) > 1 else "class" if by_class or several else "task",
         chosen=chosen,
         trust=trust,
-        selects=hasattr(model, "get_support"),
-        covariates=covariates_of(model, n_features),
         shared=shared,
+        code=_samples(model, "task" in given),
     )
-    content.facts = [*content.facts, *mean_facts(content.by_task)]
+    if by_class:
+        content.tasks = np.array(tasks, dtype=object)
     if path is not None and len(path):
-        _show_path(content, path)
-    if not by_class:
-        content.tables = [
-            *quality_tables(content.by_task, tasks.tolist()),
-            *member_tables(model, content.features.tolist(), tasks.tolist()),
-        ]
-    content.tables = [*covariate_tables(content), *content.tables]
+        _add_path(content, path)
     content.methods, content.citations = _methods(model, content)
-    content.code = _samples(model, "task" in given)
     _prove(content, model, X, y, given)
-    content.asked, content.answered = _asked(model, content), _answered(content)
-    if trust is not None:
-        content.answered = f"{trust.headline(content.features.tolist())} {content.answered}".strip()
+    content.asked = _asked(model, content)
+    content.answered = answer(content, sorted([*content.quality, *content.by_task], key=lambda part: not part.unseen))
     return content
 
 
@@ -238,29 +223,6 @@ def task_quality(
     return FitQuality(f"{name} on {where}", values, counts)
 
 
-def quality_tables(parts: Sequence[FitQuality], tasks: Sequence[str]) -> list[ExtraTable]:
-    """A table of the tasks, where the rows of coefficients are something else."""
-    parts = [part for part in parts if len(part.values) == len(tasks)]
-    if not parts:
-        return []
-    parts = sorted(parts, key=lambda part: not part.unseen)
-    rows = []
-    for t, name in enumerate(tasks):
-        cells = [f"{int(parts[0].rows[t]):,}"]
-        for part in parts:
-            error = "" if part.errors is None or not np.isfinite(part.errors[t]) else f" ± {part.errors[t]:.2g}"
-            cells.append(quantity(part.values[t]) + error)
-            if part.null is not None:
-                cells.append(quantity(part.null[t]))
-        rows.append([str(name), *cells])
-    title = "How well each task is predicted" if parts[0].unseen else "How well each task is fitted"
-    note = f"{parts[0].note} ± is one standard error." if parts[0].note else ""
-    columns = ["Task", "Rows"]
-    for part in parts:
-        columns += [part.measure] if part.null is None else [part.measure, f"{part.measure}: null model"]
-    return [ExtraTable(title, note, columns, rows)]
-
-
 # --- parts of the content --------------------------------------------------------------------------------------------
 
 
@@ -277,8 +239,8 @@ def _content_of_path(
         f"{count(n_tasks, 'task')} must make do with the same ones?",
         answered=f"{len(path)} models, from no feature to {count(int(path.n_selected[-1]), 'feature')}. The worst of "
         f"them is within {small(worst)} of its optimum, relative to the empty model: proved for all features.",
-        tasks=_names(task_names, path.tasks, n_tasks, "task_names"),
-        features=_names(feature_names, path.feature_names, n_features, "feature_names"),
+        tasks=np.array(_names(task_names, path.tasks, n_tasks, "task_names"), dtype=object),
+        features=np.array(_names(feature_names, path.feature_names, n_features, "feature_names"), dtype=object),
         coef=path.coef(-1),
         intercept=path.intercept(-1),
         certificate={
@@ -292,7 +254,7 @@ def _content_of_path(
         no_proof="a path keeps no data",
         proof_command="path.certificate(X, y, ...).verify(X, y, ...)",
     )
-    _show_path(content, path)
+    _add_path(content, path)
     return content
 
 
@@ -314,13 +276,11 @@ def _prove(content: ReportContent, model: Any, X: Any, y: Any, given: dict[str, 
     carry(content, found.to_bytes(), 0, content.proof_command)
 
 
-def _show_path(content: ReportContent, path: RegularizationPath) -> None:
-    """The models along a path: their numbers, facts about them, and what to be warned of."""
+def _add_path(content: ReportContent, path: RegularizationPath) -> None:
+    """The models along a path, facts about them, and what to be warned of."""
     coefs = [path.coef(k) for k in range(len(path))]
     coefs[content.chosen] = content.coef  # the same up to the tolerance; the model's own is shown
-    content.alphas, content.path_coefs = path.alphas, coefs
-    content.n_selected, content.rejection_ratios = path.n_selected, path.rejection_ratios
-    content.relative_gaps, content.seconds = path.relative_gaps, path.seconds
+    show_path(content, path, coefs)
     content.facts = [
         *content.facts,
         ("Values on the path", f"{len(path)}"),
@@ -336,11 +296,8 @@ def _show_path(content: ReportContent, path: RegularizationPath) -> None:
 def _path_to(model: Any, X: Any, y: Any, n_alphas: int, given: dict[str, Any]) -> Any:
     """The path from the empty model down to the model's own alpha."""
     largest = model.alpha_max(X, y, **given)
-    if n_alphas == 1 or largest <= model.alpha:
-        grid = np.array([model.alpha])
-    else:
-        grid = np.geomspace(largest, model.alpha, n_alphas)
-        grid[-1] = model.alpha
+    alone = n_alphas == 1 or largest <= model.alpha
+    grid = np.array([model.alpha]) if alone else np.geomspace(largest, model.alpha, n_alphas)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the report itself says which values did not converge
         return model.path(X, y, **given, alphas=grid)
@@ -375,28 +332,16 @@ def _facts(model: Any, quality: Sequence[FitQuality], shared: bool) -> list[tupl
     if hasattr(model, "standardize"):
         facts.append(standardised_fact(model))
     if hasattr(model, "path_scores_"):
-        rule = {"min": "smallest held-out loss", "1se": "one standard error"}[model.selection_rule]
-        facts.append(("How it was chosen", f"{model.cv_folds_}; rule: {rule}"))
+        facts.append(("How it was chosen", f"{model.cv_folds_}; {RULES[model.selection_rule]}"))
     return facts
 
 
-def mean_facts(by_task: Sequence[FitQuality]) -> list[tuple[str, str]]:
-    """Where rows of coefficients are not tasks, one line says how well these are fitted."""
-    return [(part.measure, f"{np.nanmean(part.values):.3f} (mean over tasks)") for part in by_task]
-
-
-def standardised_fact(model: Any) -> tuple[str, str]:
-    """Whether the penalty has seen columns in their units, for the list of facts."""
-    how = "yes, within tasks; coefficients are in the units of the data" if model.standardize else "no"
-    return "Columns standardised while fitting", how
-
-
-def _names(given: Sequence[Any] | None, default: Any, n: int, argument: str) -> Array:
+def _names(given: Sequence[Any] | None, default: Any, n: int, argument: str) -> list[str]:
     found = default if given is None else given
     names = [f"x{j}" for j in range(n)] if found is None else [str(name) for name in found]
     if len(names) != n:
         raise ValueError(f"{argument} holds {len(names)} names, but there are {n}.")
-    return np.array(names, dtype=object)
+    return names
 
 
 def _asked(model: Any, content: ReportContent) -> str:
@@ -423,37 +368,6 @@ def _asked(model: Any, content: ReportContent) -> str:
     )
 
 
-def _answered(content: ReportContent) -> str:
-    n_features, n_covariates = content.coef.shape[1], len(content.covariates)
-    sentences = [used_words(content.n_selected_features, n_features, content.selects, n_covariates)]
-    for quality in sorted([*content.quality, *content.by_task], key=lambda part: not part.unseen):
-        if np.any(np.isfinite(quality.values)):
-            sentences.append(f"{quality.measure}: {quality.figures()}.")
-    gap = content.certificate.get("dual_gap")
-    if gap is not None:
-        sentences.append(
-            f"No other coefficients could lower the objective by more than {small(gap)}: that is the certificate, "
-            "computed from the data."
-        )
-    return " ".join(sentences)
-
-
-def used_words(n_selected: int, n_features: int, selects: bool, n_covariates: int = 0) -> str:
-    """How many features a model has selected, as a sentence; covariates are in it without being selected."""
-    if not selects:
-        return f"All {n_features:,} features have a weight: this model weighs features, it does not select them."
-    beside = f", beside {count(n_covariates, 'covariate')} that {'is' if n_covariates == 1 else 'are'} not penalised"
-    beside = beside if n_covariates else ""
-    if n_selected == 0:
-        does = "has the covariates alone" if n_covariates else "predicts the same for all rows of a task"
-        return (
-            f"None of {count(n_features - n_covariates, 'feature')} is used{beside}: at this penalty strength the best "
-            f"model is the null model, which {does}."
-        )
-    of = count(n_features - n_covariates, "feature")
-    return f"{n_selected:,} of {of} {'is' if n_selected == 1 else 'are'} used{beside}."
-
-
 def shares_rows(X: Any, y: Any, task: Any) -> bool:
     """Whether all tasks share one X: a list has a matrix for each, and stacked rows have a task each."""
     if X is None or task is not None or isinstance(X, list | tuple | dict) or isinstance(y, list | tuple | dict):
@@ -464,34 +378,19 @@ def shares_rows(X: Any, y: Any, task: Any) -> bool:
 def _methods(model: Any, content: ReportContent) -> tuple[str, list[str]]:
     """A paragraph for an article, and what to cite."""
     name, params, version = type(model).__name__, model.get_params(deep=False), content.versions.get("tasksieve", "")
-    n_tasks, n_features = len(content.tasks), content.coef.shape[1]
-    where = count(n_tasks, content.row_noun)
+    where = count(len(content.tasks), content.row_noun)
     if content.quality and content.row_noun == "task":
         rows = content.quality[0].rows
-        total = int(rows.max() if content.shared else rows.sum())
-        rows_words = count(total, "row")
-        where = f"{rows_words} shared by {where}" if content.shared else f"{where} with {rows_words} in all"
-    scales = ", standardised within tasks" if getattr(model, "standardize", False) else ""
-    mean = f", where {WHERE}" if n_tasks > 1 and content.selects and not hasattr(model, "partial_fit") else ""
-    said = [
-        f"We used {model_words(name, params)}, as implemented in tasksieve {version}, on {where} and "
-        f"{count(n_features, 'feature')}{scales}. It minimises {objective_words(name, params)}{mean}."
-    ]
-    alpha = getattr(model, "alpha_", getattr(model, "alpha", None))
-    strength, value = ("C", getattr(model, "C_", getattr(model, "C", None))) if alpha is None else ("alpha", alpha)
-    how = ""
-    if hasattr(model, "path_scores_"):
-        rule = {"min": "the smallest held-out loss", "1se": "the one-standard-error rule"}[model.selection_rule]
-        how = f" was chosen by cross-validation ({model.cv_folds_}; {rule})"
+        total = count(int(rows.max() if content.shared else rows.sum()), "row")
+        where = f"{total} shared by {where}" if content.shared else f"{where} with {total} in all"
+    size = len(content.tasks), content.coef.shape[1], len(content.covariates)
+    said = model_sentence(name, params, version, where, size, getattr(model, "standardize", False))
+    strength = "alpha" if hasattr(model, "alpha") or hasattr(model, "alpha_") else "C"
+    value = getattr(model, f"{strength}_", getattr(model, strength, None))
     if isinstance(value, int | float | np.number):
-        said.append(f"The strength {strength} = {value:.4g}{how or ' was given'}.")
-    gap = content.certificate.get("relative_gap")
-    if gap is not None:
-        said.append(
-            f"Its duality gap proves that no coefficients have an objective lower by more than {gap:.1e} of that of "
-            "the empty model."
-        )
-    return " ".join(said), [software(version), paper(name)]
+        chosen = (model.cv_folds_, model.selection_rule) if hasattr(model, "path_scores_") else None
+        said += f" {fit_words(strength, float(value), content.certificate.get('relative_gap'), chosen)}"
+    return said, [software(version), paper(name)]
 
 
 def _samples(model: Any, with_task: bool) -> list[CodeSample]:

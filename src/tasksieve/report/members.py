@@ -14,6 +14,7 @@ from sklearn.utils import get_tags
 
 from ..penalties.groups import read_feature_groups
 from .content import Array, ExtraTable
+from .rows import has_class_rows
 from .words import count
 
 _MOST_ROWS, _MOST_TASKS, _MOST_INSIDE = 50, 8, 30
@@ -24,10 +25,9 @@ def member_tables(model: Any, features: Sequence[Any], tasks: Sequence[Any]) -> 
     names = np.asarray([str(name) for name in features], dtype=object)
     labels = [str(name) for name in tasks]
     tables: list[ExtraTable] = []
-    coef: Any = getattr(model, "coef_", None)
-    if isinstance(coef, list) or np.ndim(coef) == 3:
+    if has_class_rows(model):
         return _classes(model, names, labels)
-    if len(labels) != np.shape(coef)[0]:
+    if len(labels) != len(model.coef_):
         return tables
     if hasattr(model, "shared_coef_"):
         tables += [
@@ -37,7 +37,7 @@ def member_tables(model: Any, features: Sequence[Any], tasks: Sequence[Any]) -> 
     if hasattr(model, "selected_groups_"):
         tables += _groups(model, names)
     if get_tags(model).target_tags.positive_only:
-        tables.append(_rates(np.asarray(coef), names, labels))
+        tables.append(_rates(np.asarray(model.coef_), names, labels))
     return tables
 
 

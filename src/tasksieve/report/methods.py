@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..members import LOSSES, PENALTIES, formula, options
+from .words import count
 
 WANG = "J. Wang, J. Ye (2015). Safe screening for multi-task feature learning with multiple data matrices. ICML."
 BAO = "R. Bao, Q. Lu, Y. Zhang (2025). Safe screening rules for group OWL models."
@@ -124,6 +125,40 @@ def objective_words(name: str, params: Mapping[str, Any]) -> str:
 
 
 WHERE = "W_j are the coefficients of feature j in all tasks and n̄ the mean number of observed labels per task"
+# how cross-validation has chosen, by the name of its rule
+RULES = {"min": "the smallest held-out loss", "1se": "the one-standard-error rule"}
+
+
+def model_sentence(
+    name: str, params: Mapping[str, Any], version: str, where: str, size: tuple[int, int, int], standardised: bool
+) -> str:
+    """What was used, on rows in words and a size in numbers (tasks, features, covariates), and what it minimises."""
+    n_tasks, n_features, n_covariates = size
+    beside = f" beside {count(n_covariates, 'covariate')}, which are not penalised" if n_covariates else ""
+    scales = ", standardised within tasks" if standardised else ""
+    meant = f", where {WHERE}" if n_tasks > 1 and not name.startswith(("Graph", "Online")) else ""
+    return (
+        f"We used {model_words(name, params)}, as implemented in tasksieve {version}, on {where} and "
+        f"{count(n_features - n_covariates, 'feature')}{beside}{scales}. It minimises "
+        f"{objective_words(name, params)}{meant}."
+    )
+
+
+def fit_words(strength: str, value: float, gap: float | None, chosen: tuple[str, str] | None) -> str:
+    """How strongly a model was penalised, by which folds and rule that was chosen, and its relative gap."""
+    proved = "" if gap is None else f"; {gap_words(gap)}"
+    if chosen is None:
+        return f"The model was fitted with {strength} = {value:.4g}{proved}."
+    folds, rule = chosen
+    how = f"was chosen by cross-validation ({folds}; {RULES[rule]})"
+    return f"The penalty strength ({strength} = {value:.4g}) {how}{proved}."
+
+
+def gap_words(gap: float) -> str:
+    return (
+        f"its duality gap proves that no coefficients have an objective lower by more than {gap:.1e} of that of the "
+        "empty model"
+    )
 
 
 def _loss(name: str, params: Mapping[str, Any]) -> str:

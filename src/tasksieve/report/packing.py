@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .content import ReportContent, stability_of, without_columns
+from .content import ReportContent, count_selected, stability_of, without_columns
 from .trust import Trust
 from .words import capital, number, plural
 
@@ -225,8 +225,7 @@ def _path_data(content: ReportContent) -> dict[str, Any]:
     n_values = len(content.alphas)
     counts = content.n_selected
     if counts is None:
-        paths = [without_columns(coef, content.covariates) for coef in content.path_coefs]
-        counts = np.array([np.count_nonzero(row_norms(coef)) for coef in paths])
+        counts = np.array([count_selected(coef, content.covariates) for coef in content.path_coefs])
     path: dict[str, Any] = {
         "alphas": numbers(content.alphas),
         "chosen": content.chosen % n_values,

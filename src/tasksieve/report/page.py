@@ -15,11 +15,12 @@ import numpy as np
 
 from ..atomic import write_bytes
 from ..optional import require
-from .content import ReportContent, stability_of
+from ..verify import read_certificate
+from .content import ReportContent, mean_of, stability_of
 from .packing import Packed, pack, shorten
-from .proof import checker_script, reads_tables
+from .proof import checker_script
 from .trust import Trust
-from .words import count, plural, quantity, score, small
+from .words import are, count, plural, quantity, score, small
 
 HERE = Path(__file__).parent
 MARKS = {1: "✓ always", -1: "✗ never", 0: "undecided"}
@@ -68,7 +69,7 @@ def render(content: ReportContent) -> str:
         [name for name in SCRIPT if (content.fitted or name not in OF_A_MODEL) and (proved or name != "verify")],
         content=content,
         checker=checker_script() if proved else None,
-        takes_tables=content.proof is not None and reads_tables(content.proof),
+        takes_tables=content.proof is not None and read_certificate(content.proof).header.get("table") is not None,
         proven_words=proven_words(content, packed),
         data=packed.data,
         left_out=packed.left_out,
@@ -76,7 +77,7 @@ def render(content: ReportContent) -> str:
         tiles=tiles(content, packed),
         rows=static_rows(content, packed),
         interval=optimum_interval(content.certificate),
-        stable_rows=stable_rows(content),
+        most_rows=STATIC_ROWS,
         stable_shown=stability_of(content) is not None,
         trust_shown=content.trust is not None and content.trust.any_found,
         has_path=content.fitted and packed.data["path"] is not None,
@@ -84,9 +85,14 @@ def render(content: ReportContent) -> str:
     )
 
 
+def need_jinja() -> Any:
+    """What fills in the pages, or an error that says which extra brings it."""
+    return require("jinja2", "reports need", "'tasksieve[report]' (or, of a command, use --no-report)")
+
+
 def fill(template: str, parts: Sequence[str], **values: Any) -> str:
     """A page with its style and its script, whose parts are one function: they share names and leave none behind."""
-    jinja2 = require("jinja2", "reports need", "'tasksieve[report]'")
+    jinja2 = need_jinja()
     texts = [(HERE / "script" / f"{name}.js").read_text(encoding="utf-8") for name in parts]
     script = '"use strict";\n(() => {\n' + "\n".join(texts) + "})();\n"
     # all is escaped; the exceptions are our own files, and tojson escapes what HTML reads
@@ -179,16 +185,15 @@ def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
         found.append((f"{n_features:,}", "features", "none is left out: the model weighs, and does not select"))
     quality = content.headline
     if quality is not None:
-        values = np.asarray(quality.values, dtype=float)
-        known = values[np.isfinite(values)]
-        if known.size:
+        known = [value for value in quality.values if np.isfinite(value)]
+        if known:
             noun = "task" if any(part is quality for part in content.by_task) else content.row_noun
-            spread = f"from {score(known.min())} to {score(known.max())} over {plural(noun)}"
-            spread = spread if known.size > 1 and score(known.min()) != score(known.max()) else ""
+            least, most = score(min(known)), score(max(known))
+            spread = f"from {least} to {most} over {plural(noun)}" if least != most else ""
             if quality.overall is not None and np.isfinite(quality.overall[1]):
                 spread = f"± {quality.overall[1]:.2g}" + (f"; {spread}" if spread else "")
             details = [part for part in (spread, quality.caveat, quality.beside().removeprefix("; ")) if part]
-            found.append((score(known.mean()), quality.measure, "; ".join(details)))
+            found.append((score(mean_of(quality)), quality.measure, "; ".join(details)))
     if content.trust is not None:
         found += trust_tiles(content.trust)
     if content.fitted:
@@ -220,9 +225,8 @@ def trust_tiles(trust: Trust) -> list[tuple[str, str, str]]:
         remark = f"{len(trust.permutation.null):,} shuffles of the labels"
         found.append((f"p = {trust.permutation.pvalue:.2g}", "does anything matter?", remark))
     if trust.sharing is not None:
-        sharing = trust.sharing
-        difference, p = float(sharing.numbers["difference"][-1]), float(sharing.numbers["pvalue"][-1])
-        found.append((quantity(difference, sign=True), f"{sharing.loss} by sharing", f"p = {p:.2g}"))
+        at, name = trust.sharing.overall, f"{trust.sharing.loss} by sharing"
+        found.append((quantity(at["difference"], sign=True), name, f"p = {at['pvalue']:.2g}"))
     return found
 
 
@@ -230,14 +234,12 @@ def _rows_remark(content: ReportContent) -> str:
     if not content.quality:
         return ""
     rows = np.asarray(content.quality[0].rows)
+    least, most = int(rows.min()), int(rows.max())
     if content.shared and len(rows) > 1:
-        least, most = int(rows.min()), int(rows.max())
         return f"of the same {most:,} rows" if least == most else f"{least:,} to {most:,} labels each"
-    if len(rows) == 1:
-        return f"{int(rows[0]):,} rows"
-    if rows.min() == rows.max():
-        return f"{int(rows[0]):,} rows each"
-    return f"{int(rows.min()):,} to {int(rows.max()):,} rows each"
+    if least != most:
+        return f"{least:,} to {most:,} rows each"
+    return f"{most:,} rows" + (" each" if len(rows) > 1 else "")
 
 
 def static_rows(content: ReportContent, packed: Packed) -> list[dict[str, str]]:
@@ -267,10 +269,6 @@ def proven_words(content: ReportContent, packed: Packed) -> str:
         return ""
     sure, never = int(content.proven_nonzero.sum()), int(content.proven_zero.sum())
     left = content.coef.shape[1] - sure - never
-
-    def are(n: int) -> str:
-        return "is" if n == 1 else "are"
-
     said = (
         "Proved by the duality gap, for the chosen model. Always: every model with the lowest objective on these data "
         "uses the feature. Never: none does. Undecided: the gap leaves it open, and a smaller tolerance may decide it. "
@@ -285,21 +283,6 @@ def proven_words(content: ReportContent, packed: Packed) -> str:
             "tolerance."
         )
     return said
-
-
-def stable_rows(content: ReportContent) -> list[tuple[str, str, bool]]:
-    """The features found most often, for readers without the script."""
-    stability = stability_of(content)
-    if stability is None:
-        return []
-    shares = np.nan_to_num(stability.probabilities)
-    order = np.argsort(-shares, kind="stable")[:STATIC_ROWS]
-    names = shorten(content.features[order].tolist())
-    return [
-        (name, f"{shares[j]:.0%}", bool(stability.stable[j]))
-        for name, j in zip(names, order.tolist(), strict=True)
-        if shares[j] > 0.0
-    ]
 
 
 def stable_share(content: ReportContent, feature: int) -> str:

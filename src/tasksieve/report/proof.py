@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
-import zipfile
 from pathlib import Path
 
 from ..proof.certificate import Certificate
@@ -51,12 +48,6 @@ def one_value(source: bytes | str | os.PathLike[str], value: int = 0) -> bytes:
             alone |= {name: arrays[name][here] for name in lists}
     header = {name: content for name, content in whole.header.items() if name != "about"}
     return Certificate(header, alone).to_bytes()
-
-
-def reads_tables(certificate: bytes) -> bool:
-    """Whether the certificate says how its data are read from a table of text."""
-    with zipfile.ZipFile(io.BytesIO(certificate)) as archive:
-        return json.loads(archive.read("header.json")).get("table") is not None
 
 
 def checker_script() -> str:

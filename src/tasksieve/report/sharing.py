@@ -44,26 +44,34 @@ class SharingFinding:
         return "the task's class frequencies" if model == "mean" and self.classes else MODELS[model]
 
     @property
+    def overall(self) -> dict[str, float]:
+        """The numbers of all tasks together."""
+        return {name: float(values[-1]) for name, values in self.numbers.items()}
+
+    @property
     def verdict(self) -> str:
-        difference, pvalue = self.numbers["difference"][-1], self.numbers["pvalue"][-1]
-        if not pvalue <= 1.0 - self.level:
+        if not self.overall["pvalue"] <= 1.0 - self.level:
             return "Whether sharing helps cannot be decided from these rows"
-        return "Sharing helps" if difference < 0 else "Sharing does harm"
+        return "Sharing helps" if self.overall["difference"] < 0 else "Sharing does harm"
+
+    def difference_words(self) -> str:
+        """The difference in loss of all tasks together, with its interval and p-value."""
+        at = self.overall
+        details = f"{self.level:.0%} interval {_interval(at)}, p = {at['pvalue']:.2g}"
+        return f"{quantity(at['difference'], sign=True)} ({details})"
 
     def headline(self) -> str:
         """Whether sharing helps, all tasks together."""
-        at = {name: float(values[-1]) for name, values in self.numbers.items()}
+        at = self.overall
         return (
             f"{self.verdict}. On rows that no model had seen, the mean {self.loss} over "
             f"{count(len(self.tasks), 'task')} is {quantity(at['loss_shared'])} with the shared model and "
-            f"{quantity(at['loss_own'])} with one model per task: a difference of "
-            f"{quantity(at['difference'], sign=True)} ({self.level:.0%} interval {quantity(at['low'], sign=True)} to "
-            f"{quantity(at['high'], sign=True)}, p = {at['pvalue']:.2g})."
+            f"{quantity(at['loss_own'])} with one model per task: a difference of {self.difference_words()}."
         )
 
     def sentence(self) -> str:
         """The same, task by task, and against the other models."""
-        at = {name: float(values[-1]) for name, values in self.numbers.items()}
+        at = self.overall
         said = [self.headline()]
         sure = self.numbers["adjusted"][:-1] <= 1.0 - self.level
         lower = self.numbers["difference"][:-1] < 0
@@ -95,14 +103,13 @@ class SharingFinding:
         rows = []
         for t in [*order, len(self.tasks)]:
             at = {name: float(values[t]) for name, values in self.numbers.items()}
-            interval = f"{quantity(at['low'], sign=True)} to {quantity(at['high'], sign=True)}"
             p = at["adjusted"] if t < len(self.tasks) else at["pvalue"]
             rows.append(
                 [
                     names[t],
                     f"{int(at['rows']):,}",
                     *(quantity(at[f"score_{name}"]) for name in self.models),
-                    f"{quantity(at['difference'], sign=True)} ({interval})",
+                    f"{quantity(at['difference'], sign=True)} ({_interval(at)})",
                     "–" if np.isnan(p) else f"{p:.2g}",
                 ]
             )
@@ -117,3 +124,7 @@ class SharingFinding:
             f"{self.loss} of the shared model is than that of one model per task, with its {self.level:.0%} interval. "
             f"{self.note}{more}"
         )
+
+
+def _interval(at: Mapping[str, float]) -> str:
+    return f"{quantity(at['low'], sign=True)} to {quantity(at['high'], sign=True)}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from .findings import StabilityFinding
 from .sharing import SharingFinding
-from .words import count, few
+from .words import are, count, few
 
 LEVEL = 0.05  # of the permutation test, as its summary has it
 NAMED = 5  # stable features that are named first
@@ -20,7 +20,7 @@ NAMED = 5  # stable features that are named first
 class Trust:
     """All that was found about the findings."""
 
-    permutation: Any = None
+    permutation: Any = None  # a `PermutationTest`
     stability: StabilityFinding | None = None
     sharing: SharingFinding | None = None
 
@@ -46,9 +46,9 @@ class Trust:
                 order = np.argsort(-np.where(self.stability.stable, self.stability.probabilities, -1.0), kind="stable")
                 named = few((features[j] for j in order[:n]), NAMED)
                 said.append(
-                    f"{count(n, 'feature')} {'is' if n == 1 else 'are'} stable ({named}): found again in at least "
+                    f"{count(n, 'feature')} {are(n)} stable ({named}): found again in at least "
                     f"{self.stability.threshold:.0%} of {halves} random halves of the data."
                 )
         if self.sharing is not None:
-            said.append(f"{self.sharing.verdict} (p = {float(self.sharing.numbers['pvalue'][-1]):.2g}).")
+            said.append(f"{self.sharing.verdict} (p = {self.sharing.overall['pvalue']:.2g}).")
         return " ".join(said)

@@ -74,21 +74,20 @@ def nested(sharing: SharingFinding, quality: HeldOutQuality | None, tasks: Seque
     """The score of the shared model on rows that had no part in choosing its alpha; tasks are in the model's order."""
     tuned = "alpha" if quality is None else quality.tuned
     position = {name: t for t, name in enumerate(sharing.tasks)}
-    order, numbers = [position[str(name)] for name in tasks], sharing.numbers
+    order, numbers, at = [position[str(name)] for name in tasks], sharing.numbers, sharing.overall
     found = FitQuality(
         f"{capital(sharing.score)} on rows held out, nested",
         numbers["score_shared"][order],
         numbers["rows"][order].astype(np.int64),
-        overall=(float(numbers["score_shared"][-1]), float("nan")),
+        overall=(at["score_shared"], at.get("score_error", np.nan)),
         unseen=True,
         note=f"Nested cross-validation ({sharing.folds}): no row that judges a model took part in choosing it.",
         caveat=f"{tuned} was chosen without these rows",
     )
     if "null_score" in numbers:  # runs of version 0.2 have no null model
         found.errors = numbers["score_error"][order]
-        found.overall = float(numbers["score_shared"][-1]), float(numbers["score_error"][-1])
-        found.null, found.null_overall = numbers["null_score"][order], float(numbers["null_score"][-1])
-        found.increment = float(numbers["increment"][-1]), float(numbers["increment_error"][-1])
+        found.null, found.null_overall = numbers["null_score"][order], at["null_score"]
+        found.increment = at["increment"], at["increment_error"]
         found.null_words = "null model" if quality is None else quality.null_words
     if quality is not None and quality.optimistic:
         found.note += f" Numbers “out of fold” are {quality.caveat}."

@@ -19,6 +19,11 @@ def count(n: int, noun: str) -> str:
     return f"{n:,} {noun if n == 1 else plural(noun)}"
 
 
+def are(n: int) -> str:
+    """ "1 is", "2 are" """
+    return "is" if n == 1 else "are"
+
+
 def few(names: Iterable[object], most: int) -> str:
     """ "a, b, c, ..." """
     words = [str(name) for name in names]

@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
 from ..report.content import CodeSample
-from ..report.rows import rows_are_classes
+from ..report.rows import has_class_rows, rows_are_classes
 from .folder import STREAM, RunFolder
 from .model_file import SavedModel
 
@@ -24,7 +24,7 @@ UNSEEN = "new.csv"  # a table to predict
 
 
 def code_samples(folder: RunFolder, saved: SavedModel, config: dict[str, Any]) -> list[CodeSample]:
-    """What can be copied from the report of a run with this model and configuration; nothing that would not run."""
+    """What can be copied from the report of a run; nothing that would not run."""
     if any(config.get(name) for name in ELSEWHERE) or not isinstance(config.get("table"), str):
         return []
     samples = [_python_predict(folder, saved)]
@@ -107,7 +107,7 @@ def _python_predict(folder: RunFolder, saved: SavedModel) -> CodeSample:
 def _r_predict(folder: RunFolder, saved: SavedModel) -> CodeSample:
     """Base R alone, from coefficients.csv and intercepts.csv."""
     model = saved.estimator
-    several = isinstance(model.coef_, list) or model.coef_.ndim == 3
+    several = has_class_rows(model)
     offset = saved.facts.get("offset")
     lines = [
         f"run <- {quoted(folder.path.name)}",

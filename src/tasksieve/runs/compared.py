@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..report.content import FitQuality, ReportContent
+from ..report.content import ReportContent, mean_of
 from ..report.packing import row_norms
 from .content import run_content
 from .folder import CONFIG, DATA, RunError, RunFolder
@@ -45,10 +45,9 @@ class ComparedRun:
 
 
 def read_runs(paths: Sequence[str], max_bytes: float | None = None) -> list[ComparedRun]:
-    """Finished runs with a model, two or more, named by their folders."""
+    """Finished runs with a model, named by their folders; `max_bytes` as in `load_model`."""
     found = []
-    names = run_names(paths)
-    for name, path in zip(names, paths, strict=True):
+    for name, path in zip(run_names(paths), paths, strict=True):
         folder = RunFolder(path)
         folder.verify()
         content = run_content(folder, max_bytes=max_bytes)
@@ -122,16 +121,10 @@ def _line(run: ComparedRun) -> dict[str, Any]:
         "relative_gap": _number(certificate.get("relative_gap")),
         "converged": bool(certificate["converged"]) if "converged" in certificate else None,
         "measure": None if quality is None else quality.measure,
-        "score": None if quality is None else _mean(quality),
+        "score": None if quality is None else _number(mean_of(quality)),
         "score_error": None if quality is None or quality.overall is None else _number(quality.overall[1]),
         "tasksieve": content.versions.get("tasksieve", ""),
     }
-
-
-def _mean(quality: FitQuality) -> float | None:
-    known = np.asarray(quality.values, dtype=np.float64)
-    known = known[np.isfinite(known)]
-    return float(known.mean()) if known.size else None
 
 
 def _number(value: Any) -> float | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from ..fitted.covariates import covariates_of
-from ..report.content import FitQuality, ReportContent, without_columns
-from ..report.covariates import covariate_tables, selection_facts
-from ..report.from_model import mean_facts, quality_tables, standardised_fact, used_words
+from ..report.content import FitQuality, ReportContent, count_selected
+from ..report.covariates import selection_facts
+from ..report.methods import RULES
+from ..report.model_content import answer, model_content, proof_words, show_path, standardised_fact
 from ..report.proof import carry
-from ..report.rows import coefficient_rows, row_labels, rows_are_classes
+from ..report.rows import task_names
 from ..report.unseen import beside_null, unseen_quality
 from ..report.words import count, few
 from ..tables.stack import FILE_TASK
@@ -41,54 +41,41 @@ def run_content(folder: RunFolder, *, max_bytes: float | None = None) -> ReportC
 
 
 def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> ReportContent:
-    """Everything a report shows, read from the files of a fit or a path whose results are written."""
+    """The same of a fit or a path."""
     saved = load_model(folder, max_bytes=max_bytes)
-    data, certificate = folder.read_json(DATA), folder.read_json(CERTIFICATE)
-    config = folder.read_json(CONFIG)
+    data, config = folder.read_json(DATA), folder.read_json(CONFIG)
     path = read_path(folder) if (folder / "path.npz").is_file() else None
-    model = saved.estimator
-    labels = row_labels(model, saved.targets)
-    rows, intercept = coefficient_rows(model)
-    coef = scipy.sparse.csr_array(rows)
-    (trust, _), covariates = read_findings(folder), covariates_of(model, coef.shape[1])
-    unseen = unseen_quality(getattr(model, "cv_quality_", None), trust.sharing, _task_names(saved))
-    several = isinstance(model.coef_, list) or model.coef_.ndim == 3
-    content = ReportContent(
+    model, tasks = saved.estimator, task_names(saved.estimator, saved.targets)
+    (trust, _), (paragraph, citations) = read_findings(folder), methods(folder)
+    unseen = unseen_quality(getattr(model, "cv_quality_", None), trust.sharing, tasks)
+    content = model_content(
+        model,
+        saved.targets,
+        tasks,
+        saved.feature_names,
+        [*_training_quality(folder, saved), *unseen],
+        read_member_tables(folder),
         title=f"What predicts {few(saved.targets, 3)}?",
-        asked=_asked(saved, data, config, len(covariates)),
+        asked="",
         answered="",
-        tasks=np.array(labels, dtype=str),
-        features=np.array(saved.feature_names, dtype=str),
-        coef=coef,
-        intercept=intercept,
-        certificate=certificate,
+        certificate=folder.read_json(CERTIFICATE),
         facts=[*_facts(saved, data, path, config), *run_facts(folder, data)],
         **as_written(folder),
-        row_noun="class" if rows_are_classes(model, saved.targets) else "score" if several else "task",
-        tables=read_member_tables(folder),
         trust=trust,
-        selects=hasattr(model, "get_support"),
-        covariates=covariates,
         shared=len(saved.targets) > 1,
+        methods=paragraph,
+        citations=citations,
         code=code_samples(folder, saved, config),
     )
-    content.methods, content.citations = methods(folder)
-    answered = _answered(content, path, config, unseen)
-    content.answered = " ".join(part for part in (trust.headline(saved.feature_names), answered) if part)
     content.facts = [*content.facts, *selection_facts(content)]
-    training = _quality(folder, covariates)
-    every = [*([] if training is None else [training]), *unseen]
-    content.quality = [part for part in every if len(part.values) == len(labels)]
-    content.by_task = [part for part in every if len(part.values) != len(labels)]  # rows of coefficients are classes
-    content.facts = [*content.facts, *mean_facts(content.by_task)]
-    if content.by_task and hasattr(model, "tasks_"):
-        content.tables = [*quality_tables(content.by_task, _task_names(saved)), *content.tables]
-    content.tables = [*covariate_tables(content), *content.tables]
     if path is not None:
-        content.alphas, content.path_coefs = path.alphas, path.coefs
-        content.n_selected, content.rejection_ratios = selected_along(path, covariates), path.rejection_ratios
-        content.relative_gaps, content.seconds = path.relative_gaps, path.seconds
+        show_path(content, path, path.coefs)
+        # runs of version 0.2 have counted covariates, too
+        content.n_selected = np.array([count_selected(coef, content.covariates) for coef in path.coefs])
         content.chosen = _chosen(saved, path)
+    content.asked = _asked(saved, data, config, len(content.covariates))
+    along = content.n_selected if config.get("command") == "path" else None
+    content.answered = answer(content, unseen[:1]) if along is None else _answered_along(content, along)
     if (folder / PROOF).is_file():
         try:
             value = 0 if path is None else content.chosen
@@ -136,10 +123,8 @@ def _asked(saved: SavedModel, data: dict[str, Any], config: dict[str, Any], n_co
     if config.get("command") == "path":
         how = " It was solved for a whole sequence of penalty strengths, without choosing one."
     elif config.get("cv"):
-        rule = "with the smallest loss" if config.get("selection_rule", "min") == "min" else (
-            "with the fewest features whose loss is within one standard error of the smallest"
-        )  # fmt: skip
-        how = f" Its penalty strength was chosen by {config['cv']}-fold cross-validation, {rule}."
+        rule = RULES[str(config.get("selection_rule", "min"))]
+        how = f" Its penalty strength was chosen by {config['cv']}-fold cross-validation ({rule})."
     else:
         how = ""
     scales = ""
@@ -151,39 +136,15 @@ def _asked(saved: SavedModel, data: dict[str, Any], config: dict[str, Any], n_co
     return f"{subject} {rows:,} rows of {data['name']} were used.{model}{how}{scales}"
 
 
-def _task_names(saved: SavedModel) -> list[str]:
-    """The names of the model's tasks, in its order."""
-    return saved.targets if len(saved.targets) > 1 else [str(label) for label in getattr(saved.estimator, "tasks_", ())]
-
-
-def _answered(
-    content: ReportContent, path: SavedPath | None, config: dict[str, Any], unseen: list[FitQuality]
-) -> str:
-    d, n_covariates, certificate = content.coef.shape[1], len(content.covariates), content.certificate
-    gap = float(certificate["dual_gap"])
-    proof = (
-        f"No other coefficients could lower the objective ({float(certificate['objective']):.6g}) by more than "
-        f"{gap:.2g}: that is the certificate, computed from the data"
+def _answered_along(content: ReportContent, n_selected: np.ndarray) -> str:
+    n_covariates = len(content.covariates)
+    beside = f", and {count(n_covariates, 'covariate')} in each" if n_covariates else ""
+    of = f"of {content.coef.shape[1] - n_covariates:,} features"
+    return (
+        f"{len(n_selected)} models, from {n_selected.min()} to {n_selected.max()} {of}"
+        f"{beside}. Shown first is the last one, with {count(content.n_selected_features, 'feature')}. "
+        f"{proof_words(content.certificate)}"
     )
-    if not certificate["converged"]:
-        proof += ". This is more than was asked for: the solver stopped before it reached the tolerance"
-    n_selected = content.n_selected_features
-    if config.get("command") == "path" and path is not None:
-        counts = selected_along(path, content.covariates)
-        beside = f", and {count(n_covariates, 'covariate')} in each" if n_covariates else ""
-        of = f"of {d - n_covariates:,} features{beside}"
-        first = f"{len(path.alphas)} models, from {counts.min()} to {counts.max()} {of}."
-        return f"{first} Shown first is the last one, with {count(n_selected, 'feature')}. {proof}."
-    used = used_words(n_selected, d, content.selects, n_covariates)
-    known = bool(unseen) and bool(np.isfinite(unseen[0].values).any())
-    predicts = [f"{unseen[0].measure}: {unseen[0].figures()}."] if known else []
-    return " ".join([used, *predicts, f"{proof}."])
-
-
-def selected_along(path: SavedPath, covariates: np.ndarray) -> np.ndarray:
-    """Penalised features at each value: runs of version 0.2 have counted covariates, too."""
-    coefs = [without_columns(coef, covariates) for coef in path.coefs]
-    return np.array([len(np.unique(coef.indices[coef.data != 0])) for coef in coefs])
 
 
 def _facts(
@@ -208,13 +169,14 @@ def _facts(
     return facts
 
 
-def _quality(folder: RunFolder, covariates: np.ndarray) -> FitQuality | None:
+def _training_quality(folder: RunFolder, saved: SavedModel) -> list[FitQuality]:
     if not (folder / "quality.csv").is_file():
-        return None
+        return []
     columns = read_columns(folder, "quality.csv")
     null = columns.pop(NULL, None)  # runs of version 0.2 have none
     if len(columns) != 2:
         raise RunError(f"{folder / 'quality.csv'} is not readable: it has {len(columns)} columns of numbers")
     (_, rows), (measure, values) = columns.items()
     part = FitQuality(measure.replace(COLUMN_WORDS, TRAINING_ROWS), values, rows)
-    return part if null is None else beside_null(part, null, covariates)
+    covariates = covariates_of(saved.estimator, len(saved.feature_names))
+    return [part if null is None else beside_null(part, null, covariates)]

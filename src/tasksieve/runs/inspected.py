@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import online
-from ..report.content import ReportContent
+from ..report.content import ReportContent, mean_of
 from ..report.methods import objective_words
 from ..report.packing import row_norms
 from ..verify import Certificate, Unreadable, read_certificate
@@ -40,7 +40,7 @@ CERTIFICATE_WORDS = {
 
 
 def inspect_path(path: str, max_bytes: float | None = None) -> dict[str, Any]:
-    """What is at a path: a run folder, a certificate, or a saved online model; else there is a `RunError`."""
+    """What is at a path: a run folder, a certificate, or a saved online model; `max_bytes` as in `load_model`."""
     position = Path(path)
     if position.is_dir():
         return inspect_run(RunFolder(position), max_bytes)
@@ -101,8 +101,8 @@ def describe(content: ReportContent, folder: RunFolder) -> dict[str, Any]:
         found["certificate"]["proof"] = f"in {PROOF}; check it with tasksieve verify" if proved else "none"
     quality: dict[str, float | None] = {}
     for part in sorted([*content.by_task, *content.quality], key=lambda part: not part.unseen):
-        mean = float(np.nanmean(part.values)) if np.any(np.isfinite(part.values)) else None
-        quality[part.measure + (f" ({part.caveat})" if part.caveat else "")] = mean
+        mean = mean_of(part)
+        quality[part.measure + (f" ({part.caveat})" if part.caveat else "")] = None if np.isnan(mean) else mean
         if part.null_overall is not None:
             quality[f"{part.measure}, {part.null_words}"] = part.null_overall
     return {**found, "quality": quality} if quality else found

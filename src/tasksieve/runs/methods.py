@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..atomic import write_bytes
-from ..report.methods import WHERE, model_words, objective_words, paper, software
-from ..report.words import count, quantity
+from ..report.methods import fit_words, gap_words, model_sentence, paper, software
+from ..report.words import count
 from .findings import read_findings
 from .folder import CERTIFICATE, CONFIG, DATA, METHODS, VERSIONS, RunFolder
 from .quality_file import quality_from
@@ -60,13 +60,10 @@ def methods(folder: RunFolder) -> tuple[str, list[str]]:
         said.append(_stability(trust.stability))
         citations += STABILITY_PAPERS
     if sharing is not None:
-        at = {name: float(values[-1]) for name, values in sharing.numbers.items()}
         said.append(
             f"The shared model was compared with one model per task by nested cross-validation ({sharing.folds}): "
-            f"difference in mean {sharing.loss} over {count(len(sharing.tasks), 'task')} "
-            f"{quantity(at['difference'], sign=True)} ({sharing.level:.0%} interval {quantity(at['low'], sign=True)} "
-            f"to {quantity(at['high'], sign=True)}, p = {at['pvalue']:.2g}); p-values of tasks were adjusted by Holm's "
-            "method."
+            f"difference in mean {sharing.loss} over {count(len(sharing.tasks), 'task')} {sharing.difference_words()}; "
+            "p-values of tasks were adjusted by Holm's method."
         )
         citations += COMPARISON_PAPERS
     return " ".join(said), citations
@@ -88,38 +85,28 @@ def _model(
     targets = config.get("target") if model is None else model.get("targets")
     shared = len(targets or ()) > 1 and (model is not None or config.get("task") is None)  # several targets of the rows
     n_covariates = 0 if model is None else int((model.get("facts") or {}).get("covariates", 0))
-    tasks, rows, d = int(data["tasks"]), int(data["rows"]), int(data["features"]) - n_covariates
-    beside = f" beside {count(n_covariates, 'covariate')}, which are not penalised" if n_covariates else ""
+    tasks, rows = int(data["tasks"]), int(data["rows"])
     if shared:
         where = f"{count(rows, 'row')}, which {count(tasks, 'task')} (targets) share,"
     else:
         where = f"{count(tasks, 'task')} with {count(rows, 'row')} in all" if tasks > 1 else count(rows, "row")
-    scales = ", standardised within tasks" if config.get("standardize") else ""
-    where_words = f", where {WHERE}" if tasks > 1 and not name.startswith("Graph") else ""
-    return (
-        f"We used {model_words(name, params)}, as implemented in tasksieve {version}, on {where} and "
-        f"{count(d, 'feature')}{beside}{scales}. It minimises {objective_words(name, params)}{where_words}."
-    )
+    size = tasks, int(data["features"]), n_covariates
+    return model_sentence(name, params, version, where, size, bool(config.get("standardize")))
 
 
 def _fit(
     model: dict[str, Any], certificate: dict[str, Any], config: dict[str, Any], data: dict[str, Any]
 ) -> list[str]:
     strength = MODELS[_kind(config)].strength
-    value = float(model["params"][strength])
-    gap = (
-        f"its duality gap proves that no coefficients have an objective lower by more than "
-        f"{float(certificate['relative_gap']):.1e} of that of the empty model"
-    )
+    value, gap = float(model["params"][strength]), float(certificate["relative_gap"])
     if config.get("command") == "path":
-        return [f"The model was solved for a sequence of penalty strengths; of the last, alpha = {value:.4g}, {gap}."]
-    if not config.get("cv"):
-        return [f"The model was fitted with {strength} = {value:.4g}; {gap}."]
-    rule = {"min": "the smallest held-out loss", "1se": "the one-standard-error rule"}[
-        str(config.get("selection_rule", "min"))
-    ]
-    folds = str(data.get("cv_folds") or f"{config['cv']} folds")
-    said = [f"The penalty strength (alpha = {value:.4g}) was chosen by cross-validation ({folds}; {rule}); {gap}."]
+        proved = f"of the last, alpha = {value:.4g}, {gap_words(gap)}"
+        return [f"The model was solved for a sequence of penalty strengths; {proved}."]
+    chosen = None
+    if config.get("cv"):
+        folds = str(data.get("cv_folds") or f"{config['cv']} folds")
+        chosen = folds, str(config.get("selection_rule", "min"))
+    said = [fit_words(strength, value, gap, chosen)]
     if "cv_quality" in model:
         quality = quality_from(model["cv_quality"])
         if np.isfinite(quality.overall[0]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,15 +28,7 @@ def quality_columns(quality: HeldOutQuality, names: Sequence[str], level: float 
     columns, width = quality.to_dict(level), len(quality.measures)
     columns["task"] = [name for name in [*names, columns["task"][-1]] for _ in range(width)]
     n = width * (len(names) + (len(names) > 1))  # of one task the mean over tasks says nothing new
-    return {
-        key: [None if isinstance(value, float) and math.isnan(value) else value for value in values[:n]]
-        for key, values in columns.items()
-    }
-
-
-def write_cv_quality(folder: RunFolder, quality: HeldOutQuality, names: Sequence[str]) -> None:
-    """How well rows were predicted that a model had not seen."""
-    write_table(folder / "cv_quality.csv", quality_columns(quality, names))
+    return {key: plain_numbers(values[:n]) for key, values in columns.items()}
 
 
 def write_out_of_fold(folder: RunFolder, model: Any, problem: TableProblem) -> None:

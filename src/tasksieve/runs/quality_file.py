@@ -11,56 +11,55 @@ from ..tables.saved import label_from, plain_label
 from ..tasks import label_array
 from .arrays import finite_numbers, numbers_from
 
-TABLES = ("values", "errors", "overall", "overall_errors")
-COUNTS = ("n_rows", "n_units")
-WORDS = ("unit", "folds")
-NUMBERS = ("n_all_units", "n_tried")
-# What runs of version 0.2 do not have: the null model, and how its folds were counted.
+# Arrays and their dimensions: 2, tasks and measures; 1, measures.
+TABLES = {"values": 2, "errors": 2, "overall": 1, "overall_errors": 1}
+# Runs of version 0.2 know no null model, and not how its folds were counted.
 NULL_TABLES = {
-    **dict.fromkeys(("null_values", "null_errors", "increment_errors"), "values"),
-    **dict.fromkeys(("null_overall", "null_overall_errors", "overall_increment_errors"), "overall"),
-}
+    "null_values": 2, "null_errors": 2, "increment_errors": 2,
+    "null_overall": 1, "null_overall_errors": 1, "overall_increment_errors": 1,
+}  # fmt: skip
+COUNTS = ("n_rows", "n_units", "one_class_folds")
+PLAIN: dict[str, type] = {
+    "unit": str, "folds": str, "n_all_units": int, "n_tried": int, "widening": float, "tuned": str,
+    "null_covariates": int,
+}  # fmt: skip
+UNSAID = {"tuned": "alpha", "null_covariates": 0}  # in version 0.2
 
 
 def plain_quality(quality: HeldOutQuality) -> dict[str, Any]:
     """What `quality_from` reads; numbers that are not known are null."""
+    known = {name: value for name, value in vars(quality).items() if value is not None}
     return {
         "tasks": [plain_label(label) for label in quality.tasks.tolist()],
         "measures": list(quality.measures),
-        **{name: finite_numbers(getattr(quality, name)) for name in TABLES},
-        **{name: getattr(quality, name).tolist() for name in COUNTS},
-        **{name: getattr(quality, name) for name in (*WORDS, *NUMBERS)},
-        "widening": quality.widening,
-        "tuned": quality.tuned,
-        "null_covariates": quality.null_covariates,
-        **{name: finite_numbers(getattr(quality, name)) for name in NULL_TABLES if getattr(quality, name) is not None},
-        **({} if quality.one_class_folds is None else {"one_class_folds": quality.one_class_folds.tolist()}),
+        **{name: finite_numbers(known[name]) for name in (*TABLES, *NULL_TABLES) if name in known},
+        **{name: known[name].tolist() for name in COUNTS if name in known},
+        **{name: known[name] for name in PLAIN},
     }
 
 
 def quality_from(content: Any) -> HeldOutQuality:
     """The quality of `plain_quality`; a ValueError where it is not what it claims to be."""
     try:
+        content = {**UNSAID, **content}
         tasks = [label_from(label) for label in content["tasks"]]
         measures = tuple(content["measures"])
-        shapes = {"values": (len(tasks), len(measures)), "overall": (len(measures),)}
-        shapes |= {"errors": shapes["values"], "overall_errors": shapes["overall"]}
-        found: dict[str, Any] = {name: numbers_from(content[name]).reshape(shapes[name]) for name in TABLES}
-        found |= {name: np.array([int(number) for number in content[name]], dtype=np.int64) for name in COUNTS}
-        found |= {name: content[name] for name in WORDS}
-        found |= {name: int(content[name]) for name in NUMBERS}
-        found["widening"] = float(content["widening"])
-        known = {name: shapes[like] for name, like in NULL_TABLES.items() if name in content}
-        found |= {name: numbers_from(content[name]).reshape(shape) for name, shape in known.items()}
-        found["tuned"] = content.get("tuned", "alpha")
-        found["null_covariates"] = int(content.get("null_covariates", 0))
-        if "one_class_folds" in content:
-            found["one_class_folds"] = np.array([int(n) for n in content["one_class_folds"]], dtype=np.int64)
+        words = [*measures, *(content[name] for name, kind in PLAIN.items() if kind is str)]
+        whole = all(isinstance(word, str) for word in words)
+        shapes = {2: (len(tasks), len(measures)), 1: (len(measures),)}
+        null = {name: n for name, n in NULL_TABLES.items() if name in content}
+        found: dict[str, Any] = {
+            name: numbers_from(content[name]).reshape(shapes[n]) for name, n in {**TABLES, **null}.items()
+        }
+        found |= {name: kind(content[name]) for name, kind in PLAIN.items()}
+        counts: dict[str, Any] = {
+            name: np.array([int(number) for number in content[name]], dtype=np.int64)
+            for name in COUNTS
+            if name in content or name != "one_class_folds"
+        }
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError("quality on held-out rows") from error
-    whole = all(isinstance(word, str) for word in (*measures, found["tuned"], *(found[name] for name in WORDS)))
-    counts = [found[name] for name in (*COUNTS, "one_class_folds") if name in found]
-    complete = sum(name in found for name in NULL_TABLES) in (0, len(NULL_TABLES))
-    if not whole or not complete or any(len(numbers) != len(tasks) for numbers in counts):
+    fits = all(len(numbers) == len(tasks) for numbers in counts.values())
+    if not whole or not fits or len(null) not in (0, len(NULL_TABLES)):
         raise ValueError("quality on held-out rows")
-    return HeldOutQuality(label_array(tasks), measures, **found)
+    return HeldOutQuality(label_array(tasks), measures, **found, **counts)

@@ -1,8 +1,4 @@
-"""The models of the command line: a name to type, and the estimators behind it.
-
-Estimators are looked up by name when they are wanted, so that an entry may stand here for a model that this
-installation does not have: asking for it then says so.
-"""
+"""The models of the command line: a name to type, and the estimators behind it."""
 
 from __future__ import annotations
 
@@ -16,10 +12,6 @@ from ..members import LOSSES
 
 # Parameters that are no business of a fit from a table.
 HIDDEN = ("warm_start", "verbose", "copy_X", "selection", "random_state", "n_jobs", "hasher", "graph_tasks")
-
-
-class MissingModel(ValueError):
-    """A model that this installation does not have."""
 
 
 @dataclass(frozen=True)
@@ -57,22 +49,13 @@ class ModelKind:
 
     def estimator(self, classes: bool, cv: bool = False) -> Any:
         """The class to construct."""
-        name = self.estimators[-1 if classes else 0] + ("CV" if cv else "")
-        try:
-            return getattr(tasksieve, name)
-        except AttributeError:
-            raise MissingModel(
-                f"--model {self.name}: this installation of tasksieve ({tasksieve.__version__}) does not have {name}"
-            ) from None
+        return getattr(tasksieve, self.estimators[-1 if classes else 0] + ("CV" if cv else ""))
 
     def parameters(self, cv: bool = False) -> list[str]:
         """Names of the parameters that can be set, of all its estimators."""
-        names: dict[str, None] = {}
-        for classes in {False, len(self.estimators) > 1}:
-            for name in signature(self.estimator(classes, cv).__init__).parameters:
-                if name != "self" and name not in HIDDEN:
-                    names[name] = None
-        return list(names)
+        every = {False, len(self.estimators) > 1}
+        names = (name for own in every for name in signature(self.estimator(own, cv).__init__).parameters)
+        return [name for name in dict.fromkeys(names) if name not in ("self", *HIDDEN)]
 
 
 def _of_classes(loss: str | None) -> bool:

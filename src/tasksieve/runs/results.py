@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..report.content import ExtraTable, FitQuality
 from ..report.members import member_tables
 from ..report.rows import multinomial
 from ..tables import TableError, read_arrays, read_table, write_arrays, write_table
-from .arrays import pack_rows, unpack_rows
+from .arrays import pack_rows, require, unpack_rows
 from .folder import TABLES, RunError, RunFolder
 
 PATH_ARRAYS = (
@@ -82,23 +83,8 @@ def write_coefficients(
 # --- paths -------------------------------------------------------------------------------------------------------
 
 
-@dataclass
-class SavedPath:
-    """A path read back: arrays of length K, and coefficients."""
-
-    alphas: np.ndarray
-    objectives: np.ndarray
-    dual_gaps: np.ndarray
-    relative_gaps: np.ndarray
-    n_selected: np.ndarray
-    rejection_ratios: np.ndarray
-    seconds: np.ndarray
-    n_iter: np.ndarray
-    converged: np.ndarray
-    status: np.ndarray
-    null_objective: float
-    coefs: list[scipy.sparse.csr_array]
-    intercepts: np.ndarray
+# A path read back: the arrays above, `status`, `null_objective`, `intercepts` and `coefs`, a matrix for each value.
+SavedPath = SimpleNamespace
 
 
 def write_path(folder: RunFolder, path: Any) -> None:
@@ -117,28 +103,21 @@ def write_path(folder: RunFolder, path: Any) -> None:
 def read_path(folder: RunFolder) -> SavedPath:
     try:
         arrays = read_arrays(folder / "path.npz", stored=True)
-    except TableError as error:
-        raise RunError(str(error)) from None
-    try:
         n_tasks, n_features = (int(n) for n in arrays["coef_shape"])
         n_values = len(arrays["alphas"])
-        if any(arrays[name].shape != (n_values,) for name in PATH_ARRAYS):
-            raise ValueError("lengths")
+        # runs of version 0.2 have no status
+        values = {"status": statuses_of(arrays["converged"]), **arrays}
+        require(all(values[name].shape == (n_values,) for name in (*PATH_ARRAYS, "status")), "lengths")
+        require(values["intercepts"].shape == (n_values, n_tasks), "intercepts")
         stacked = unpack_rows(arrays, (n_values * n_tasks, n_features))
-        if arrays["intercepts"].shape != (n_values, n_tasks):
-            raise ValueError("intercepts")
-        coefs = [stacked[k * n_tasks : (k + 1) * n_tasks] for k in range(n_values)]
-        values = {name: arrays[name] for name in PATH_ARRAYS}
-        statuses = arrays.get("status", statuses_of(values["converged"]))  # runs of version 0.2 have none
-        if statuses.shape != (n_values,):
-            raise ValueError("lengths")
         return SavedPath(
-            **values,
-            status=np.array([str(Status(word)) for word in statuses.tolist()], dtype=str),
-            null_objective=float(arrays["null_objective"]),
-            coefs=coefs,
-            intercepts=arrays["intercepts"],
+            **{name: values[name] for name in (*PATH_ARRAYS, "intercepts")},
+            status=np.array([str(Status(word)) for word in values["status"].tolist()], dtype=str),
+            null_objective=float(values["null_objective"]),
+            coefs=[stacked[k * n_tasks : (k + 1) * n_tasks] for k in range(n_values)],
         )
+    except TableError as error:
+        raise RunError(str(error)) from None
     except (KeyError, TypeError, ValueError, IndexError, OverflowError, MemoryError) as error:
         why = f"{type(error).__name__}: {str(error)[:200]}"
         raise RunError(f"{folder / 'path.npz'} holds no path: {why}") from None

@@ -16,8 +16,10 @@ MOST = 10_000  # features of one look that are kept, the strongest: so the file 
 
 
 class Looks:
-    """Looks at an online model along its stream; earlier ones are taken over from its folder. They depend on the rows
-    alone, not on chunks or interruptions."""
+    """Looks at an online model along its stream, after those that its run folder has from before.
+
+    They depend on the rows alone, not on chunks or interruptions.
+    """
 
     def __init__(self, folder: RunFolder, model: Any) -> None:
         self.folder, self.model = folder, model

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from .. import online
 from ..report.content import FitQuality, ReportContent
 from ..report.methods import model_words, objective_words, paper, software
-from ..report.words import count
+from ..report.model_content import model_content
+from ..report.words import are, count
 from ..tables import Encoding
 from .code import code_samples
 from .folder import CONFIG, DATA, STREAM, RunError, RunFolder
@@ -62,8 +62,7 @@ def stream_content(folder: RunFolder) -> ReportContent:
     model, target = saved.estimator, saved.targets[0]
     progress = model.progress()
     labels = [str(label) for label in model.tasks_.tolist()] if saved.task else [target]
-    coef = scipy.sparse.csr_array(model.coef_)
-    n_selected, d = len(np.unique(coef.indices[coef.data != 0])), int(model.n_features_in_)
+    n_selected, d = int(np.count_nonzero(model.coef_.any(axis=0))), int(model.n_features_in_)
     rows = int(model.n_rows_seen_)
     tasks = f" in {len(labels):,} tasks (column “{saved.task}”)" if saved.task else ""
     foreseen = ""
@@ -71,21 +70,25 @@ def stream_content(folder: RunFolder) -> ReportContent:
         predicted = "Each row was predicted before it was learned: the mean loss of these predictions is"
         foreseen = f"{predicted} {progress.loss:.4g}. "
     paragraph, citations = _methods(model, tasksieve_version(folder))
-    content = ReportContent(
+    # a run of version 0.1 has kept no losses
+    scored = [FitQuality(MEASURES[str(config["model"])], progress.score, progress.weight)]
+    return model_content(
+        model,
+        labels,
+        labels,
+        saved.feature_names,
+        scored if np.any(progress.weight > 0) else [],
+        (),
         title=f"What predicts {target}?",
         asked=(
             f"Which of {d:,} features are needed to predict “{target}”{tasks}? {rows:,} rows of {data.get('name')} "
             f"were learned one at a time by {type(model).__name__}, in the order in which they came."
         ),
         answered=(
-            f"{n_selected:,} of {d:,} features {'is' if n_selected == 1 else 'are'} used after the last row. {foreseen}"
+            f"{n_selected:,} of {d:,} features {are(n_selected)} used after the last row. {foreseen}"
             "The features are those of an iterate, not of a proved optimum: the method certify, in Python, proves what "
             "rows at hand decide."
         ),
-        tasks=np.array(labels, dtype=str),
-        features=np.array(saved.feature_names, dtype=str),
-        coef=coef,
-        intercept=model.intercept_,
         certificate={},
         facts=_facts(model, progress, config, data, n_selected),
         **as_written(folder),
@@ -94,9 +97,6 @@ def stream_content(folder: RunFolder) -> ReportContent:
         citations=citations,
         code=code_samples(folder, saved, config),
     )
-    if np.any(progress.weight > 0):  # not so in a run of version 0.1, which kept no losses
-        content.quality = [FitQuality(MEASURES[str(config["model"])], progress.score, progress.weight)]
-    return content
 
 
 def _methods(model: Any, version: str) -> tuple[str, list[str]]:

@@ -1,0 +1,126 @@
+"""What every report shows of a fitted model, whether it is in memory or in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ..fitted.covariates import covariates_of
+from .content import ExtraTable, FitQuality, ReportContent, mean_of
+from .covariates import covariate_tables
+from .rows import coefficient_rows, row_labels, row_noun
+from .words import are, count, quantity
+
+
+def model_content(
+    model: Any,
+    names: Sequence[str],
+    tasks: Sequence[str],
+    features: Sequence[str],
+    quality: Sequence[FitQuality],
+    tables: Sequence[ExtraTable],
+    **words: Any,
+) -> ReportContent:
+    """The model's rows of coefficients with their names, its quality and its tables.
+
+    - `names`: Of the targets, or of the tasks: as in `row_labels`.
+    - `tasks`: Names of the tasks, in the model's order.
+    - `tables`: Those that its loss and its penalty add.
+    - `words`: The other attributes of the content.
+    """
+    coef, intercept = coefficient_rows(model)
+    content = ReportContent(
+        tasks=np.array(row_labels(model, names), dtype=object),
+        features=np.array(features, dtype=object),
+        coef=scipy.sparse.csr_array(coef),
+        intercept=intercept,
+        quality=[part for part in quality if len(part.values) == len(coef)],
+        by_task=[part for part in quality if len(part.values) != len(coef)],
+        row_noun=row_noun(model, names),
+        selects=hasattr(model, "get_support"),
+        covariates=covariates_of(model, coef.shape[1]),
+        **words,
+    )
+    content.facts = [
+        *content.facts,
+        *((part.measure, f"{mean_of(part):.3f} (mean over tasks)") for part in content.by_task),
+    ]
+    content.tables = [*covariate_tables(content), *quality_tables(content.by_task, tasks), *tables]
+    return content
+
+
+def show_path(content: ReportContent, path: Any, coefs: Sequence[scipy.sparse.csr_array]) -> None:
+    """The models along a path, whose numbers have the same names in memory and in a run."""
+    content.path_coefs = coefs
+    for name in ("alphas", "n_selected", "rejection_ratios", "relative_gaps", "seconds"):
+        setattr(content, name, getattr(path, name))
+
+
+def quality_tables(parts: Sequence[FitQuality], tasks: Sequence[str]) -> list[ExtraTable]:
+    """A table of the tasks, where the rows of coefficients are something else."""
+    parts = [part for part in parts if len(part.values) == len(tasks)]
+    if not parts:
+        return []
+    parts = sorted(parts, key=lambda part: not part.unseen)
+    rows = []
+    for t, name in enumerate(tasks):
+        cells = [f"{int(parts[0].rows[t]):,}"]
+        for part in parts:
+            error = "" if part.errors is None or not np.isfinite(part.errors[t]) else f" ± {part.errors[t]:.2g}"
+            cells.append(quantity(part.values[t]) + error)
+            if part.null is not None:
+                cells.append(quantity(part.null[t]))
+        rows.append([str(name), *cells])
+    title = "How well each task is predicted" if parts[0].unseen else "How well each task is fitted"
+    note = f"{parts[0].note} ± is one standard error." if parts[0].note else ""
+    columns = ["Task", "Rows"]
+    for part in parts:
+        columns += [part.measure] if part.null is None else [part.measure, f"{part.measure}: null model"]
+    return [ExtraTable(title, note, columns, rows)]
+
+
+def standardised_fact(model: Any) -> tuple[str, str]:
+    """Whether the penalty has seen columns in their units, for the list of facts."""
+    how = "yes, within tasks; coefficients are in the units of the data" if model.standardize else "no"
+    return "Columns standardised while fitting", how
+
+
+def answer(content: ReportContent, quality: Sequence[FitQuality]) -> str:
+    """What was found about the findings, features in use, how well rows are predicted, and what is proved."""
+    found = "" if content.trust is None else content.trust.headline(content.features.tolist())
+    known = [f"{part.measure}: {part.figures()}." for part in quality if np.any(np.isfinite(part.values))]
+    sentences = [found, used_words(content), *known, proof_words(content.certificate)]
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def used_words(content: ReportContent) -> str:
+    """How many features a model has selected, as a sentence; covariates are in it without being selected."""
+    n_selected, n_covariates = content.n_selected_features, len(content.covariates)
+    if not content.selects:
+        every = f"{content.coef.shape[1]:,}"
+        return f"All {every} features have a weight: this model weighs features, it does not select them."
+    of = count(content.coef.shape[1] - n_covariates, "feature")
+    beside = f", beside {count(n_covariates, 'covariate')} that {are(n_covariates)} not penalised"
+    beside = beside if n_covariates else ""
+    if n_selected == 0:
+        does = "has the covariates alone" if n_covariates else "predicts the same for all rows of a task"
+        return (
+            f"None of {of} is used{beside}: at this penalty strength the best model is the null model, which {does}."
+        )
+    return f"{n_selected:,} of {of} {are(n_selected)} used{beside}."
+
+
+def proof_words(certificate: Mapping[str, float]) -> str:
+    """What the duality gap proves, as a sentence; nothing where there is none."""
+    if "objective" not in certificate or "dual_gap" not in certificate:
+        return ""
+    said = (
+        f"No other coefficients could lower the objective ({certificate['objective']:.6g}) by more than "
+        f"{certificate['dual_gap']:.2g}: that is the certificate, computed from the data."
+    )
+    if certificate.get("converged", True):
+        return said
+    return f"{said} This is more than was asked for: the solver stopped before it reached the tolerance."
