@@ -136,7 +136,7 @@ PARAMETERS = table(
         "fold_tol", "float", None,
         "Relative gap that folds are solved to; by default the larger of ``tol`` and 1e-4. The final path "
         "keeps ``tol``.",
-        check="fold_tol", typed=float,
+        check="not_negative", typed=float,
         help="Relative duality gap of the folds. (default: --tol, at least 1e-4)",
     ),
     Parameter(
@@ -315,12 +315,13 @@ PARAMETERS = table(
         "from,to,weight).",
     ),
     Parameter(
-        "C", "float", 1.0, "Weight of the loss, > 0.", typed=float, help="Graph SVM: weight of the loss.",
+        "C", "float", 1.0, "Weight of the loss, > 0.",
+        check="positive", typed=float, help="Graph SVM: weight of the loss.",
     ),
     Parameter(
         "epsilon", "float", 0.1,
         "Half the width of the tube in which residuals cost nothing, >= 0. The squared loss has no tube.",
-        typed=float, help="Graph SVM, numbers: half the width of the tube.",
+        check="not_negative", typed=float, help="Graph SVM, numbers: half the width of the tube.",
     ),
     Parameter(
         "intercept_scaling", "float", 1.0, "The larger, the less the intercept is regularised.",

@@ -20,7 +20,7 @@ ax : matplotlib axes, optional
 DRAWN_ON = "matplotlib axes"
 
 
-def _axes(ax: Any, owner: type, method: str, **options: Any) -> Any:
+def axes_or_new(ax: Any, owner: type, method: str, **options: Any) -> Any:
     """Those given, else axes in a new figure, or an error that says what to install."""
     if ax is not None:
         return ax
@@ -53,7 +53,7 @@ def coefficient_map(
     selected = np.flatnonzero(strength)
     shown = selected[np.argsort(-strength[selected], kind="stable")][:most]
     size = 3.0 + min(9.0, 0.35 * len(tasks)), 1.6 + 0.2 * max(3, len(shown))
-    ax = _axes(ax, owner, "plot_coefficients", figsize=size)
+    ax = axes_or_new(ax, owner, "plot_coefficients", figsize=size)
     title = f"{len(selected):,} of {coef.shape[1]:,} features selected"
     if len(shown) < len(selected):
         title += f", the strongest {len(shown)} shown"
@@ -78,7 +78,7 @@ def score_curve(
     alphas: np.ndarray, scores: np.ndarray, alpha: float, measure: str, *, ax: Any, owner: type
 ) -> Any:
     """Mean over the folds of a held-out measure, one standard error around it, and the chosen alpha."""
-    ax = _axes(ax, owner, "plot_scores", figsize=(6, 4))
+    ax = axes_or_new(ax, owner, "plot_scores", figsize=(6, 4))
     n_folds = scores.shape[1]
     mean = scores.mean(axis=1)
     if n_folds > 1:
@@ -111,7 +111,7 @@ def stability_curves(
 ) -> Any:
     """Share of the halves that have used each feature by alpha: stable ones in colour, the others grey."""
     _check_most(most)
-    ax = _axes(ax, owner, "plot", figsize=(7, 4))
+    ax = axes_or_new(ax, owner, "plot", figsize=(7, 4))
     last = shares[[-1]].toarray()[0]
     used = np.flatnonzero(last)
     used = used[np.lexsort((-last[used], ~stable[used]))]
@@ -152,7 +152,7 @@ def dumbbells(
     known = np.flatnonzero(~np.isnan(gain))
     shown = known[np.argsort(-np.abs(gain[known]), kind="stable")][:most]
     shown = shown[np.argsort(gain[shown], kind="stable")]  # the largest gain on top
-    ax = _axes(ax, owner, "plot", figsize=(7, 1.6 + 0.25 * max(3, len(shown))))
+    ax = axes_or_new(ax, owner, "plot", figsize=(7, 1.6 + 0.25 * max(3, len(shown))))
     positions = np.arange(len(shown))
     for position, t in zip(positions, shown.tolist(), strict=True):
         width = 3.0 if sure[t] else 1.0

@@ -106,7 +106,7 @@ def test_scorers(rng):
     np.testing.assert_allclose(named.cv_scores_, expected)
     best = np.unravel_index(np.argmax(expected.mean(axis=2)), (2, 3))
     assert (named.graph_strength_, named.C_) == (STRENGTHS[best[0]], CS[best[1]])
-    assert named.cv_measure == "held-out accuracy (the larger, the better)"
+    assert named.cv_measure == "held-out accuracy (greater is better)"
     for scoring in (ts.task_scorer(accuracy_score), lambda one, X, y: np.mean(one.predict(X) == y)):
         other = clone(model).set_params(scoring=scoring).fit(X, y, task=task)
         np.testing.assert_allclose(other.cv_scores_, expected)

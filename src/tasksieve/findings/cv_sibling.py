@@ -8,9 +8,8 @@ from typing import Any
 
 from sklearn.base import clone
 
+from ..fitted.choosing import CrossValidated
 from ..fitted.folds import DEFAULT, ShuffledFolds
-from ..linear.cross_validation import PathEstimatorCV
-from ..svm.cross_validation import GraphModelCV
 from .path_model import name_of
 
 # Parameters that say how tasks are related, or how much each counts: none of them has a meaning for one task.
@@ -19,7 +18,7 @@ BETWEEN_TASKS = ("task_weights", "task_graph", "graph", "graph_tasks", "graph_st
 
 def cv_sibling(model: Any, caller: str) -> Any:
     """A model that chooses its own strength: the model itself, or its ``...CV`` sibling with the same parameters."""
-    if isinstance(model, PathEstimatorCV | GraphModelCV):
+    if isinstance(model, CrossValidated):
         return clone(model)
     kind = type(model)
     siblings = [] if isinstance(model, type) else [found for found in _kinds() if found._estimator is kind]
@@ -37,7 +36,7 @@ def cv_sibling(model: Any, caller: str) -> Any:
 
 def _kinds() -> Iterator[Any]:
     """The cross-validated models that there are; a sibling's own class comes before those derived from it."""
-    waiting: list[Any] = [PathEstimatorCV, GraphModelCV]
+    waiting: list[Any] = [CrossValidated]
     while waiting:
         kind = waiting.pop(0)
         waiting += kind.__subclasses__()

@@ -1,6 +1,7 @@
 """What the parameters that estimators have in common may be: a check for each, which `tasksieve.parameters` names.
 
-Parameters whose meaning depends on the model are checked by it, with `arguments`, in the same words.
+None is allowed without a check where it is the default. Parameters whose meaning depends on the model are checked by
+it, with `arguments`, in the same words.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from ..complex_numbers import refuse_complex
+from ..design.device.machine import read_device
 from ..messages import ParameterError
+from ..tasks import refuse_masked_or_complex
 from .arguments import check_choice, check_number
-from .arguments import check_device as check_device  # these are named in the table, too
-from .arguments import check_jobs as check_jobs
-from .arguments import check_l1 as check_l1
+from .arguments import check_jobs as check_jobs  # it is named in the table, too
 from .fold_assignment import read_seed
 from .held_out import read_scorer
 
@@ -43,24 +44,17 @@ def check_verbose(value: Any, name: str) -> None:
 
 
 def check_alphas(value: Any, name: str) -> None:
-    if value is None:
-        return
     if isinstance(value, Integral):
         check_count(value, name)
-        return
-    check_numbers(value, name, "None, a number of values, or the values themselves, numbers > 0")
-
-
-def check_feature_weights(value: Any, name: str) -> None:
-    if value is not None:
-        check_numbers(value, name, "None, or an array of one number >= 0 for each feature")
+    else:
+        check_numbers(value, name, "None, a number of values, or the values themselves, numbers > 0")
 
 
 def check_task_weights(value: Any, name: str) -> None:
     words = "None, 'balanced', a dict of task and number, or an array of one number > 0 for each task"
     if isinstance(value, Mapping):
         check_numbers(list(value.values()), name, words)
-    elif value is not None and not (isinstance(value, str) and value == "balanced"):
+    elif not (isinstance(value, str) and value == "balanced"):
         check_numbers(value, name, words)
 
 
@@ -68,13 +62,34 @@ def check_class_weight(value: Any, name: str) -> None:
     words = "None, 'balanced', or a dict of class and number"
     if isinstance(value, Mapping):
         check_numbers(list(value.values()), name, words)
-    elif value is not None and not (isinstance(value, str) and value == "balanced"):
+    elif not (isinstance(value, str) and value == "balanced"):
         raise ParameterError(name, f"must be {words}", value)
 
 
 def check_seed(value: Any, name: str) -> None:
-    if value is not None and not isinstance(value, np.random.RandomState | np.random.Generator):  # drawing changes them
+    if not isinstance(value, np.random.RandomState | np.random.Generator):  # drawing changes them
         read_seed(value)
+
+
+def check_device(value: Any, name: str) -> None:
+    """Refuse a device that is not there."""
+    if not isinstance(value, str) and not hasattr(value, "type"):  # tested without torch, which may not be installed
+        raise ParameterError(name, "must be None or name a device, such as 'cuda'", value)
+    read_device(value)
+
+
+def check_l1(value: Any, name: str) -> None:
+    """Refuse factors of an l1 penalty that are not a number >= 0, nor one for each feature."""
+    refuse_masked_or_complex(value, name, ("feature",))
+    if np.ndim(value) == 0:
+        check_number(value, name, low=0, closed=True)
+        return
+    try:
+        factors = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        factors = np.full((1, 1), np.nan)
+    if factors.ndim != 1 or not np.all(np.isfinite(factors)) or np.any(factors < 0):
+        raise ParameterError(name, "must be a number >= 0, or one such number per feature")
 
 
 def check_scorer(value: Any, name: str) -> None:
@@ -89,15 +104,11 @@ def check_name(value: Any, name: str) -> None:
 
 
 def check_hasher(value: Any, name: str) -> None:
-    if value is not None and not hasattr(value, "source"):
+    if not hasattr(value, "source"):
         raise ParameterError(name, "must be None or a WeightedDegreeHasher", value)
 
 
-def check_fold_tol(value: Any, name: str) -> None:
-    if value is not None:
-        check_not_negative(value, name)
-
-
+check_feature_weights = partial(check_numbers, words="None, or an array of one number >= 0 for each feature")
 check_positive = partial(check_number, low=0, closed=False)
 check_not_negative = partial(check_number, low=0, closed=True)
 check_share = partial(check_number, low=0, closed=False, high=1.0)

@@ -13,7 +13,6 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
 
 from ..design import thread_count
-from ..design.device.machine import read_device
 from ..messages import ParameterError, value_error
 from ..row_names import row_name
 from ..tasks import TaskData, first_matrix, refuse_masked_or_complex, some_of
@@ -23,9 +22,9 @@ from ..user_warnings import warn
 def kernel_threads(n_jobs: int | None = None) -> int:
     """Threads for the kernels: ``n_jobs`` as in scikit-learn, but by default all that are available."""
     available = thread_count()
-    check_jobs(n_jobs, "n_jobs")
     if n_jobs is None:
         return available
+    check_jobs(n_jobs, "n_jobs")
     return int(n_jobs) if n_jobs > 0 else max(1, available + 1 + int(n_jobs))
 
 
@@ -75,19 +74,8 @@ def check_level(level: Any) -> None:
 
 def check_jobs(value: Any, name: str) -> None:
     """Refuse what is no number of threads or processes, as scikit-learn counts them."""
-    if value is None:
-        return
     if isinstance(value, bool) or not isinstance(value, Integral) or value == 0:
         raise ParameterError(name, "must be None or a whole number other than 0 (-1: all processors)", value)
-
-
-def check_device(value: Any, name: str) -> None:
-    """Refuse a device that is not there; None is where X lies."""
-    if value is None:
-        return
-    if not isinstance(value, str) and not hasattr(value, "type"):  # tested without torch, which may not be installed
-        raise ParameterError(name, "must be None or name a device, such as 'cuda'", value)
-    read_device(value)
 
 
 def check_choice(value: Any, name: str, allowed: Iterable[Any]) -> None:
@@ -108,20 +96,6 @@ def read_several(value: Any, name: str) -> list[Any]:
     if not values:
         raise ParameterError(name, "is an empty list: give a number, or several to compare")
     return values
-
-
-def check_l1(value: Any, name: str) -> None:
-    """Refuse factors of an l1 penalty that are not a number >= 0, nor one for each feature."""
-    refuse_masked_or_complex(value, name, ("feature",))
-    if np.ndim(value) == 0:
-        check_number(value, name, low=0, closed=True)
-        return
-    try:
-        factors = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        factors = np.full((1, 1), np.nan)
-    if factors.ndim != 1 or not np.all(np.isfinite(factors)) or np.any(factors < 0):
-        raise ParameterError(name, "must be a number >= 0, or one such number per feature")
 
 
 def refuse_l1_length(l1: Any, n_features: int) -> None:
@@ -145,14 +119,20 @@ def default_grid(alpha_max: float, n_alphas: int, eps: float) -> np.ndarray:
 
 def given_grid(alphas: Any) -> np.ndarray:
     """The user's values, decreasing."""
-    refuse_masked_or_complex(alphas, "alphas", ("value",))
-    try:
-        grid = np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1].copy()
-    except (TypeError, ValueError):
-        grid = np.empty(0)
-    if not len(grid) or not np.all(np.isfinite(grid)) or grid[-1] <= 0:
+    grid = sorted_numbers(alphas, "alphas")
+    if not len(grid) or grid[0] <= 0:
         raise value_error("{alphas} must be one or more positive numbers.")
-    return grid
+    return grid[::-1].copy()
+
+
+def sorted_numbers(values: Any, name: str) -> np.ndarray:
+    """Finite numbers, increasing; none where a value is anything else."""
+    refuse_masked_or_complex(values, name, ("value",))
+    try:
+        found = np.sort(np.asarray(values, dtype=np.float64).ravel())
+    except (TypeError, ValueError):
+        return np.empty(0)
+    return found if np.all(np.isfinite(found)) else np.empty(0)
 
 
 def check_parameters(estimator: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..tasks import TaskLabels, read_groups
+from .folds import Folds
 from .measures import Measure
 from .quality import HeldOutQuality
 
@@ -67,8 +68,6 @@ class HeldOutRows:
 def units_of(labels: TaskLabels, groups: Any = None) -> np.ndarray:
     """The independent unit that each sample belongs to: its group, or its row of X."""
     rows = np.arange(labels.n_rows) if groups is None else read_groups(groups, labels)[1]
-    if labels.form == "list":
-        return rows
     return labels.flatten_rows(rows)
 
 
@@ -135,6 +134,64 @@ def explained(cells: Cells, measure: Measure, y: np.ndarray, losses: np.ndarray)
         if stop > start:
             base[start:stop] = measure.constant_losses(y[start:stop], cells.weights[start:stop])
     return cells.explained(losses, base, measure.sizes(y))
+
+
+class OutOfFold:
+    """Predictions of all rows by models that did not see them, and by their null models, fold after fold.
+
+    Scores z are an array of shape (n,), or (n, K) where each of K classes has one.
+
+    - `codes` (int array of shape (N,)): Classes, from 0; None: numbers.
+    - `losses`: ``losses(flat, z)`` of some entries of the flat sample space.
+    - `answers`: ``answers(z)``: responses, decision values, or probabilities with their classes on a last axis.
+    - `ranks`: By what classes are ranked for AUC; by default the answers.
+    - `width`: The most numbers that an answer has.
+    """
+
+    def __init__(
+        self, labels: TaskLabels, measure: Measure, codes: np.ndarray | None, *,
+        losses: Callable[[np.ndarray, np.ndarray], np.ndarray], answers: Callable[[np.ndarray], np.ndarray],
+        ranks: Callable[[np.ndarray], np.ndarray] | None = None, width: int,
+    ) -> None:  # fmt: skip
+        self._labels, self._measure, self._codes = labels, measure, codes
+        self._losses, self._answers, self._ranks = losses, answers, ranks or answers
+        self._rows, self._null = (HeldOutRows(len(labels.y), measure, codes) for _ in range(2))
+        self._sums, self._counts = np.zeros((len(labels.y), width)), np.zeros((len(labels.y), 1))
+
+    def add(self, flat: np.ndarray, of_model: np.ndarray, of_null: np.ndarray) -> None:
+        """Scores of rows that a fold holds out."""
+        found = self._answers(of_model).reshape(len(flat), -1)
+        self._sums[flat, : found.shape[1]] += found
+        self._counts[flat] += 1.0
+        self._judge(self._rows, flat, of_model)
+        self._judge(self._null, flat, of_null)
+
+    def _judge(self, rows: HeldOutRows, flat: np.ndarray, z: np.ndarray) -> None:
+        if self._codes is not None:
+            met = self._codes[flat] == (np.argmax(z, axis=1) if z.ndim == 2 else z > 0)
+            rows.add(flat, self._losses(flat, z), met, self._ranks(z))
+            return
+        assert self._measure.row_losses is not None
+        predicted = z if self._measure.of_scores else self._answers(z)
+        rows.add(flat, self._losses(flat, z), self._measure.row_losses(self._labels.y[flat], predicted))
+
+    def quality(self, folds: Folds, *, groups: Any, **facts: Any) -> HeldOutQuality:
+        """How good they are; `facts` are further arguments of `assess`."""
+        trainings, tests = zip(*folds.weights, strict=True)
+        return assess(
+            self._labels,
+            self._rows,
+            null=self._null,
+            factor=widening(tests, trainings),
+            unit="rows" if groups is None else "groups",
+            folds=folds.words,
+            **facts,
+        )
+
+    def means(self) -> np.ndarray:
+        """The mean answer to each row, NaN where it was never held out; (N,) where an answer is one number."""
+        mean = np.divide(self._sums, self._counts, out=np.full(self._sums.shape, np.nan), where=self._counts > 0.0)
+        return mean[:, 0] if mean.shape[1] == 1 else mean
 
 
 @dataclass(frozen=True)

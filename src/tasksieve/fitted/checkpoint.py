@@ -9,7 +9,7 @@ import os
 import pickle
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -19,6 +19,7 @@ import numpy as np
 
 from ..atomic import write_bytes
 from ..versions import versions
+from .progress import holding
 
 Arrays = dict[str, np.ndarray]
 
@@ -88,11 +89,8 @@ def checkpoint(store: str | os.PathLike[str] | FoldStore) -> Iterator[FoldStore]
         store = FolderStore(store)
     elif not isinstance(store, FoldStore):
         raise TypeError(f"store must be a folder, or an object with methods recall and keep; got {store!r}.")
-    token = _store.set(store)
-    try:
+    with holding(_store, store):
         yield store
-    finally:
-        _store.reset(token)
 
 
 class FolderStore:
@@ -140,14 +138,9 @@ def _unpack(dtype: str, shape: list[int], content: str) -> np.ndarray:
     return np.frombuffer(base64.b64decode(content, validate=True), dtype=dtype).reshape(shape).copy()
 
 
-@contextmanager
-def unkept() -> Iterator[None]:
+def unkept() -> AbstractContextManager[None]:
     """Folds within the block are not kept: what repeats them keeps the whole."""
-    token = _store.set(None)
-    try:
-        yield
-    finally:
-        _store.reset(token)
+    return holding(_store, None)
 
 
 def keeping() -> bool:

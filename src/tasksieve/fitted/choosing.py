@@ -1,10 +1,15 @@
-"""What cross-validation solves folds to, and what it chooses by their scores: the same rules for all models."""
+"""What models chosen by cross-validation have in common: what folds are solved to, and what their scores choose."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..messages import Message
+from ..user_warnings import warn
+from .quality import HeldOutQuality
 
 # What folds are solved to unless `fold_tol` or `tol` says otherwise: at 1e-3 choices change, at 1e-4 none was seen to.
 FOLD_TOL = 1e-4
@@ -13,6 +18,60 @@ FOLD_TOL = 1e-4
 def fold_tolerance(tol: float, fold_tol: float | None) -> float:
     """The relative gap that folds are solved to."""
     return max(tol, FOLD_TOL) if fold_tol is None else fold_tol
+
+
+class CrossValidated:
+    """A model that names the one it repeats in ``_estimator``, and stores its parameters and those of the folds."""
+
+    _estimator: ClassVar[Any]
+
+    #: what `checks.check_estimator` leaves out, and why
+    _skip_checks: ClassVar[dict[str, str]] = {
+        "row_order": "the fold of a row depends on its place, so that rows in another order have other folds",
+    }
+
+    cv: Any
+    random_state: Any
+    scoring: Any = None
+    selection_rule: Literal["min", "1se"]
+    fold_tol: float | None
+    tol: float
+    n_jobs: int | None
+    verbose: int
+    get_params: Any
+
+    cv_quality_: HeldOutQuality
+
+    @property
+    def _loss_label(self) -> str:
+        """The name of the loss of held-out rows."""
+        raise NotImplementedError
+
+    def _model(self, **changed: Any) -> Any:
+        """The model repeated, with the parameters that both have, and others changed."""
+        own = self.get_params(deep=False)
+        shared = {name: own[name] for name in self._estimator._get_param_names() if name in own}
+        return self._estimator(**{**shared, **changed})
+
+    @property
+    def cv_measure(self) -> str:
+        """What ``cv_scores_`` are, in words: the smaller, the better, but for those of ``scoring``."""
+        if self.scoring is None:
+            return f"held-out {self._loss_label}"
+        name = self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
+        return f"held-out {name} (greater is better)"
+
+    def _warn_open_folds(self, n_open: int, total: int, max_iter: int) -> None:
+        if n_open:
+            words = Message(
+                "{n_open} of {total} solutions in the folds did not reach {fold_tol=:g} within {max_iter=}: raise "
+                "{max_iter} or {fold_tol}.",
+                n_open=n_open,
+                total=total,
+                fold_tol=fold_tolerance(self.tol, self.fold_tol),
+                max_iter=max_iter,
+            )
+            warn(words, ConvergenceWarning)
 
 
 def select(scores: np.ndarray, rule: Literal["min", "1se"]) -> tuple[int, int]:

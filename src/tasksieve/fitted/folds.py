@@ -45,31 +45,15 @@ class Folds:
     words: str
 
 
-@dataclass(frozen=True)
-class Sample:
-    """What folds are made of: the labels of all tasks, in the flat sample space."""
+def _classes(labels: TaskLabels) -> np.ndarray | None:
+    """Of the rows, from 0; None for numbers. They are -1 and +1, or numbers of classes already."""
+    return None if labels.classes is None else np.maximum(labels.y, 0).astype(np.int64)
 
-    offsets: np.ndarray
-    tasks: list[Any]
-    observed: np.ndarray
-    classes: np.ndarray | None  # from 0; None for numbers
-    values: np.ndarray  # (N, m)
 
-    @classmethod
-    def of(cls, labels: TaskLabels) -> Sample:
-        classes, values = None, labels.y[:, None]
-        if labels.class_counts is not None:
-            classes = labels.y.astype(np.int64)
-            values = (classes[:, None] == np.arange(int(np.max(labels.class_counts)))).astype(np.float64)
-        elif labels.classes is not None:
-            classes = np.maximum(labels.y, 0).astype(np.int64)  # -1 / +1, or numbers of classes from 0
-        return cls(labels.offsets, labels.tasks.tolist(), labels.weights > 0, classes, values)
-
-    @property
-    def strata(self) -> np.ndarray:
-        """The class of a task that each row belongs to, from 0."""
-        task = np.repeat(np.arange(len(self.tasks)), np.diff(self.offsets))
-        return task if self.classes is None else task * (int(self.classes.max()) + 1) + self.classes
+def _strata(labels: TaskLabels) -> np.ndarray:
+    """The task, or the class of a task, that each row belongs to, from 0."""
+    task, classes = labels.task_of_sample, _classes(labels)
+    return task if classes is None else task * (int(classes.max()) + 1) + classes
 
 
 def make_folds(
@@ -84,28 +68,26 @@ def make_folds(
     """
     cv = _read_cv(cv)
     named = None if groups is None else read_groups(groups, labels)
-    sample = Sample.of(labels)
     if isinstance(cv, int):
         unshuffled = like_scikit_learn and labels.shared and named is None
         cv = TaskKFold(cv) if unshuffled else ShuffledFolds(cv)
     if isinstance(cv, ShuffledFolds):
         seed = read_seed(random_state)
-        fold, words = _assigned(cv.n_splits, labels, sample, named, seed)
+        fold, words = _assigned(cv.n_splits, labels, named, seed)
         held_out = [fold == f for f in range(cv.n_splits)]
         weights = [(labels.weights * ~held, labels.weights * held) for held in held_out]
     else:
         if named is not None:
             _refuse_without_groups(cv)
         if isinstance(cv, ConsecutiveFolds):
-            splits, origin = _stretches(cv.n_splits, labels, sample)
+            splits, origin = _stretches(cv.n_splits, labels)
         else:
             splits, origin = _splits(cv, y, labels, named), _origin(cv, labels)
         weights = [_row_weights(f, split, labels) for f, split in enumerate(splits)]
         words = f"{len(weights)} folds {origin}"
     _refuse_useless(weights, labels, whole_tasks)
     if not isinstance(cv, ShuffledFolds) and named is None:
-        held_out = [test > 0 for _, test in weights]
-        warn_of_order(sample.values, sample.offsets, sample.observed, sample.tasks, held_out)
+        warn_of_order(labels, [test > 0 for _, test in weights])
     return Folds(weights, words)
 
 
@@ -133,16 +115,17 @@ def _read_cv(cv: Any) -> Any:
 
 
 def _assigned(
-    n_folds: int, labels: TaskLabels, sample: Sample, named: tuple[np.ndarray, np.ndarray] | None, seed: int
+    n_folds: int, labels: TaskLabels, named: tuple[np.ndarray, np.ndarray] | None, seed: int
 ) -> tuple[np.ndarray, str]:
-    """The fold of each row of the sample, and how it was found, in words."""
-    stratified = "" if sample.classes is None else ", stratified by class"
+    """The fold of each row, and how it was found, in words."""
+    observed, classes = labels.weights > 0, _classes(labels)
+    stratified = "" if classes is None else ", stratified by class"
     if named is None:
-        classes = np.zeros(len(sample.observed), dtype=np.int64) if sample.classes is None else sample.classes
-        fold = assign_rows(sample.offsets, classes, sample.observed, n_folds, seed)
+        classes = np.zeros(len(observed), dtype=np.int64) if classes is None else classes
+        fold = assign_rows(labels.offsets, classes, observed, n_folds, seed)
         missing = np.setdiff1d(np.arange(n_folds), fold)
         if len(missing):
-            rows = int(sample.observed.sum())
+            rows = int(observed.sum())
             raise value_error(
                 "{cv=} is too many folds for {rows} in these tasks: fold {fold} would hold out no row.",
                 cv=n_folds,
@@ -152,7 +135,7 @@ def _assigned(
         return fold, f"{n_folds} folds, shuffled within tasks{stratified}, seed {seed}"
     names, codes = named
     flat = labels.flatten_rows(codes)
-    seen, own = np.unique(flat[sample.observed], return_inverse=True)
+    seen, own = np.unique(flat[observed], return_inverse=True)
     if len(seen) < n_folds:
         raise value_error(
             "{groups} has {n_groups} different label(s) with observed rows, and {cv=} folds need at least one "
@@ -160,10 +143,10 @@ def _assigned(
             n_groups=len(seen),
             cv=n_folds,
         )
-    of_group = assign_groups(sample.strata[sample.observed], own, n_folds, seed)
+    of_group = assign_groups(_strata(labels)[observed], own, n_folds, seed)
     n_free = int(np.count_nonzero(of_group != NEVER))
     if n_free < n_folds:
-        kind = "task" if sample.classes is None else "class of a task"
+        kind = "task" if classes is None else "class of a task"
         raise value_error(
             "{groups}: only {n_free} of {n_groups} groups can be held out in {cv=} folds; each other one holds all "
             "rows of a {kind}, which could not be learned without it. Use smaller groups, fewer folds, or leave "
@@ -174,17 +157,16 @@ def _assigned(
             kind=kind,
         )
     fold = np.full(len(flat), NEVER)
-    fold[sample.observed] = of_group[own]
-    _warn_never_held_out(sample, fold, flat, names)
+    fold[observed] = of_group[own]
+    _warn_never_held_out(labels, flat, names)
     return fold, f"{n_folds} folds of {len(seen)} whole groups{stratified}, shuffled, seed {seed}"
 
 
-def _warn_never_held_out(sample: Sample, fold: np.ndarray, groups: np.ndarray, names: np.ndarray) -> None:
+def _warn_never_held_out(labels: TaskLabels, groups: np.ndarray, names: np.ndarray) -> None:
     """Name tasks whose rows, all of one group, say nothing about how well they are predicted."""
     found = []
-    for t, task in enumerate(sample.tasks):
-        part = slice(sample.offsets[t], sample.offsets[t + 1])
-        own = groups[part][sample.observed[part]]
+    for task, part in zip(labels.tasks.tolist(), labels.per_task(), strict=True):
+        own = groups[part][labels.weights[part] > 0]
         if len(own) > 1 and own.min() == own.max():
             found.append((task, names[own[:1]].tolist()[0]))
     if found:
@@ -204,14 +186,15 @@ def _warn_never_held_out(sample: Sample, fold: np.ndarray, groups: np.ndarray, n
 # --- consecutive rows ------------------------------------------------------------------------------------------------
 
 
-def _stretches(n_folds: int, labels: TaskLabels, sample: Sample) -> tuple[Iterable[Any], str]:
+def _stretches(n_folds: int, labels: TaskLabels) -> tuple[Iterable[Any], str]:
     """Pairs of row indices, and how they were found, in words; a matrix shared by all tasks has folds of its rows."""
     strata, words = np.zeros(labels.n_rows, dtype=np.int64), "of consecutive rows"
     if not labels.shared:
         # rows without a label come last, so that they leave the folds of the others as they are
-        flat = np.where(sample.observed, sample.strata, sample.strata.max() + 1)
+        flat = _strata(labels)
+        flat = np.where(labels.weights > 0, flat, flat.max() + 1)
         strata[slice(None) if labels.order is None else labels.order] = flat
-        words += " within tasks" + ("" if sample.classes is None else ", stratified by class")
+        words += " within tasks" + ("" if labels.classes is None else ", stratified by class")
     return TaskKFold(n_folds).split(strata[:, None], groups=strata), words
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Any
 
@@ -16,15 +15,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ..messages import ParameterError
 
-
-@dataclass(frozen=True)
-class HeldOutTask:
-    """Held-out rows of the task at a position of ``tasks_``, as a model of this task alone would be given them."""
-
-    position: int
-    X: Any
-    y: np.ndarray
-    weights: np.ndarray | None
+RESPONSES = ("predict", "predict_proba", "decision_function")
 
 
 def read_scorer(scoring: Any) -> Callable[..., float] | None:
@@ -62,39 +53,44 @@ def score_or_nan(
             raise
 
 
-def mean_score(scorer: Callable[..., float], model: Any, tasks: list[HeldOutTask]) -> float:
-    """Mean over tasks of the scores of a fitted model; tasks whose score is not defined (NaN) are left out."""
-    scores = [score_or_nan(scorer, one_task(model, held.position), held.X, held.y, held.weights) for held in tasks]
+def mean_score(
+    scorer: Callable[..., float], model: Any, tasks: Mapping[int, tuple[Any, np.ndarray, np.ndarray | None]]
+) -> float:
+    """Mean over tasks of the scores of a fitted model; tasks whose score is not defined (NaN) are left out.
+    Held-out rows are X, y and weights (None: all are 1), by the position of their task in ``tasks_``."""
+    scores = [score_or_nan(scorer, one_task(model, position), *held) for position, held in tasks.items()]
     known = [score for score in scores if not np.isnan(score)]
     return float(np.mean(known)) if known else float("nan")
 
 
-def one_task(model: Any, position: int) -> Any:
-    """A fitted model of several tasks as the model of one of them, as scikit-learn knows models."""
-    kind = OneTaskRegressor if getattr(model, "classes_", None) is None else OneTaskClassifier
-    return kind(model, position)
+def one_task(model: Any, position: int) -> OneTask:
+    """A fitted model of several tasks as the model of one of them."""
+    task, classes = model.tasks_[position : position + 1], getattr(model, "classes_", None)
+
+    def answers_of(method: str) -> Callable[[Any], Any]:
+        return lambda X: getattr(model, method)(X, task=np.repeat(task, X.shape[0] if hasattr(X, "shape") else len(X)))
+
+    answers = {method: answers_of(method) for method in RESPONSES if hasattr(model, method)}
+    if classes is None:
+        return OneTaskRegressor(answers)
+    return OneTaskClassifier(answers, classes[position] if isinstance(classes, list) else classes)
 
 
-def _has(name: str) -> Any:
-    return available_if(lambda self: hasattr(self.model, name))
+def _has(method: str) -> Any:
+    return available_if(lambda self: method in self.answers)
 
 
 class OneTask(BaseEstimator):
-    """Answers of one task of a fitted model, by its position in ``tasks_``."""
+    """One task of a fitted model, as scikit-learn knows models: by the names of methods, what answers rows."""
 
-    def __init__(self, model: Any = None, position: int = 0) -> None:
-        self.model = model
-        self.position = position
+    def __init__(self, answers: Mapping[str, Callable[[Any], Any]]) -> None:
+        self.answers = answers
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def _tasks(self, X: Any) -> np.ndarray:
-        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        return np.repeat(self.model.tasks_[self.position : self.position + 1], n_rows)
-
     def predict(self, X: Any) -> Any:
-        return self.model.predict(X, task=self._tasks(X))
+        return self.answers["predict"](X)
 
 
 class OneTaskRegressor(RegressorMixin, OneTask):
@@ -104,15 +100,14 @@ class OneTaskRegressor(RegressorMixin, OneTask):
 class OneTaskClassifier(ClassifierMixin, OneTask):
     """Of a model that predicts classes."""
 
-    @property
-    def classes_(self) -> np.ndarray:
-        classes = self.model.classes_
-        return classes[self.position] if isinstance(classes, list) else classes
+    def __init__(self, answers: Mapping[str, Callable[[Any], Any]], classes: np.ndarray) -> None:
+        super().__init__(answers)
+        self.classes = self.classes_ = classes
 
     @_has("decision_function")
     def decision_function(self, X: Any) -> Any:
-        return self.model.decision_function(X, task=self._tasks(X))
+        return self.answers["decision_function"](X)
 
     @_has("predict_proba")
     def predict_proba(self, X: Any) -> Any:
-        return self.model.predict_proba(X, task=self._tasks(X))
+        return self.answers["predict_proba"](X)

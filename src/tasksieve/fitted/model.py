@@ -31,7 +31,14 @@ from ..tasks import (
     with_class_weight,
     without_common_factor,
 )
-from .arguments import feature_names, refuse_other_names
+from .arguments import (
+    feature_names,
+    refuse_negative,
+    refuse_other_names,
+    warn_column,
+    warn_no_counts,
+    warn_one_class,
+)
 from .covariates import covariates_of
 from .measures import mean_over_tasks, measure_of
 from .predictions import Predictions
@@ -242,6 +249,8 @@ class TaskLinearModel(SelectingModel):
     _joint: ClassVar[bool] = True
     _takes_offset: ClassVar[bool] = True
 
+    fit_intercept: bool
+
     def _loss_of(self, data: TaskData) -> Loss:
         """The loss of these labels: with more than two classes it is another one."""
         if data.class_counts is None:
@@ -263,8 +272,10 @@ class TaskLinearModel(SelectingModel):
 
     def _read(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
         targets: Literal["values", "classes", "many classes"] = self._targets
-        if targets == "classes" and self._loss.with_classes() is not None:
-            targets = "many classes"
+        if targets == "classes":
+            if task is None:
+                warn_column(y)
+            targets = "classes" if self._loss.with_classes() is None else "many classes"
         data = read_tasks(
             X if getattr(self, "device", None) is None else placed(X, self),
             y,
@@ -275,6 +286,12 @@ class TaskLinearModel(SelectingModel):
         )
         if targets != "values":
             data = with_class_weight(data, getattr(self, "class_weight", None))
+            if self.fit_intercept:
+                warn_one_class(data)
+        elif self._loss.labels == "counts":
+            refuse_negative(data)
+            if self.fit_intercept:
+                warn_no_counts(data)
         self._report_passes(data)
         ordinary = without_common_factor(data.weights)
         return data if ordinary is data.weights else data.with_weights(ordinary)

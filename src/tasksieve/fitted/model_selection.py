@@ -12,10 +12,9 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from ..tasks import count_rows, read_labels, read_offset, row_labels
 from .arguments import check_number
 from .fold_assignment import random_numbers
+from .held_out import RESPONSES
 from .measures import mean_over_tasks
 from .parameters import check_common
-
-RESPONSES = ("predict", "predict_proba", "decision_function")
 
 
 class TaskKFold(BaseEstimator):

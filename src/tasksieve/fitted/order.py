@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..messages import Message, either
-from ..tasks import some_of
+from ..tasks import TaskLabels, some_of
 from ..user_warnings import warn
 
 # Standard errors beyond which a lag-1 autocorrelation is taken to be no chance effect.
@@ -30,17 +30,14 @@ def autocorrelation(values: np.ndarray) -> float:
     return float(np.sum(centred[1:] * centred[:-1])) / total if total > 0 else 0.0
 
 
-def warn_of_order(
-    values: np.ndarray,
-    offsets: np.ndarray,
-    observed: np.ndarray,
-    tasks: Sequence[object],
-    held_out: Sequence[np.ndarray],
-) -> None:
-    """Give an `OrderWarning` where it is due. Targets have a column, or one for each of several classes."""
+def warn_of_order(labels: TaskLabels, held_out: Sequence[np.ndarray]) -> None:
+    """Give an `OrderWarning` where it is due."""
+    values = labels.y[:, None]
+    if labels.class_counts is not None:  # an indicator of each class
+        values = (values == np.arange(int(np.max(labels.class_counts)))).astype(np.float64)
     found, strongest = [], 0.0
-    for t, task in enumerate(tasks):
-        rows = offsets[t] + np.flatnonzero(observed[offsets[t] : offsets[t + 1]])
+    for task, part in zip(labels.tasks.tolist(), labels.per_task(), strict=True):
+        rows = part.start + np.flatnonzero(labels.weights[part] > 0)
         if len(rows) <= STANDARD_ERRORS**2:  # beyond so many errors would be beyond 1
             continue
         errors = autocorrelation(values[rows]) * np.sqrt(len(rows))

@@ -19,6 +19,7 @@ _PLAIN = (str, bool, int, float, type(None))  # immutable: no copy is needed
 
 # Parameters with a text of their own in each model: checked by the same names.
 _CHECKS = {"hasher": "hasher", "shuffle": "switch", "task_feature": "name"}
+_OPTIONAL = {"hasher", *(name for name, found in PARAMETERS.items() if found.default is None)}
 
 
 class SolverOptions(TypedDict, total=False):
@@ -119,13 +120,6 @@ def unfitted(estimator: Any) -> Any:
     )
 
 
-def repeated_model(chooser: Any, changed: Mapping[str, Any]) -> Any:
-    """The model that a cross-validation repeats, with the parameters that both have, and others changed."""
-    own = chooser.get_params(deep=False)
-    shared = {name: own[name] for name in _names(chooser._estimator) if name in own}
-    return chooser._estimator(**{**shared, **changed})
-
-
 @cache
 def _names(kind: type[Any]) -> tuple[str, ...]:
     return tuple(kind._get_param_names())
@@ -142,4 +136,6 @@ def _checks(kind: type[Any]) -> tuple[tuple[str, Callable[[Any, str], None]], ..
 def check_common(estimator: Any) -> None:
     """Refuse, by name, parameters of an estimator that are not what their names stand for everywhere."""
     for name, check in _checks(type(estimator)):  # type: ignore[arg-type]
-        check(getattr(estimator, name), name)
+        value = getattr(estimator, name)
+        if value is not None or name not in _OPTIONAL:
+            check(value, name)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 
 from ..docstrings import described_by
-from ..optional import require, require_pandas
+from ..optional import require_pandas
 from ..path.policy import Choice
 from ..path.status import statuses_of
 from ..path.values import Values
+from ..plotting import axes_or_new
 from ..tasks import label_array, like
 from .covariates import covariates_of
 from .parameters import unfitted
@@ -44,13 +45,6 @@ _POINT_COLUMNS = {
     "n_rejected_entries": np.int64,
 }
 
-
-# Columns of a data frame of the values, and the attributes that they show.
-_FRAME_COLUMNS = {
-    "alpha": "alphas", "objective": "objectives", "dual_gap": "dual_gaps", "n_selected": "n_selected",
-    "rejection_ratio": "rejection_ratios", "seconds": "seconds", "n_iter": "n_iter", "converged": "converged",
-    "status": "status",
-}  # fmt: skip
 
 POSITION = """
 k : int
@@ -136,6 +130,12 @@ class RegularizationPath(SolvedValues):
     >>> bool(path.relative_gaps.max() <= 1e-6)
     True
     """
+
+    _columns: ClassVar[dict[str, str]] = {
+        "alpha": "alphas", "objective": "objectives", "dual_gap": "dual_gaps", "n_selected": "n_selected",
+        "rejection_ratio": "rejection_ratios", "seconds": "seconds", "n_iter": "n_iter", "converged": "converged",
+        "status": "status",
+    }  # fmt: skip
 
     #: of paths that version 0.2 has pickled
     choice: Choice | None = None
@@ -325,9 +325,8 @@ class RegularizationPath(SolvedValues):
         -------
         pandas.DataFrame
         """
-        pandas = require_pandas(self)
         if kind == "values":
-            return pandas.DataFrame({name: getattr(self, own) for name, own in _FRAME_COLUMNS.items()})
+            return self._frame()
         if kind != "coefficients":
             raise ValueError(f"kind must be 'values' or 'coefficients', got {kind!r}.")
         names = np.arange(self.n_features) if self.feature_names is None else np.asarray(self.feature_names)
@@ -339,7 +338,7 @@ class RegularizationPath(SolvedValues):
 
         rows = joined([coef.row for coef in entries])
         named = {"task": self.tasks[rows]} if self._classes is None else self._row_names(rows)
-        return pandas.DataFrame(
+        return require_pandas(self).DataFrame(
             {
                 "alpha": np.repeat(self.alphas, counts),
                 **named,
@@ -368,10 +367,8 @@ class RegularizationPath(SolvedValues):
         -------
         ndarray of four matplotlib axes
         """
-        if axes is None:
-            plt = require("matplotlib.pyplot", "RegularizationPath.plot needs", "matplotlib")
-            _, axes = plt.subplots(2, 2, figsize=(9, 6), sharex=True, layout="constrained")
-        axes = np.asarray(axes).ravel()
+        panels = {"nrows": 2, "ncols": 2, "figsize": (9, 6), "sharex": True}
+        axes = np.asarray(axes_or_new(axes, type(self), "plot", **panels)).ravel()
         if len(axes) != 4:
             raise ValueError(f"axes must hold four axes, got {len(axes)}.")
         norms, selected, rejected, gaps = axes

@@ -8,9 +8,8 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from ..docstrings import described_by
 from ..losses import Logistic, Loss, Squared
-from ..tasks import TaskData, like
+from ..tasks import like
 from ..tasks.named import takes_named_tasks
-from .arguments import warn_column, warn_one_class
 from .documented import DATA, PREDICTIONS, ROWS
 from .predictions import Predictions, available_if
 
@@ -74,14 +73,6 @@ class TaskClassification(Predicting, ClassifierMixin):
     _targets: ClassVar[Literal["values", "classes"]] = "classes"
 
     classes_: Any
-
-    def _read(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
-        if task is None:
-            warn_column(y)
-        data: TaskData = super()._read(X, y, task, sample_weight)
-        if self.fit_intercept:
-            warn_one_class(data)
-        return data
 
     @takes_named_tasks
     @described_by(ROWS)

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from typing import Any
@@ -65,6 +65,16 @@ class Progress:
 
 
 @contextmanager
+def holding(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    """A context variable has this value within the block."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+@contextmanager
 def watch(callback: Callable[[Progress], Any]) -> Iterator[None]:
     """Call a function with the progress of the fits within a ``with`` block.
 
@@ -97,11 +107,8 @@ def watch(callback: Callable[[Progress], Any]) -> Iterator[None]:
         with lock:
             callback(progress)
 
-    token = _watchers.set((*_watchers.get(), one_at_a_time))
-    try:
+    with holding(_watchers, (*_watchers.get(), one_at_a_time)):
         yield
-    finally:
-        _watchers.reset(token)
 
 
 def reporter(label: str, unit: str, verbose: Any = False) -> Callable[..., None] | None:
@@ -135,14 +142,9 @@ class Lines:
             print(progress, file=sys.stderr, flush=True)
 
 
-@contextmanager
-def unwatched() -> Iterator[None]:
+def unwatched() -> AbstractContextManager[None]:
     """Fits within the block report no progress: the caller that repeats them reports that of the whole."""
-    token = _watchers.set(())
-    try:
-        yield
-    finally:
-        _watchers.reset(token)
+    return holding(_watchers, ())
 
 
 def carried(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ..optional import require_pandas
 from ..path.status import statuses_of
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 class SolvedValues:
     """Solutions for a sequence of values, each with its certificate and its status."""
+
+    #: columns of a data frame of the values, and the attributes that they show
+    _columns: ClassVar[dict[str, str]]
 
     tasks: np.ndarray
     n_features: int
@@ -26,6 +33,9 @@ class SolvedValues:
         self.__dict__.update(state)
         if "status" not in state:  # version 0.2
             self.status = statuses_of(self.converged)
+
+    def _frame(self) -> DataFrame:
+        return require_pandas(self).DataFrame({name: getattr(self, own) for name, own in self._columns.items()})
 
     def __repr__(self) -> str:
         stopped = ", interrupted" if self.interrupted else ""

@@ -217,12 +217,16 @@ class LinearState:
         return map_rows(self._row_probabilities, scores)
 
     def _row_probabilities(self, scores: np.ndarray, _: Any) -> np.ndarray:
-        if self.joint and (isinstance(self.coef, list) or self.coef.ndim == 3):
-            return np.asarray(softmax(scores, axis=-1))
-        if self.coef.ndim == 2:
-            return np.stack([expit(-scores), expit(scores)], axis=-1)
+        several = isinstance(self.coef, list) or self.coef.ndim == 3
+        if self.joint or not several:
+            return class_probabilities(scores, several)
         each = np.maximum(expit(scores), 1e-300)
         return each / each.sum(axis=-1, keepdims=True)
+
+
+def class_probabilities(scores: np.ndarray, several: bool) -> np.ndarray:
+    """Of classes that are judged together, on a last axis, from log-odds."""
+    return np.asarray(softmax(scores, axis=-1)) if several else np.stack([expit(-scores), expit(scores)], axis=-1)
 
 
 def as_they_are(labels: Sequence[np.ndarray]) -> list[np.ndarray]:

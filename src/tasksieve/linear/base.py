@@ -321,7 +321,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         if len(coef) != problem.design.n_tasks:
             raise ValueError("y must have the classes that the model was fitted to.")
         units = problem.units
-        lam = units.inward(np.array([self.alpha * self._norm_share() * self._unit(data)]))[0]
+        lam = self._inward(data, units, np.array([self.alpha]))[0]
         found = prove(problem, float(lam), units.rows(coef), units.labels(intercept))
         if units == Units():
             return found

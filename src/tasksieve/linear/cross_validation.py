@@ -7,23 +7,21 @@ from __future__ import annotations
 
 from copy import copy
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..docstrings import described_by
 from ..fitted.arguments import default_grid, feature_names, given_grid, read_several
-from ..fitted.choosing import fold_tolerance, select
+from ..fitted.assess import units_of
+from ..fitted.choosing import CrossValidated, fold_tolerance, select
 from ..fitted.documented import CHOSEN, DATA
 from ..fitted.folds import Folds, make_folds
 from ..fitted.measures import measure_of
 from ..fitted.model import TaskLinearModel
-from ..fitted.parameters import check_common, repeated_model
+from ..fitted.parameters import check_common
 from ..fitted.path import RegularizationPath
-from ..fitted.quality import HeldOutQuality
-from ..messages import Message
 from ..parameters import CROSS_VALIDATED, Parameter
 from ..plotting import AXES, DRAWN_ON, score_curve
 from ..tasks import TaskData
@@ -32,7 +30,7 @@ from ..user_warnings import warn
 from .base import PathEstimator
 from .certified import CertifiedModel
 from .fold_paths import FoldPaths, FoldSource
-from .held_out import Judge, OutOfFold, Solved, path_scores, unpack_point
+from .held_out import Judge, Solved, in_form_of_y, out_of_fold, path_scores, unpack_point
 from .null_model import NullModel
 from .path_solver import PathSolver, solve_along
 from .row_folds import RowFolds
@@ -43,23 +41,17 @@ if TYPE_CHECKING:
 _UNSURE = 0.01  # of a held-out error: a warning where rounding may exceed it
 
 
-class PathEstimatorCV(CertifiedModel, TaskLinearModel):
+class PathEstimatorCV(CrossValidated, CertifiedModel, TaskLinearModel):
     """Model whose ``alpha`` is chosen by cross-validation.
 
     A subclass mixes in its loss, names the model it repeats in ``_estimator``, and stores the parameters of that
     model (all but ``alpha`` and ``warm_start``) and of the cross-validation in its constructor.
     """
 
-    _estimator: ClassVar[type[PathEstimator]]
     _parameters: ClassVar[dict[str, Parameter]] = CROSS_VALIDATED
     _attributes: ClassVar[str] = CHOSEN
     #: what held-out rows are judged by, in the docstring
     _held_out_words: ClassVar[str]
-
-    #: what `checks.check_estimator` leaves out, and why
-    _skip_checks: ClassVar[dict[str, str]] = {
-        "row_order": "the fold of a row depends on its place, so that rows in another order have other folds",
-    }
 
     #: a parameter that may be a list, of which each value has its own path
     _compared: ClassVar[str | None] = None
@@ -73,19 +65,10 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
     alphas: Any
     n_alphas: int
     eps: float
-    cv: Any
-    random_state: Any
-    scoring: Any = None
-    selection_rule: Literal["min", "1se"]
-    fold_tol: float | None
     early_stopping: bool
     task_weights: Any
-    tol: float
-    n_jobs: int | None
     device: Any
-    verbose: int
 
-    cv_quality_: HeldOutQuality
     path_: RegularizationPath
 
     def _stated(self) -> tuple[PathEstimator, float]:
@@ -100,22 +83,14 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
             return [self._model()]
         return [self._model(**{name: value}) for value in read_several(getattr(self, name), name)]
 
-    def _model(self, **changed: Any) -> PathEstimator:
-        model: PathEstimator = repeated_model(self, changed)
-        return model
-
     def _check_parameters(self) -> None:
         check_common(self)
         for model in self._candidates():
             model._check_parameters()
 
     @property
-    def cv_measure(self) -> str:
-        """What ``cv_scores_`` are, in words: the smaller, the better, but for those of ``scoring``."""
-        if self.scoring is None:
-            return f"held-out {self._fitted_loss.label}"
-        name = self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
-        return f"held-out {name} (greater is better)"
+    def _loss_label(self) -> str:
+        return self._fitted_loss.label
 
     @takes_named_tasks
     @described_by(DATA, returns="self")
@@ -158,18 +133,7 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         n_open = sum(int(np.count_nonzero(result.open)) for result in found.folds)
         if source.exact and (n_open or source.unsure > _UNSURE):
             return None
-        if n_open:
-            warn(
-                Message(
-                    "{n_open} of {total} solutions in the folds did not reach {fold_tol=:g} within {max_iter=}: raise "
-                    "{max_iter} or {fold_tol}.",
-                    n_open=n_open,
-                    total=sum(found.n_scored) * n_folds,
-                    fold_tol=fold_models[0].tol,
-                    max_iter=models[0].max_iter,
-                ),
-                ConvergenceWarning,
-            )
+        self._warn_open_folds(n_open, sum(found.n_scored) * n_folds, models[0].max_iter)
         if source.unsure > _UNSURE:
             warn(
                 f"Held-out errors are so small beside y that sums of products know them to {source.unsure:.0%} only: "
@@ -207,15 +171,25 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         """Predictions out of fold, their quality, and the score of each task, at the point of each fold that was
         chosen among so many."""
         loss = self._loss_of(data)
-        judge, answers = Judge(loss, self.scoring), OutOfFold(data, loss, measure_of(self))
+        judge, answers = Judge(loss, self.scoring), out_of_fold(data, loss, measure_of(self))
         task_scores, null = np.empty((data.n_tasks, len(points))), NullModel(self._model(), data)
         for f, ((train, test), point) in enumerate(zip(folds.weights, points, strict=True)):
             both = [point, null.fit(train)]
-            found = path_scores(data, test, both)
+            chosen, scores = found = path_scores(data, test, both)
             task_scores[:, f] = judge.by_task(data, test, both, found)[:, 0]
-            answers.add(found)
-        self.cv_predictions_, self.cv_task_scores_ = answers.result(), task_scores
-        self.cv_quality_ = answers.quality(groups, folds, n_tried, len(null.covariates))
+            for t, z in scores.items():
+                answers.add(data.offsets[t] + chosen[t], z[:, 0], z[:, 1])
+        self.cv_predictions_, self.cv_task_scores_ = in_form_of_y(data, answers.means()), task_scores
+        self.cv_quality_ = answers.quality(
+            folds,
+            groups=groups,
+            units=units_of(data, groups),
+            weights=data.weights if data.class_factors is None else data.weights / data.class_factors,
+            loss=loss.label,
+            rooted=loss.rooted,
+            null_covariates=len(null.covariates),
+            n_tried=n_tried,
+        )
 
     @property
     def _automatic(self) -> bool:

@@ -207,9 +207,9 @@ class FoldPaths:
         spent: list[float] = []
 
         def compute() -> dict[str, np.ndarray]:
-            found = self._follow(m, f, steps, curve, lookahead)
-            spent.append(found.passes)
-            return {"scores": found.scores, "open": found.open, **found.points}
+            arrays, passes = self._follow(m, f, steps, curve, lookahead)
+            spent.append(passes)
+            return arrays
 
         found = self._source.keep(m, f, self._grids[m], curve is not None, compute)
         if curve is not None and not spent:
@@ -218,7 +218,8 @@ class FoldPaths:
 
     def _follow(
         self, m: int, f: int, steps: Lockstep | None, curve: MeanCurve | None, lookahead: int
-    ) -> FoldResult:
+    ) -> tuple[dict[str, np.ndarray], float]:
+        """What is kept of a fold, and readings of X."""
         alphas = self._grids[m]
         with one_blas_thread():
             fold = self._source.fold(m, f, steps is None)
@@ -235,4 +236,4 @@ class FoldPaths:
         open_[: len(points)] = [not point.converged for point in points]
         selected = np.unique(np.concatenate([point.features for point in points]))
         passes = found.passes + len(selected) / max(self._source.facts.n_features, 1)
-        return FoldResult(scores, open_, passes, pack_points(points))
+        return {"scores": scores, "open": open_, **pack_points(points)}, passes

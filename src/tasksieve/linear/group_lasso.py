@@ -23,12 +23,10 @@ GROUPED = table(
     PARAMETERS["inside"],
     Parameter("mix", "float", 0.5, "Share of the norm inside, 0 < ``mix`` < 1; with ``inside`` only."),
     Parameter(
-        "group_weights",
-        '"sqrt", None, array or mapping',
-        "sqrt",
+        "group_weights", '"sqrt", None, array or mapping', "sqrt",
         ":math:`u_G`: the root of the group's size; 1; or numbers > 0, by label or in the order of the sorted labels.",
     ),
-)
+)  # fmt: skip
 
 
 class Grouping(TypedDict, total=False):

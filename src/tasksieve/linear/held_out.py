@@ -8,16 +8,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics._scorer import _BaseScorer
-from sklearn.utils.metaestimators import available_if
 
-from ..fitted.assess import HeldOutRows, assess, units_of, widening
-from ..fitted.folds import Folds
-from ..fitted.held_out import read_scorer, score_or_nan
+from ..fitted.assess import OutOfFold
+from ..fitted.held_out import OneTask, OneTaskClassifier, OneTaskRegressor, read_scorer, score_or_nan
 from ..fitted.measures import Measure
-from ..fitted.quality import HeldOutQuality
+from ..fitted.state import class_probabilities
 from ..losses import Loss
 from ..messages import value_error
 from ..tasks import TaskData
@@ -67,66 +63,39 @@ class Judge:
             rows = np.arange(len(flat))[:, None]
             if not isinstance(self._scorer, _BaseScorer):  # it may use X in any way
                 rows = data.take(np.arange(data.n_features))[chosen[t] if data.shared else flat]
-            kind = ReadyRegressor if data.classes is None else ReadyClassifier
             for k, point in enumerate(points):
-                model = kind(data, t, self._loss, point, rows, z[:, k])
+                model = _one_task(data, t, self._loss, point, rows, z[:, k])
+                model.n_features_in_ = data.n_features
                 out[t, k] = score_or_nan(self._scorer, model, rows, y, None if np.all(s == s[0]) else s)
         return out
 
 
-# --- a model for scorers ---------------------------------------------------------------------------------------------
+def _one_task(data: TaskData, t: int, loss: Loss, point: Any, rows: np.ndarray, z: np.ndarray) -> OneTask:
+    """A task of a model at one value of its path, for scorers; the scores of the held-out rows are known."""
+    own = coefficient_columns(data)[t]
 
+    def scores(X: Any) -> np.ndarray:
+        if X is rows:
+            return z
+        columns = np.asarray(X)[:, point.features]
+        return np.asarray(columns @ point.rows[:, own] + point.intercept[own])
 
-class _Ready(BaseEstimator):
-    """One task of a model at one value of its path: what a scorer sees. Predictions of the held-out rows are ready."""
+    if data.classes is None:
+        return OneTaskRegressor({"predict": lambda X: loss.link(scores(X))})
+    classes, several = data.classes_of(t), data.class_counts is not None
 
-    def __init__(self, data: TaskData, t: int, loss: Loss, point: Any, rows: np.ndarray, z: np.ndarray) -> None:
-        self._loss, self._point, self._rows, self._z = loss, point, rows, z
-        self._own = coefficient_columns(data)[t]
-        self.n_features_in_ = data.n_features
+    def predict(X: Any) -> np.ndarray:
+        found = scores(X)
+        return np.asarray(classes[np.argmax(found, axis=1) if several else (found > 0).astype(np.intp)])
 
-    def _scores(self, X: Any) -> np.ndarray:
-        if X is self._rows:
-            return self._z
-        columns = np.asarray(X)[:, self._point.features]
-        return np.asarray(columns @ self._point.rows[:, self._own] + self._point.intercept[self._own])
+    def decide(X: Any) -> np.ndarray:
+        found = scores(X)
+        return found[:, 1] - found[:, 0] if several and found.shape[1] == 2 else found
 
-
-class ReadyRegressor(RegressorMixin, _Ready):
-    """Numbers."""
-
-    def predict(self, X: Any) -> np.ndarray:
-        return self._loss.link(self._scores(X))
-
-
-def _has_probabilities(model: Any) -> bool:
-    return bool(model._loss.probabilities)
-
-
-class ReadyClassifier(ClassifierMixin, _Ready):
-    """Classes."""
-
-    def __init__(self, data: TaskData, t: int, *arguments: Any) -> None:
-        super().__init__(data, t, *arguments)
-        self.classes_ = data.classes_of(t)
-        self._several = data.class_counts is not None
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        z = self._scores(X)
-        return z[:, 1] - z[:, 0] if self._several and z.shape[1] == 2 else z
-
-    @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> np.ndarray:
-        return probabilities(self._scores(X), self._several)
-
-    def predict(self, X: Any) -> np.ndarray:
-        z = self._scores(X)
-        return np.asarray(self.classes_[np.argmax(z, axis=1) if self._several else (z > 0).astype(np.intp)])
-
-
-def probabilities(z: np.ndarray, several: bool) -> np.ndarray:
-    """Of the classes on a last axis, from log-odds."""
-    return np.asarray(softmax(z, axis=-1)) if several else np.stack([expit(-z), expit(z)], axis=-1)
+    answers = {"predict": predict, "decision_function": decide}
+    if loss.probabilities:
+        answers["predict_proba"] = lambda X: class_probabilities(scores(X), several)
+    return OneTaskClassifier(answers, classes)
 
 
 # --- scores of held-out rows -----------------------------------------------------------------------------------------
@@ -213,84 +182,33 @@ def unpack_point(arrays: dict[str, np.ndarray], k: int) -> Solved:
 # --- predictions out of fold -----------------------------------------------------------------------------------------
 
 
-class OutOfFold:
-    """Predictions of all rows by models that did not see them, fold after fold, and how good they are: responses, of
-    classes probabilities where the loss has them, else decision values."""
+def out_of_fold(data: TaskData, loss: Loss, measure: Measure) -> OutOfFold:
+    """Numbers are responses. Classes have probabilities where the loss has them, else decision values."""
+    width = 1
+    if data.class_counts is not None:
+        width = int(np.max(data.class_counts))
+    elif data.classes is not None and loss.probabilities:
+        width = 2
 
-    def __init__(self, data: TaskData, loss: Loss, measure: Measure) -> None:
-        self._data, self._loss = data, loss
-        self._rows, self._null = (HeldOutRows(len(data.y), measure, data.class_codes) for _ in range(2))
-        self._several, self._two = data.class_counts is not None, data.classes is not None
-        width = 1
-        if data.class_counts is not None:
-            width = int(np.max(data.class_counts))
-        elif self._two and loss.probabilities:
-            width = 2
-        self._sums, self._counts = np.zeros((len(data.y), width)), np.zeros(len(data.y))
+    def answers(z: np.ndarray) -> np.ndarray:
+        if data.classes is None:
+            return loss.link(z)
+        return class_probabilities(z, data.class_counts is not None) if loss.probabilities else z
 
-    def add(self, of_rows: Scores) -> None:
-        """The `path_scores` of the rows that a fold holds out, at two points: the model's, and its null model's."""
-        chosen, scores = of_rows
-        for t, z in scores.items():
-            flat = self._data.offsets[t] + chosen[t]
-            found = self._answers(z[:, 0])
-            self._judge(self._rows, flat, z[:, 0], found)
-            self._judge(self._null, flat, z[:, 1], self._answers(z[:, 1]))
-            self._sums[flat, : found.shape[1]] += found
-            self._counts[flat] += 1.0
+    def losses(flat: np.ndarray, z: np.ndarray) -> np.ndarray:
+        return loss.deviance(data.y[flat][:, None], z[:, None])[:, 0]
 
-    def _answers(self, z: np.ndarray) -> np.ndarray:
-        """What scores predict, a column for each class that has one."""
-        if self._two and self._loss.probabilities:
-            z = probabilities(z, self._several)
-        elif not self._two:
-            z = self._loss.link(z)
-        return z.reshape(len(z), -1)
+    return OutOfFold(data, measure, data.class_codes, losses=losses, answers=answers, width=width)
 
-    def _judge(self, rows: HeldOutRows, flat: np.ndarray, z: np.ndarray, answers: np.ndarray) -> None:
-        y, measure, codes = self._data.y[flat], rows.measure, rows.codes
-        if codes is not None:
-            judged = codes[flat] == (np.argmax(z, axis=1) if self._several else z > 0)
-        else:
-            assert measure.row_losses is not None
-            judged = measure.row_losses(y, z if measure.of_scores else self._loss.link(z))
-        loss = self._loss.deviance(y[:, None], z[:, None])[:, 0]
-        rows.add(flat, loss, judged, answers if self._two else None)
 
-    def quality(self, groups: Any, folds: Folds, n_tried: int, n_covariates: int) -> HeldOutQuality:
-        """How good they are, beside null models of so many covariates; class weights do not count."""
-        data = self._data
-        weights = data.weights if data.class_factors is None else data.weights / data.class_factors
-        return assess(
-            data,
-            self._rows,
-            weights=weights,
-            loss=self._loss.label,
-            rooted=self._loss.rooted,
-            null=self._null,
-            null_covariates=n_covariates,
-            units=units_of(data, groups),
-            factor=widening([test for _, test in folds.weights], [train for train, _ in folds.weights]),
-            unit="rows" if groups is None else "groups",
-            folds=folds.words,
-            n_tried=n_tried,
-        )
-
-    def result(self) -> Any:
-        """In the order and the form of y, NaN for rows that were never held out; classes on a last axis."""
-        data, counts = self._data, self._counts[:, None]
-        flat = np.divide(self._sums, counts, out=np.full(self._sums.shape, np.nan), where=counts > 0.0)
-        if isinstance(data.classes, list) and self._several:  # different classes: a list by task
-            given = data.unflatten(flat)
-            tasks = [given[t] for t in range(data.n_tasks)] if data.form == "list" else self._by_task(given)
-            return [part[:, : len(own)] for part, own in zip(tasks, data.classes, strict=True)]
-        return data.unflatten(flat[:, 0] if flat.shape[1] == 1 else flat)
-
-    def _by_task(self, given: np.ndarray) -> list[np.ndarray]:
-        """Rows of each task, in the order they were given."""
-        data = self._data
-        if data.shared:
-            return [given[:, t] for t in range(data.n_tasks)]
-        task = np.empty(len(given), dtype=np.int64)
-        task[slice(None) if data.order is None else data.order] = data.task_of_sample
-        return [given[task == t] for t in range(data.n_tasks)]
+def in_form_of_y(data: TaskData, flat: np.ndarray) -> Any:
+    """Answers in the order and the form of y, classes on a last axis; a list by task where these differ."""
+    given = data.unflatten(flat)
+    if data.class_counts is None or not isinstance(data.classes, list):
+        return given
+    if data.shared:
+        given = [given[:, t] for t in range(data.n_tasks)]
+    elif data.form != "list":  # rows of each task, in the order they were given
+        task = data.unflatten(data.task_of_sample)
+        given = [given[task == t] for t in range(data.n_tasks)]
+    return [part[:, : len(own)] for part, own in zip(given, data.classes, strict=True)]

@@ -46,20 +46,16 @@ SCREENING: tuple[str | None, ...] = ("auto", "cumulative", "bao", None)
 RANKED = table(
     *(PARAMETERS[name] for name in ("weights", "oscar_ratio", "fdr")),
     Parameter(
-        "solver",
-        '{"auto", "apgd", "spgd"}',
-        "auto",
+        "solver", '{"auto", "apgd", "spgd"}', "auto",
         '"auto": accelerated proximal gradient on a working set. "apgd" and "spgd" are the paper\'s Algorithms 1 '
         "(batch) and 2 (stochastic, variance-reduced: for very many rows, slow where rows are few and features many) "
         "on all features that screening leaves.",
     ),
-)
+)  # fmt: skip
 # the same parameters as elsewhere, in other words
 _RANKED_WORDS = table(
     Parameter(
-        "alpha",
-        "float",
-        1.0,
+        "alpha", "float", 1.0,
         "Strength of the penalty, > 0: it multiplies the weights. `alpha_max` gives the smallest value at which "
         "nothing is selected.",
     ),
@@ -70,7 +66,7 @@ _RANKED_WORDS = table(
         text='Safe test that discards features before and while solving: "bao" is that of Bao et al. (2025, eq. 20), '
         '"cumulative" a stronger one from cumulative sums, which "auto" takes; None: no screening.',
     ),
-)
+)  # fmt: skip
 
 
 class RankOptions(SolverOptions, total=False):

@@ -4,29 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from ..fitted.arguments import check_number, refuse_negative, warn_no_counts
+from ..fitted.arguments import check_number
 from ..fitted.documented import documented
 from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
 from ..fitted.predicting import TaskRegression
 from ..losses import Huber, Loss, Poisson, Quantile
-from ..tasks import TaskData, is_task_list, map_rows
+from ..tasks import is_task_list, map_rows
 from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
 
 
 class LinkedRegression(TaskRegression, TaskLinearModel):
     """A regression that leaves it to its loss what numbers mean."""
-
-    fit_intercept: bool
-
-    def _read(self, *arguments: Any, **options: Any) -> TaskData:
-        data = super()._read(*arguments, **options)
-        if self._loss.labels == "counts":
-            refuse_negative(data)
-            if self.fit_intercept:
-                warn_no_counts(data)
-        return data
 
     def _predict(self, X: Any, task: Any, state: Any = None, offset: Any = None) -> Any:
         scores = super()._predict(X, task, state, offset)

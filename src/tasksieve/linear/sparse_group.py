@@ -6,7 +6,7 @@ from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
-from ..fitted.arguments import check_choice, refuse_l1_length, warn_column, warn_one_class
+from ..fitted.arguments import check_choice, refuse_l1_length
 from ..fitted.documented import documented
 from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
@@ -24,13 +24,11 @@ SPARSE_GROUP = table(
     PARAMETERS["l1"],
     PARAMETERS["group"],
     Parameter(
-        "loss",
-        '{"squared", "logistic"}',
-        "squared",
+        "loss", '{"squared", "logistic"}', "squared",
         "With more than two classes the logistic loss is the multinomial one, task by task, as in "
         "`MultiTaskClassifier`.",
     ),
-)
+)  # fmt: skip
 
 
 class _LossAndPenalty(TypedDict, total=False):
@@ -59,7 +57,6 @@ class _EitherLoss(Predicting, TaskLinearModel):
     l1: Any
     group: float
     class_weight: Any
-    fit_intercept: bool
 
     @property
     def _loss(self) -> Loss:  # type: ignore[override]
@@ -83,12 +80,8 @@ class _EitherLoss(Predicting, TaskLinearModel):
             raise ParameterError("l1", unpenalised)
 
     def _read(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
-        if self.loss == "logistic" and task is None:
-            warn_column(y)
         data = super()._read(X, y, task, sample_weight)
         refuse_l1_length(self.l1, data.n_features)
-        if self.loss == "logistic" and self.fit_intercept:
-            warn_one_class(data)
         return data
 
     decision_function = available_if(_is_classifier)(TaskClassification.decision_function)

@@ -13,7 +13,8 @@ from ..proof.claims import ClaimedSolution, certify
 from ..proof.forms import form_of, plain_labels
 from ..tasks import kind_of
 from ..tasks.named import takes_named_tasks
-from ..verify import Task
+from ..tasks.readable import by_task
+from ..verify import Matrix, Task
 from .problem import LOSSES
 
 Array = np.ndarray[Any, Any]
@@ -92,23 +93,20 @@ def _statement(
     signs = model._targets == "classes"
     codes = (data.targets[0] > 0.0) * 1.0 if signs else np.asarray(data.targets[0], dtype=np.float64)
     codes = np.where(weights > 0.0, codes, 0.0)
-    matrix = kind_of(data.source)(data.source).readable()
-    nothing = np.empty(0, dtype=np.int64)
-    tasks = [Task(matrix.take_rows(nothing), np.zeros(0), np.zeros(0), None) for _ in data.tasks]
-    class_weights, dual = np.ones((len(data.tasks), 2)), [np.zeros(0) for _ in data.tasks]
-    for t, part in enumerate(labels.per_task()):
-        position = int(data.position[t])
-        live = weights[part] > 0.0
-        kept = np.ones(len(live), dtype=bool) if labels.shared else live
-        rows = np.flatnonzero(kept) if labels.shared else np.flatnonzero(kept) + part.start
-        rows = rows if labels.order is None or labels.shared else labels.order[rows]
-        tasks[position] = Task(matrix.take_rows(rows), codes[part][kept], weights[part][kept], None)
-        dual[position] = np.where(live, p[part], 0.0)[kept]
+    n_tasks, n_features = len(data.tasks), data.source.shape[1]
+    kept = np.ones(len(weights), dtype=bool) if labels.shared else weights > 0.0
+    matrices = by_task([kind_of(data.source)(data.source)], labels, kept)
+    tasks = [Task(Matrix(np.empty((0, n_features))), np.zeros(0), np.zeros(0), None)] * n_tasks
+    class_weights, dual = np.ones((n_tasks, 2)), [np.zeros(0)] * n_tasks
+    for position, part, matrix in zip(data.position.tolist(), labels.per_task(), matrices, strict=True):
+        own, live = kept[part], weights[part] > 0.0
+        tasks[position] = Task(matrix, codes[part][own], weights[part][own], None)
+        dual[position] = p[part][own]
         if factors is not None:
             class_weights[position, codes[part][live].astype(np.intp)] = factors[part][live]
     header = {
         "tasks": plain_labels(data.tasks),
-        "n_features": int(matrix.shape[1]),
+        "n_features": int(n_features),
         "classes": plain_labels(reader.classes_) if signs else None,
         "shared": bool(labels.shared),
         "unit": 1.0,
@@ -117,7 +115,7 @@ def _statement(
         "positive": False,
         "loss": form,
         "penalty": {"name": "none"},
-        "task_weights": [float(model.C)] * len(data.tasks),
+        "task_weights": [float(model.C)] * n_tasks,
         "class_weights": None if factors is None else class_weights.tolist(),
         "about": {"model": type(model).__name__, "made_by": "tasksieve", "C": float(model.C)},
     }

@@ -103,14 +103,11 @@ class GraphSVC(ManyClasses, GraphModel):
         return [_signs(y == label, present) for label in classes]
 
     def _class_factors(self, labels: TaskLabels, weights: np.ndarray) -> np.ndarray | None:
-        rule = self.class_weight
+        rule, present = self.class_weight, labels.weights > 0
         if rule is None:
             return None
-        classes = observed_classes(labels)
-        assert classes is not None  # `_encode` has refused what cannot be sorted
-        present = labels.weights > 0
         code = np.zeros(len(labels.y), dtype=np.int64)
-        code[present] = np.searchsorted(classes, labels.y[present])
+        classes, code[present] = np.unique(labels.y[present], return_inverse=True)
         if isinstance(rule, Mapping):
             unknown = [label for label in rule if label not in classes.tolist()]
             if unknown:
@@ -118,12 +115,10 @@ class GraphSVC(ManyClasses, GraphModel):
             factor = np.array([float(rule.get(label, 1.0)) for label in classes.tolist()])
             if not np.all((factor > 0) & np.isfinite(factor)):
                 raise ValueError("class_weight must hold finite numbers > 0.")
-        elif isinstance(rule, str) and rule == "balanced":
+        else:  # "balanced"
             total = np.bincount(code[present], weights=weights[present], minlength=len(classes))
             share = np.count_nonzero(total) * total
             factor = np.divide(total.sum(), share, out=np.ones(len(classes)), where=total > 0)
-        else:
-            raise value_error("{class_weight} must be a dict, 'balanced' or None, got {rule!r}.", rule=rule)
         return factor[code]
 
 

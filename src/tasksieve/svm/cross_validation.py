@@ -8,66 +8,47 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from sklearn.exceptions import ConvergenceWarning
 
 from ..docstrings import described_by
 from ..fitted.arguments import kernel_threads
-from ..fitted.assess import HeldOutRows, assess, units_of, widening
-from ..fitted.choosing import fold_tolerance, select
+from ..fitted.assess import OutOfFold, units_of
+from ..fitted.choosing import CrossValidated, fold_tolerance, select
 from ..fitted.documented import DATA
 from ..fitted.fold_assignment import read_seed
 from ..fitted.folds import Weights, make_folds
-from ..fitted.held_out import HeldOutTask, mean_score, read_scorer
+from ..fitted.held_out import mean_score, read_scorer
 from ..fitted.measures import measure_of
-from ..fitted.parameters import check_common, repeated_model
+from ..fitted.parameters import check_common
 from ..fitted.progress import carried, reporter
-from ..fitted.quality import HeldOutQuality
 from ..parameters import Parameter
-from ..tasks import TaskLabels
 from ..tasks.named import takes_named_tasks
-from ..user_warnings import warn
 from .grids import check_Cs, read_Cs
 from .model import GraphModel, GraphRows
 from .parameters import MACHINE_CHOSEN, MACHINE_DATA
 from .problem import Solution, StringSource
-from .reading import GraphData, in_form_of_y
+from .reading import GraphData
 from .walk import Walk, stacked
 
 STRENGTHS = (0.1, 1.0, 10.0)  # of a graph, where none are given
 Scorer = Callable[..., float]
 
 
-class GraphModelCV(GraphRows):
-    """Machine whose C and graph_strength are chosen by cross-validation. A subclass names the machine in `_estimator`,
-    and stores its parameters and those of the cross-validation."""
+class GraphModelCV(CrossValidated, GraphRows):
+    """Machine whose C and graph_strength are chosen by cross-validation."""
 
-    _estimator: ClassVar[type[GraphModel]]
     _parameters: ClassVar[dict[str, Parameter]]
     _attributes: ClassVar[str] = MACHINE_CHOSEN
 
-    #: what `checks.check_estimator` leaves out, and why
-    _skip_checks: ClassVar[dict[str, str]] = {
-        "row_order": "the fold of a row depends on its position, so that rows in another order have other folds",
-    }
-
     Cs: Any
     graph_strengths: Any
-    scoring: Any
-    cv: Any
-    fold_tol: float | None
-    selection_rule: Literal["min", "1se"]
-
-    def _model(self, **changed: Any) -> GraphModel:
-        model: GraphModel = repeated_model(self, changed)
-        return model
 
     def _stated(self) -> GraphModel:
         """The machine of the values chosen: whose problem the certificate is about."""
-        chosen = self._model(C=self.C_, graph_strength=self.graph_strength_)
+        chosen: GraphModel = self._model(C=self.C_, graph_strength=self.graph_strength_)
         if hasattr(self, "feature_names_in_"):
             chosen.feature_names_in_ = self.feature_names_in_
         return chosen
@@ -82,11 +63,8 @@ class GraphModelCV(GraphRows):
         return model._strengths(self.graph_strengths, STRENGTHS if self.graph is not None else (0.0,))
 
     @property
-    def cv_measure(self) -> str:
-        """What ``cv_scores_`` are, in words."""
-        if self.scoring is None:
-            return f"held-out {self.loss.replace('_', '-')} loss"
-        return f"held-out {self.scoring if isinstance(self.scoring, str) else 'score'} (the larger, the better)"
+    def _loss_label(self) -> str:
+        return f"{self.loss.replace('_', '-')} loss"
 
     @takes_named_tasks
     @described_by(MACHINE_DATA, DATA)
@@ -106,8 +84,10 @@ class GraphModelCV(GraphRows):
         labels = data.labels
         strengths = self._strength_grid(model)
         Cs = read_Cs(self.Cs, data, model._weigh(labels, labels.weights))
-        stratified, whole = self._labels_of_folds(data), self.graph is not None
-        found = make_folds(self.cv, y, stratified, groups=groups, random_state=seed, whole_tasks=whole)
+        if self._targets == "classes":  # which folds are stratified by
+            labels = replace(labels, y=np.where(labels.weights > 0, data.codes, 0.0), classes=self._targets)
+        whole = self.graph is not None
+        found = make_folds(self.cv, y, labels, groups=groups, random_state=seed, whole_tasks=whole)
         tol = fold_tolerance(float(self.tol), self.fold_tol)
         scorer = read_scorer(self.scoring)
         folds = [_Fold(model, data, weights, tol, scorer) for weights in found.weights]
@@ -129,13 +109,7 @@ class GraphModelCV(GraphRows):
                 f"scoring={self.scoring!r} is not a number in fold {int(np.argwhere(np.isnan(scores))[0, 2])}: it is "
                 "not defined for the held-out rows of any task. Use fewer folds or another score."
             )
-        n_open = sum(fold.n_open for fold in folds)
-        if n_open:
-            warn(
-                f"{n_open} of {scores.size} solutions in the folds did not reach fold_tol={tol:g} within "
-                f"max_iter={model.max_iter}: raise max_iter or fold_tol.",
-                ConvergenceWarning,
-            )
+        self._warn_open_folds(sum(fold.n_open for fold in folds), scores.size, model.max_iter)
         s, k = select(scores, self.selection_rule)
         model.set_params(C=float(Cs[k]), graph_strength=float(strengths[s]))
         model._solve_data(data, f"{type(self).__name__}, all rows")
@@ -148,85 +122,37 @@ class GraphModelCV(GraphRows):
         self.Cs_, self.graph_strengths_ = Cs, strengths
         self.cv_scores_ = scores if self.scoring is None else -scores
         self.cv_folds_ = found.words
-        chosen = [values[k] for values in kept]
-        self.cv_predictions_ = self._out_of_fold(data, folds, chosen)
         # the same machine without features: it has intercepts alone
         empty = replace(data, source=np.zeros((data.source.shape[0], 1)))
         without = [_Fold(model, empty, weights, tol) for weights in found.weights]
         null = [fold.along(Cs[k : k + 1], self.graph_strength_)[1][0] for fold in without]
-        self.cv_quality_ = self._quality(data, folds, (chosen, null), groups, found.weights)
+        answers = self._out_of_fold(data)
+        for fold, values, of_null in zip(folds, kept, null, strict=True):
+            answers.add(fold.test, values[k], of_null)
+        self.cv_predictions_ = data.in_form_of_y(answers.means())
+        self.cv_quality_ = answers.quality(
+            found,
+            groups=groups,
+            units=data.sorted(units_of(data.labels, groups)),
+            weights=data.sorted(data.labels.weights),  # those of classes do not count
+            loss=self._loss_label,
+            tuned="C",
+            n_tried=scores.shape[0] * scores.shape[1],
+        )
         return self
 
-    def _labels_of_folds(self, data: GraphData) -> TaskLabels:
-        """Labels that folds are stratified by: signs, or numbers of classes."""
-        if self._targets == "values":
-            return data.labels
-        code = data.targets[0] if len(data.targets) == 1 else np.argmax(data.targets, axis=0).astype(np.float64)
-        return replace(data.labels, y=np.where(data.labels.weights > 0, code, 0.0), classes=self._targets)
-
-    def _quality(
-        self,
-        data: GraphData,
-        folds: list[_Fold],
-        scores: tuple[list[np.ndarray], list[np.ndarray]],
-        groups: Any,
-        weights: list[Weights],
-    ) -> HeldOutQuality:
-        """How good predictions of held-out rows are, and beside them those of the null model, in the order of the
-        graph; class weights do not count."""
-        labels = replace(
-            data.labels,
-            tasks=data.tasks,
-            offsets=data.offsets,
-            y=data.sorted(data.labels.y),
-            weights=data.sorted(data.labels.weights),
+    def _out_of_fold(self, data: GraphData) -> OutOfFold:
+        """Of samples in the order of the graph."""
+        probable, n_machines = hasattr(self, "predict_proba"), len(data.targets)
+        return OutOfFold(
+            replace(data.labels, tasks=data.tasks, offsets=data.offsets, y=data.sorted(data.labels.y)),
+            measure_of(self),
+            data.sorted(data.codes) if self._targets == "classes" else None,
+            losses=data.losses,
+            answers=self._learned().probabilities if probable else np.asarray,
+            ranks=np.asarray,
+            width=2 if probable and n_machines == 1 else n_machines,
         )
-        codes = None
-        if self._targets == "classes":
-            targets = np.stack([data.sorted(target) for target in data.targets])
-            codes = np.argmax(targets, axis=0) if len(targets) > 1 else (targets[0] > 0).astype(np.intp)
-        rows, null = (HeldOutRows(len(labels.y), measure_of(self), codes) for _ in range(2))
-        for found, of_folds in zip((rows, null), scores, strict=True):
-            for fold, z in zip(folds, of_folds, strict=True):
-                if codes is None:
-                    judged = np.square(labels.y[fold.test] - z[0])
-                else:
-                    judged = codes[fold.test] == (np.argmax(z, axis=0) if len(z) > 1 else z[0] > 0)
-                found.add(fold.test, fold.row_losses(z), judged, None if codes is None else z.T)
-        return assess(
-            labels,
-            rows,
-            null=null,
-            tuned="C",
-            weights=labels.weights,
-            loss=f"{self.loss.replace('_', '-')} loss",
-            units=data.sorted(units_of(data.labels, groups)),
-            factor=widening([test for _, test in weights], [train for train, _ in weights]),
-            unit="rows" if groups is None else "groups",
-            folds=self.cv_folds_,
-            n_tried=int(np.prod(self.cv_scores_.shape[:2])),
-        )
-
-    def _out_of_fold(self, data: GraphData, folds: list[_Fold], scores: list[np.ndarray]) -> Any:
-        """Predictions of held-out rows, in the form of y: their mean where a row was held out more than once."""
-        state = self._learned()
-        total: Any = None
-        times = np.zeros(len(data.labels.y))
-        for fold, found in zip(folds, scores, strict=True):
-            answers = found[0] if len(found) == 1 else np.ascontiguousarray(found.T)
-            if self._targets == "classes" and hasattr(self, "predict_proba"):
-                answers = state.probabilities(answers)
-            if total is None:
-                total = np.zeros((*answers.shape[1:], len(times)))
-            total[..., fold.test] += answers.T
-            times[fold.test] += 1.0
-        mean = np.divide(total, times, out=np.full_like(total, np.nan), where=times > 0)
-        given = in_form_of_y(data.labels, data.unsorted(mean))
-        if mean.ndim == 1:
-            return given
-        if isinstance(given, list):
-            return [np.ascontiguousarray(part.T) for part in given]
-        return np.ascontiguousarray(np.moveaxis(given, 0, -1))
 
 
 class _Fold:
@@ -243,9 +169,8 @@ class _Fold:
         self._weights, self._held = test[self.test], data.scorer(self.test)
         factors = model._class_factors(data.labels, weights[0])
         self._in_loss = self._weights if factors is None else self._weights * data.sorted(factors)[self.test]
-        self._targets = [data.sorted(target)[self.test] for target in data.targets]
         self._task = np.repeat(np.arange(len(data.tasks)), np.diff(data.offsets))[self.test]
-        self._parts = [] if scorer is None else self._held_out_tasks()
+        self._parts = {} if scorer is None else self._held_out_tasks()
         self._progress: Callable[..., None] | None = None
 
     def report_to(self, label: str, verbose: int, n_values: int) -> None:
@@ -253,12 +178,14 @@ class _Fold:
         self._progress, self._done, self._n_values = reporter(label, "value", verbose), 0, n_values
 
     def along(self, Cs: np.ndarray, strength: float) -> tuple[np.ndarray, np.ndarray]:
-        """Held-out losses (or scores times -1) for all K values of C, and scores of shape (K, machines, samples)."""
+        """Held-out losses (or scores times -1) for all K values of C, and scores of shape (K, samples), with a last
+        axis for the machines where there are several."""
         losses, scores = [], []
         for C, _ in self._walk.values(Cs, np.array([strength])):
             solutions = self._walk.solve(C, strength)
             self.n_open += not all(found.converged for found in solutions)
-            scores.append(np.stack([self._held.scores(found.w) for found in solutions]))
+            z = [self._held.scores(found.w) for found in solutions]
+            scores.append(z[0] if len(z) == 1 else np.stack(z, axis=1))
             losses.append(self._loss(scores[-1]) if self._scorer is None else -self._score(solutions))
             if self._progress is not None:
                 self._done += 1
@@ -268,27 +195,22 @@ class _Fold:
     def _loss(self, scores: np.ndarray) -> float:
         """Mean over tasks of the weighted mean loss."""
         weight = np.bincount(self._task, weights=self._in_loss)
-        total = np.bincount(self._task, weights=self._in_loss * self.row_losses(scores))
+        total = np.bincount(self._task, weights=self._in_loss * self._data.losses(self.test, scores))
         return float(np.mean(total[weight > 0] / weight[weight > 0]))
-
-    def row_losses(self, scores: np.ndarray) -> np.ndarray:
-        """Losses of the held-out rows, the mean over machines."""
-        each = [self._held.row_loss.value(target, z) for target, z in zip(self._targets, scores, strict=True)]
-        return np.asarray(np.mean(each, axis=0))
 
     def _score(self, solutions: list[Solution]) -> float:
         model = self._model._as_fitted(self._data, *stacked(solutions, self._data.source.shape[1]))
         assert self._scorer is not None
         return mean_score(self._scorer, model, self._parts)
 
-    def _held_out_tasks(self) -> list[HeldOutTask]:
+    def _held_out_tasks(self) -> dict[int, tuple[Any, np.ndarray, np.ndarray | None]]:
         data = self._data
         rows = self.test if data.row_of is None else data.row_of[self.test]
         y = data.sorted(data.labels.y)[self.test]
         X = data.source.text if isinstance(data.source, StringSource) else data.source
-        parts = []
+        parts = {}
         for t in np.unique(self._task).tolist():
             own = np.flatnonzero(self._task == t)
             weights = self._weights[own]
-            parts.append(HeldOutTask(t, X[rows[own]], y[own], None if np.all(weights == 1.0) else weights))
+            parts[t] = X[rows[own]], y[own], None if np.all(weights == 1.0) else weights
         return parts

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..fitted.arguments import check_number
+from ..fitted.arguments import check_number, sorted_numbers
 from ..messages import ParameterError
-from ..tasks import refuse_masked_or_complex
 from .reading import GraphData
 
 HARDEST = 100.0  # the largest C of a default grid: times that with which one row alone can reach its target
@@ -50,13 +49,9 @@ def read_strengths(strengths: Any) -> np.ndarray:
 
 
 def _increasing(values: Any, name: str, positive: bool) -> np.ndarray:
-    refuse_masked_or_complex(values, name, ("value",))
     bound = "> 0" if positive else ">= 0"
-    try:
-        grid = np.unique(np.asarray(values, dtype=np.float64).ravel())
-    except (TypeError, ValueError):
-        grid = np.empty(0)
-    if not len(grid) or not np.all(np.isfinite(grid)) or grid[0] < 0 or (positive and grid[0] == 0):
+    grid = np.unique(sorted_numbers(values, name))
+    if not len(grid) or grid[0] < 0 or (positive and grid[0] == 0):
         whole = " or how many of them are wanted" if positive else ""
         raise ParameterError(name, f"must be one or more numbers {bound}{whole}", values)
     return grid

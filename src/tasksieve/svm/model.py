@@ -29,7 +29,7 @@ from .parameters import MACHINE, MACHINE_DATA, PATH_VALUES
 from .path import GraphPath, GraphPoint
 from .problem import Solution, StringSource
 from .ranges import refuse_scaling
-from .reading import GraphData, Shape, in_form_of_y, row_major
+from .reading import GraphData, Shape, row_major
 from .string_scores import string_scores
 from .walk import Walk, stacked, totals, worst_of
 
@@ -81,8 +81,6 @@ class GraphModel(GraphRows):
 
     def _check_parameters(self) -> None:
         check_common(self)
-        check_number(self.C, "C", low=0, closed=False)
-        check_number(self.graph_strength, "graph_strength", low=0, closed=True)
         if self.fit_intercept:
             check_number(self.intercept_scaling, "intercept_scaling", low=0, closed=False)
             refuse_scaling(float(self.intercept_scaling))
@@ -283,8 +281,17 @@ class GraphModel(GraphRows):
         self.status_ = worst_of(solutions).status
         self.n_visits_ = sum(found.visits for found in solutions)
         self.solver_ = solutions[0].solver
-        flat = np.stack([found.beta for found in solutions]) if len(solutions) > 1 else solutions[0].beta
-        self.dual_coef_, self.support_ = _as_given(labels, data.unsorted(flat))
+        self._set_dual(data, [found.beta for found in solutions])
+
+    def _set_dual(self, data: GraphData, points: list[np.ndarray]) -> None:
+        """Dual coefficients in the form of y, those of several machines stacked, and the rows where they are not 0."""
+        given, used = [data.in_form_of_y(beta) for beta in points], data.in_form_of_y(np.any(points, axis=0))
+        if data.labels.form == "list":
+            self.support_: Any = [np.flatnonzero(part) for part in used]
+            given = [[np.stack(parts) for parts in zip(*given, strict=True)]] if len(given) > 1 else given
+        else:
+            self.support_ = np.flatnonzero(used.any(axis=1) if data.labels.shared else used)
+        self.dual_coef_ = given[0] if len(given) == 1 else np.stack(given)
 
     def _warn_open(self, solutions: list[Solution]) -> None:
         """Warn of problems whose gap is above the tolerance."""
@@ -313,16 +320,3 @@ class GraphModel(GraphRows):
                 how=either(" (sklearn.preprocessing.StandardScaler)"),
             )
         warn(words, ConvergenceWarning)
-
-
-# --- small helpers -----------------------------------------------------------------------------------------------
-
-
-def _as_given(labels: TaskLabels, flat: np.ndarray) -> tuple[Any, Any]:
-    """Dual coefficients in the form of y, and the rows where they are not 0."""
-    used = in_form_of_y(labels, flat != 0 if flat.ndim == 1 else np.any(flat != 0, axis=0))
-    if labels.form == "list":
-        rows: Any = [np.flatnonzero(part) for part in used]
-    else:
-        rows = np.flatnonzero(used.any(axis=1) if labels.shared else used)
-    return in_form_of_y(labels, flat), rows

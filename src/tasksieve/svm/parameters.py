@@ -9,10 +9,9 @@ from ..docstrings import listed
 from ..fitted.parameters import ChoiceOptions
 from ..parameters import CROSS_VALIDATED, PARAMETERS, Parameter, table
 
+# fmt: off
 _CS = Parameter(
-    "Cs",
-    "int or array",
-    10,
+    "Cs", "int or array", 10,
     "Values of C that are compared. A whole number: so many, evenly spaced in their logarithms, over a range that "
     "follows from the lengths of the rows: from where the rows of a task together hardly reach their margin to a "
     "hundred times what one of them needs to reach it alone.",
@@ -22,45 +21,33 @@ _PROGRESS = replace(PARAMETERS["verbose"], text="Report progress on stderr, abou
 _GRAPH = (
     PARAMETERS["graph"],
     Parameter(
-        "graph_tasks",
-        "sequence of T labels",
-        None,
+        "graph_tasks", "sequence of T labels", None,
         "The task of each row of ``graph``. By default 0, ..., T - 1 where all labels in the data are integers in that "
         "range, else the sorted labels, of which there must then be T. A networkx graph uses the names of its nodes.",
     ),
 )
 _SOLVED = (
     Parameter(
-        "fit_intercept",
-        "bool",
-        True,
+        "fit_intercept", "bool", True,
         "One more feature, constant and of size ``intercept_scaling``: its coefficients are regularised and coupled as "
         "the others are, and counted in the objective.",
     ),
     PARAMETERS["intercept_scaling"],
     Parameter(
-        "class_weight",
-        'dict or "balanced"',
-        None,
+        "class_weight", 'dict or "balanced"', None,
         'Factor of ``sample_weight`` by class; "balanced": total weight / (number of classes x weight of the class).',
     ),
     Parameter(
-        "hasher",
-        "WeightedDegreeHasher",
-        None,
+        "hasher", "WeightedDegreeHasher", None,
         "X is then strings of one length, hashed on the fly inside the solver: their features are never stored.",
     ),
     replace(PARAMETERS["tol"], text="Stop when the dual gap is at most ``tol`` times the objective at W = 0."),
     Parameter(
-        "max_iter",
-        "int",
-        10_000,
+        "max_iter", "int", 10_000,
         "Epochs of the descent after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.",
     ),
     Parameter(
-        "solver",
-        '{"auto", "dual", "newton"}',
-        "auto",
+        "solver", '{"auto", "dual", "newton"}', "auto",
         'Dual coordinate descent, or Newton\'s method on the loss with rounded kinks. "auto" takes Newton for dense '
         "rows many times more numerous than tasks x features, and falls back on the descent where it stalls.",
     ),
@@ -69,17 +56,13 @@ _SOLVED = (
 #: losses of classification and of regression, with the default of each
 CLASS_LOSS = (
     Parameter(
-        "loss",
-        '{"hinge", "squared_hinge", "logistic"}',
-        "hinge",
+        "loss", '{"hinge", "squared_hinge", "logistic"}', "hinge",
         'max(0, 1 - m), max(0, 1 - m)², log(1 + exp(-m)) of the margin m. "logistic" gives `predict_proba`.',
     ),
 )
 RESIDUAL_LOSS = (
     Parameter(
-        "loss",
-        '{"epsilon_insensitive", "squared_epsilon_insensitive", "squared"}',
-        "epsilon_insensitive",
+        "loss", '{"epsilon_insensitive", "squared_epsilon_insensitive", "squared"}', "epsilon_insensitive",
         "max(0, abs(r) - epsilon), its square, r² of the residual r (no factor 1/2).",
     ),
     PARAMETERS["epsilon"],
@@ -98,9 +81,7 @@ def of_machine(*loss: Parameter) -> dict[str, Parameter]:
             "warm_start", "bool", False, "Start from the dual solution of the last `fit`, rescaled if C has changed."
         ),
         Parameter(
-            "random_state",
-            "int, RandomState instance",
-            None,
+            "random_state", "int, RandomState instance", None,
             "Seed of the order in which rows are visited; None is 0, so that the same input gives the same answer.",
         ),
         PARAMETERS["n_jobs"],
@@ -113,24 +94,18 @@ def of_cross_validation(*loss: Parameter) -> dict[str, Parameter]:
     return table(
         *_GRAPH,
         Parameter(
-            "graph_strengths",
-            "array",
-            None,
+            "graph_strengths", "array", None,
             "Values of ``graph_strength`` that are compared; by default 0.1, 1 and 10, without a graph 0.",
         ),
         _CS,
         Parameter(
-            "cv",
-            "int, splitter or iterable",
-            None,
+            "cv", "int, splitter or iterable", None,
             "A number of folds, by default 5: shuffled within tasks, stratified by class, whole ``groups`` together. A "
             "splitter or (train, test) pairs of row indices may hold out whole tasks if there is a graph: their "
             "neighbours then predict them.",
         ),
         Parameter(
-            "scoring",
-            "str or callable",
-            None,
+            "scoring", "str or callable", None,
             "A scorer of scikit-learn, or ``scorer(estimator, X, y)``: the larger, the better; its mean over tasks. By "
             "default the loss of held-out rows, the smaller the better.",
         ),
@@ -146,19 +121,16 @@ def of_cross_validation(*loss: Parameter) -> dict[str, Parameter]:
         *loss,
         *_SOLVED,
         Parameter(
-            "random_state",
-            "int, RandomState instance",
-            None,
+            "random_state", "int, RandomState instance", None,
             "Seed of the folds, and of the order in which rows are visited; None is 0.",
         ),
-        Parameter(
-            "n_jobs",
-            "int",
-            None,
-            "Folds that are solved at the same time, in threads; the processors available are shared among them.",
+        replace(
+            PARAMETERS["n_jobs"],
+            text="Folds that are solved at the same time, in threads; the processors available are shared among them.",
         ),
         _PROGRESS,
     )
+# fmt: on
 
 
 class MachineOptions(TypedDict, total=False):
@@ -232,11 +204,9 @@ y : array of shape (n,) or (n, T), or list of 1-D arrays
 """
 
 _PATH_STRENGTHS = Parameter(
-    "graph_strengths",
-    "array",
-    None,
+    "graph_strengths", "array", None,
     "Values of ``graph_strength``, those of the model by default; a graph is needed.",
-)
+)  # fmt: skip
 #: values that a path goes through
 PATH_VALUES = listed(parameter.entry(parameter.default) for parameter in (_CS, _PATH_STRENGTHS))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -11,7 +11,6 @@ from sklearn.base import clone
 from ..docstrings import described_by
 from ..fitted.predictions import Predictions
 from ..fitted.solved_values import SolvedValues
-from ..optional import require_pandas
 from .problem import Solution
 from .reading import GraphData
 from .walk import stacked, totals, worst_of
@@ -94,6 +93,12 @@ class GraphPath(SolvedValues):
     >>> path.model(2).predict(X[:2], task=["a", "c"]).tolist()
     ['yes', 'no']
     """
+
+    _columns: ClassVar[dict[str, str]] = {
+        "C": "Cs", "graph_strength": "graph_strengths", "objective": "objectives", "dual_gap": "dual_gaps",
+        "relative_gap": "relative_gaps", "n_iter": "n_iter", "n_visits": "n_visits", "solver": "solvers",
+        "seconds": "seconds", "converged": "converged", "status": "status",
+    }  # fmt: skip
 
     def __init__(self, points: list[GraphPoint], *, model: Any, data: GraphData, interrupted: bool = False) -> None:
         self.Cs = np.array([point.C for point in points])
@@ -185,19 +190,4 @@ class GraphPath(SolvedValues):
             C, graph_strength, objective, dual_gap, relative_gap, n_iter, n_visits, solver, seconds, converged,
             status.
         """
-        pandas = require_pandas(self)
-        return pandas.DataFrame(
-            {
-                "C": self.Cs,
-                "graph_strength": self.graph_strengths,
-                "objective": self.objectives,
-                "dual_gap": self.dual_gaps,
-                "relative_gap": self.relative_gaps,
-                "n_iter": self.n_iter,
-                "n_visits": self.n_visits,
-                "solver": self.solvers,
-                "seconds": self.seconds,
-                "converged": self.converged,
-                "status": self.status,
-            }
-        )
+        return self._frame()

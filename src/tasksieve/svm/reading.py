@@ -13,7 +13,7 @@ from sklearn import get_config
 
 from ..graph.graphs import similarity_of
 from ..tasks import TaskLabels, refuse_not_finite
-from .problem import GraphProblem, KernelRows, Shape
+from .problem import LOSSES, GraphProblem, KernelRows, Shape
 from .ranges import refuse_costs, refuse_ranges
 
 
@@ -64,12 +64,21 @@ class GraphData:
         return np.ascontiguousarray(flat if self.order is None else flat[self.order])
 
     def unsorted(self, flat: np.ndarray) -> np.ndarray:
-        """And back; samples are the last axis."""
+        """And back."""
         if self.order is None:
             return flat
         back = np.empty_like(flat)
-        back[..., self.order] = flat
+        back[self.order] = flat
         return back
+
+    def in_form_of_y(self, flat: np.ndarray) -> Any:
+        """Values in the order of the graph, in the form of y."""
+        return self.labels.unflatten(self.unsorted(flat))
+
+    @property
+    def codes(self) -> np.ndarray:
+        """The class of each sample, from 0, in the order of the labels."""
+        return np.argmax(self.targets, axis=0) if len(self.targets) > 1 else (self.targets[0] > 0).astype(np.intp)
 
     def problems(
         self, C: float, strength: float, weights: np.ndarray, chosen: np.ndarray | None = None
@@ -100,6 +109,12 @@ class GraphData:
         zero = np.zeros(len(self.labels.y))
         return self._problem(zero, zero, 0.0, chosen)
 
+    def losses(self, chosen: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Of some samples in the order of the graph, the mean over machines; these are the last axis of several."""
+        loss = LOSSES[self.shape.loss][1](self.shape.epsilon)
+        targets = [self.sorted(target)[chosen] for target in self.targets]
+        return np.mean([loss.value(y, own) for y, own in zip(targets, np.atleast_2d(z.T), strict=True)], axis=0)
+
     def row_squares(self) -> np.ndarray:
         """Squared length of the row of every sample, constant feature included, in the order of the labels."""
         if self.rows.strings:
@@ -123,8 +138,7 @@ def _row_of_sample(labels: TaskLabels, order: np.ndarray | None) -> np.ndarray |
     """The row of X that each sample is; None where sample i is row i."""
     if order is None and labels.order is None and not labels.shared:
         return None
-    rows = np.arange(labels.n_rows)
-    rows = rows if labels.form == "list" else labels.flatten_rows(rows)
+    rows = labels.flatten_rows(np.arange(labels.n_rows))
     return np.ascontiguousarray(rows if order is None else rows[order], dtype=np.int64)
 
 
@@ -136,17 +150,3 @@ def row_major(matrix: Any) -> Any:
             matrix.sum_duplicates()
         return matrix
     return np.ascontiguousarray(matrix)
-
-
-def in_form_of_y(labels: TaskLabels, flat: np.ndarray) -> Any:
-    """Values of the samples (the last axis) in the form of y, whose axes then come last."""
-    if labels.form == "list":
-        return [flat[..., part] for part in labels.per_task()]
-    if labels.shared:
-        wide = flat.reshape(*flat.shape[:-1], labels.n_tasks, labels.n_rows).swapaxes(-1, -2)
-        return np.ascontiguousarray(wide)
-    if labels.order is None:
-        return flat
-    back = np.empty_like(flat)
-    back[..., labels.order] = flat
-    return back

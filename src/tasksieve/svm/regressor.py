@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Unpack
 
-from ..fitted.arguments import check_number
 from ..fitted.documented import documented
 from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import TaskRegression
@@ -46,10 +45,6 @@ class GraphSVR(TaskRegression, GraphModel):
 
     def __init__(self, graph: Any = None, **options: Unpack[SVROptions]) -> None:
         keep_parameters(self, locals())
-
-    def _check_parameters(self) -> None:
-        check_number(self.epsilon, "epsilon", low=0, closed=True)
-        super()._check_parameters()
 
 
 @documented
