@@ -149,10 +149,16 @@ class OutOfFold:
     """
 
     def __init__(
-        self, labels: TaskLabels, measure: Measure, codes: np.ndarray | None, *,
-        losses: Callable[[np.ndarray, np.ndarray], np.ndarray], answers: Callable[[np.ndarray], np.ndarray],
-        ranks: Callable[[np.ndarray], np.ndarray] | None = None, width: int,
-    ) -> None:  # fmt: skip
+        self,
+        labels: TaskLabels,
+        measure: Measure,
+        codes: np.ndarray | None,
+        *,
+        losses: Callable[[np.ndarray, np.ndarray], np.ndarray],
+        answers: Callable[[np.ndarray], np.ndarray],
+        ranks: Callable[[np.ndarray], np.ndarray] | None = None,
+        width: int,
+    ) -> None:
         self._labels, self._measure, self._codes = labels, measure, codes
         self._losses, self._answers, self._ranks = losses, answers, ranks or answers
         self._rows, self._null = (HeldOutRows(len(labels.y), measure, codes) for _ in range(2))
