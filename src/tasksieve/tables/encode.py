@@ -135,7 +135,9 @@ class Encoding:
             return np.zeros((table.n_rows, len(_features(name, coding))))
         column = table.require(name, "the model's features")
         if coding is None:
-            block = self._numbers(column, name, table)[:, None]
+            block = number_values(table, name)[:, None]
+            for row in np.flatnonzero(np.isinf(block))[:1].tolist():
+                refuse_infinite(table, row, name)
         elif isinstance(coding, DateParts):
             block = coding.matrix(column, name, table.source)
         else:
@@ -146,8 +148,6 @@ class Encoding:
 
     def n_absent(self, table: Table, rows: Array) -> Array:
         """For each feature how many of some rows are of tasks that do not have it."""
-        if not table.absent:
-            return np.zeros(len(self.feature_names), dtype=np.int64)
         counts = {name: int(np.count_nonzero(own[rows])) for name, own in table.absent.items()}
         return np.array([counts.get(name, 0) for name in self.sources], dtype=np.int64)
 
@@ -188,16 +188,6 @@ class Encoding:
             return np.float64
         types = {table.columns[name].values.dtype.type for name, _ in self.columns if name in table.columns}
         return types.pop() if len(types) == 1 and types <= set(KEPT) else np.float64
-
-    def _numbers(self, column: Column, name: str, table: Table) -> Array:
-        if column.kind == "text":
-            refuse_spoilt_numbers(column, name, table.source, all_numbers=True)
-        if column.kind != "number":
-            raise TableError(f"column {name!r} of {table.source} must hold numbers")
-        values = column.values
-        if values.dtype.kind == "f" and np.isinf(values).any():
-            refuse_infinite(table, int(np.flatnonzero(np.isinf(values))[0]), name)
-        return values
 
     def _indicators(self, column: Column, name: str, coding: Categories, table: Table, unknown: str) -> Array:
         position = {word: k for k, word in enumerate(coding.words)}
@@ -273,6 +263,16 @@ class Encoding:
         return encoding
 
 
+def number_values(table: Table, name: str, flag: str = "") -> Array:
+    """Of a column that must hold numbers, and may lack some."""
+    column = table.columns[name]
+    if column.kind == "text":
+        refuse_spoilt_numbers(column, name, table.source, all_numbers=True)
+    if column.kind != "number":
+        raise TableError(f"{flag}column {name!r} of {table.source} must hold numbers")
+    return column.values
+
+
 def refuse_infinite(table: Table, row: int, name: str) -> None:
     raise TableError(
         f"{table.source}: {row_words(table.source, table.first + row)}, column {name!r} is infinite: correct it or "
@@ -303,8 +303,6 @@ def _counted_categories(table: Table, name: str, coded: bool, most: int) -> dict
             return None
         refuse_spoilt_numbers(column, name, table.source)
     counts = counted_words(table.present(name))
-    if not coded:
-        refuse_decimal_commas(sorted(counts), name, table.source)
     if len(counts) > most:
         raise TableError(
             f"--features: column {name!r} of {table.source} has {len(counts)} different words, more than "
@@ -360,11 +358,13 @@ def counted_words(column: Column) -> dict[str, int]:
 
 
 def refuse_spoilt_numbers(column: Column, name: str, source: str, all_numbers: bool = False) -> None:
-    """Words that are mostly numbers are a column of numbers with something else in it: say where."""
+    """Words that are mostly numbers are a column of numbers with something else in it: say where. Those with decimal
+    commas would each become a category of their own."""
     if column.seen is not None:
-        n_present, n_others, first = column.seen.spoilt
+        (n_present, n_others, first), words = column.seen.spoilt, set(column.seen.words)
     else:
         present = [(row, word) for row, word in enumerate(column.values.tolist()) if word is not None]
+        words = {word for _, word in present}
         others = [(row, word) for row, word in present if not is_number(word)]
         n_present, n_others, first = len(present), len(others), others[0] if others else None
     if first is not None and (all_numbers or 2 * n_others <= n_present):
@@ -378,11 +378,7 @@ def refuse_spoilt_numbers(column: Column, name: str, source: str, all_numbers: b
             f"{source}: {row_words(source, row)}, column {name!r} is {word[:60]!r}, but the column holds numbers: "
             "correct it, leave it empty, or say --categorical if these numbers are names"
         )
-
-
-def refuse_decimal_commas(words: Sequence[str], name: str, source: str) -> None:
-    """Numbers as much of Europe writes them would each become a category of their own."""
-    commas = [word for word in words if DECIMAL_COMMA.fullmatch(word)]
+    commas = sorted(word for word in words if DECIMAL_COMMA.fullmatch(word))
     if commas and all(DECIMAL_COMMA.fullmatch(word) or is_number(word) for word in words):
         raise TableError(
             f"column {name!r} of {source} holds numbers with a decimal comma ({commas[0][:60]!r}): save the table with "

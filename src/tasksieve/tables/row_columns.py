@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from .encode import Encoding, as_words, refuse_decimal_commas, refuse_infinite, refuse_spoilt_numbers
+from .encode import Encoding, number_values, refuse_infinite, refuse_spoilt_numbers
 from .table import NAMED_CELLS, Array, Column, StackedFiles, Table, TableError, row_words
 
 Missing = Literal["error", "drop", "mean"]
@@ -107,7 +107,6 @@ def _target(table: Table, name: str, classes: bool) -> Array:
         return column.values
     if column.kind == "text":
         refuse_spoilt_numbers(column, name, table.source)
-        refuse_decimal_commas([word for word in as_words(column) if word is not None], name, table.source)
         raise TableError(
             f"--target: column {name!r} of {table.source} holds words; this model predicts numbers. For classes use "
             "--model logistic or another classifier"
@@ -145,12 +144,7 @@ def _numbers(
     """Numbers that are finite and large enough wherever there is one."""
     if name is None:
         return None
-    column = table.columns[name]
-    if column.kind == "text":
-        refuse_spoilt_numbers(column, name, table.source, all_numbers=True)
-    if column.kind != "number":
-        raise TableError(f"{flag}: column {name!r} of {table.source} must hold numbers")
-    values = column.values.astype(np.float64)
+    values = number_values(table, name, f"{flag}: ").astype(np.float64)
     bad = np.flatnonzero((values < least) | np.isinf(values))
     if len(bad):
         raise TableError(

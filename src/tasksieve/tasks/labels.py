@@ -12,9 +12,8 @@ import numpy as np
 from ..complex_numbers import refuse_complex
 from ..messages import Message, either, parameter_name, value_error
 from ..row_names import row_name
-from .forms import as_array, matching_list, one_column
 from .refusals import is_number, mask_of, refuse_masked_or_complex
-from .sample_space import Form, TaskLabels
+from .sample_space import Form, TaskLabels, as_array, matching_list, one_column
 from .tensors import to_numpy
 from .weights import read_sample_weights
 

@@ -10,8 +10,8 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import scipy.sparse
 
-from .forms import one_column
 from .labels import label_array
+from .sample_space import one_column
 from .tensors import stack_rows, to_host, to_numpy
 
 # Columns named in a message; the rest are counted.

@@ -8,8 +8,7 @@ import numpy as np
 
 from ..messages import value_error
 from ..row_names import row_name
-from .forms import as_numbers, matching_list, read_numbers
-from .sample_space import TaskLabels
+from .sample_space import TaskLabels, as_numbers, matching_list, read_numbers
 from .tensors import to_numpy
 
 

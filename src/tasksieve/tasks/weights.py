@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..messages import value_error
-from .forms import read_numbers
 from .refusals import refuse_masked_or_complex
-from .sample_space import TaskLabels
+from .sample_space import TaskLabels, read_numbers
 from .tensors import to_numpy
 
 
