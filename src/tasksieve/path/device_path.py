@@ -82,7 +82,7 @@ class DeviceEngine(Engine):
             levels = self.ledger.levels[chosen]
         else:
             chosen, levels = self._shard.reaching(last - 0.7 * (last - lam))
-        room = max(500, 2 * len(self.pair.primal.features))
+        room = self._room(self.pair)
         if len(chosen) > room:
             chosen = chosen[np.argpartition(levels, -room)[-room:]]
         working = merged(chosen, guessed)

@@ -37,15 +37,11 @@ def problem_facts(problem: Problem, n_values: int, *, by_sums: bool = True, by_d
         dense=dense,
         location="memory" if here else "device",
         by_sums=by_sums and here and dense and _sums_determine(problem),
-        by_device=by_device and _passes_are_cheap(problem),
+        by_device=by_device
+        and shard.cheap_passes
+        and not VariationalNewton.needs.unmet(problem.loss, problem.penalty),
         n_covariates=len(design.unpenalised),
     )
-
-
-def _passes_are_cheap(problem: Problem) -> bool:
-    """Whether a problem's columns lie on a device that makes passes, the loss is squared, and rows are penalised."""
-    unmet = VariationalNewton.needs.unmet(problem.loss, problem.penalty)
-    return problem.design.shard.cheap_passes and not unmet
 
 
 def _sums_determine(problem: Problem) -> bool:
