@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -17,6 +18,7 @@ def require(module: str, asker: str, install: str, error: type[Exception] = Impo
         raise error(f"{asker} {module.partition('.')[0]}: pip install {install}") from missing
 
 
-def require_pandas(owner: object) -> Any:
-    """The module pandas, for the ``to_frame`` of an object."""
-    return require("pandas", f"{type(owner).__name__}.to_frame needs", "pandas")
+def data_frame(owner: object, columns: Mapping[str, Any], labels: Iterable[str] = ()) -> Any:
+    """What the ``to_frame`` of an object returns; columns of `labels` keep them as the objects that they are."""
+    pandas = require("pandas", f"{type(owner).__name__}.to_frame needs", "pandas")
+    return pandas.DataFrame({**columns, **{name: pandas.Series(columns[name], dtype=object) for name in labels}})

@@ -20,11 +20,13 @@ ax : matplotlib axes, optional
 DRAWN_ON = "matplotlib axes"
 
 
-def axes_or_new(ax: Any, owner: type, method: str, **options: Any) -> Any:
+def axes_or_new(ax: Any, owner: object, method: str, most: int = 1, **options: Any) -> Any:
     """Those given, else axes in a new figure, or an error that says what to install."""
+    if most < 1:
+        raise ValueError(f"most must be at least 1, got {most!r}.")
     if ax is not None:
         return ax
-    plt = require("matplotlib.pyplot", f"{owner.__name__}.{method} needs", "'tasksieve[plot]'")
+    plt = require("matplotlib.pyplot", f"{type(owner).__name__}.{method} needs", "'tasksieve[plot]'")
     return plt.subplots(layout="constrained", **options)[1]
 
 
@@ -40,7 +42,7 @@ def _by_alpha(ax: Any, **labels: Any) -> None:
 
 
 def coefficient_map(
-    coef: np.ndarray, tasks: np.ndarray, names: np.ndarray | None, *, ax: Any, most: int, owner: type
+    owner: Any, coef: np.ndarray, tasks: np.ndarray, names: np.ndarray | None, ax: Any, most: int
 ) -> Any:
     """Heat map of selected features (rows, strongest on top) by task (columns): red negative, blue positive."""
     if np.ndim(coef) != 2:
@@ -48,12 +50,11 @@ def coefficient_map(
             f"coef_ has {np.ndim(coef)} dimensions: a map shows one coefficient per task and feature. Draw the "
             "classes one by one."
         )
-    _check_most(most)
     strength = np.linalg.norm(coef, axis=0)
     selected = np.flatnonzero(strength)
     shown = selected[np.argsort(-strength[selected], kind="stable")][:most]
     size = 3.0 + min(9.0, 0.35 * len(tasks)), 1.6 + 0.2 * max(3, len(shown))
-    ax = axes_or_new(ax, owner, "plot_coefficients", figsize=size)
+    ax = axes_or_new(ax, owner, "plot_coefficients", most, figsize=size)
     title = f"{len(selected):,} of {coef.shape[1]:,} features selected"
     if len(shown) < len(selected):
         title += f", the strongest {len(shown)} shown"
@@ -74,11 +75,10 @@ def coefficient_map(
     return ax
 
 
-def score_curve(
-    alphas: np.ndarray, scores: np.ndarray, alpha: float, measure: str, *, ax: Any, owner: type
-) -> Any:
+def score_curve(model: Any, ax: Any) -> Any:
     """Mean over the folds of a held-out measure, one standard error around it, and the chosen alpha."""
-    ax = axes_or_new(ax, owner, "plot_scores", figsize=(6, 4))
+    ax = axes_or_new(ax, model, "plot_scores", figsize=(6, 4))
+    alphas, scores = model.path_.alphas, model.path_scores_
     n_folds = scores.shape[1]
     mean = scores.mean(axis=1)
     if n_folds > 1:
@@ -87,31 +87,17 @@ def score_curve(
             alphas, mean - error, mean + error, alpha=0.2, linewidth=0, label="one standard error"
         )
     ax.plot(alphas, mean, label=f"mean of {n_folds} folds")
-    ax.axvline(alpha, color="C1", linestyle="--", label=f"chosen: {alpha:.3g}")
-    _by_alpha(ax, ylabel=measure)
+    ax.axvline(model.alpha_, color="C1", linestyle="--", label=f"chosen: {model.alpha_:.3g}")
+    _by_alpha(ax, ylabel=model.cv_measure)
     ax.legend(frameon=False)
     return ax
 
 
-def _check_most(most: int) -> None:
-    if most < 1:
-        raise ValueError(f"most must be at least 1, got {most!r}.")
-
-
-def stability_curves(
-    alphas: np.ndarray,
-    shares: Any,
-    stable: np.ndarray,
-    threshold: float,
-    names: np.ndarray | None,
-    *,
-    ax: Any,
-    most: int,
-    owner: type,
-) -> Any:
+def stability_curves(found: Any, ax: Any, most: int) -> Any:
     """Share of the halves that have used each feature by alpha: stable ones in colour, the others grey."""
-    _check_most(most)
-    ax = axes_or_new(ax, owner, "plot", figsize=(7, 4))
+    ax = axes_or_new(ax, found, "plot", most, figsize=(7, 4))
+    alphas, shares, stable = found.alphas_, found.stability_path_, found.get_support()
+    names = getattr(found, "feature_names_in_", None)
     last = shares[[-1]].toarray()[0]
     used = np.flatnonzero(last)
     used = used[np.lexsort((-last[used], ~stable[used]))]
@@ -120,14 +106,14 @@ def stability_curves(
     others = ~stable[shown]
     if others.any():
         ax.plot(alphas, lines[:, others], color="0.75", linewidth=0.8)
-    found = np.flatnonzero(~others)
-    for k in found:
-        label = None if len(found) > NAMED_FEATURES else f"x{shown[k]}" if names is None else _cut(names[shown[k]])
+    sure = np.flatnonzero(~others)
+    for k in sure:
+        label = None if len(sure) > NAMED_FEATURES else f"x{shown[k]}" if names is None else _cut(names[shown[k]])
         ax.plot(alphas, lines[:, k], linewidth=1.5, label=label)
-    ax.axhline(threshold, color="0.2", linestyle="--", linewidth=1)
+    ax.axhline(found.threshold_, color="0.2", linestyle="--", linewidth=1)
     _title(ax, f"{np.count_nonzero(stable):,} of {len(stable):,} features stable")
     _by_alpha(ax, ylabel="share of the halves", ylim=(-0.02, 1.02))
-    if 0 < len(found) <= NAMED_FEATURES:
+    if 0 < len(sure) <= NAMED_FEATURES:
         ax.legend(frameon=False, fontsize="small")
     return ax
 
@@ -135,37 +121,28 @@ def stability_curves(
 DUMBBELLS = {"shared": ("o", "C0"), "own": ("o", "C1"), "pooled": ("|", "C2"), "mean": ("|", "0.6")}
 
 
-def dumbbells(
-    tasks: np.ndarray,
-    scores: dict[str, np.ndarray],
-    sure: np.ndarray,
-    words: dict[str, str],
-    measure: str,
-    *,
-    ax: Any,
-    most: int,
-    owner: type,
-) -> Any:
+def dumbbells(found: Any, ax: Any, most: int) -> Any:
     """Scores of each task (a line) by model, the shared one joined to the task's own; bold where they surely differ."""
-    _check_most(most)
+    tasks, scores = found.tasks, {name: found.quality[name].values[:, 0] for name in found.models}
+    sure = found.differences["own"].adjusted <= 1.0 - found.level
     gain = scores["shared"] - scores["own"]
     known = np.flatnonzero(~np.isnan(gain))
     shown = known[np.argsort(-np.abs(gain[known]), kind="stable")][:most]
     shown = shown[np.argsort(gain[shown], kind="stable")]  # the largest gain on top
-    ax = axes_or_new(ax, owner, "plot", figsize=(7, 1.6 + 0.25 * max(3, len(shown))))
+    ax = axes_or_new(ax, found, "plot", most, figsize=(7, 1.6 + 0.25 * max(3, len(shown))))
     positions = np.arange(len(shown))
     for position, t in zip(positions, shown.tolist(), strict=True):
         width = 3.0 if sure[t] else 1.0
         ax.plot([scores["own"][t], scores["shared"][t]], [position, position], color="0.7", linewidth=width, zorder=1)
     for name, values in scores.items():
         marker, color = DUMBBELLS[name]
-        ax.scatter(values[shown], positions, marker=marker, color=color, label=words[name], zorder=2)
+        ax.scatter(values[shown], positions, marker=marker, color=color, label=found._words(name), zorder=2)
     title = f"{np.count_nonzero(gain > 0)} of {len(tasks)} tasks gain by sharing"
     if len(shown) < len(tasks):
         title += f"; {len(shown)} shown"
     _title(ax, title)
     ax.set_yticks(positions, [_cut(tasks[t]) for t in shown], fontsize="small")
-    ax.set_xlabel(measure)
+    ax.set_xlabel(f"{found.score} on unseen rows")
     below = -0.6 / ax.figure.get_size_inches()[1]  # of the labels of the axis
     ax.legend(frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, below), ncols=4)
     return ax

@@ -27,25 +27,24 @@ _SPARSE = ("csr_matrix", "csc_matrix", "csr_array", "csc_array")
 _DEEPEST = 20
 
 
+# What a file may name: public classes of some parts of the package that have an attribute.
+_KINDS = {
+    "model": (("linear", "svm", "online"), "predict"),
+    "estimator": (("linear", "svm", "online"), "get_params"),  # also what is a parameter of one
+    "member": (("losses", "penalties"), "certificate_form"),
+}
+
+
 @cache
-def _classes(parts: tuple[str, ...], base: str) -> dict[str, Any]:
-    """Public classes of some parts of the package that have an attribute: all that a file may name."""
+def _classes(kind: str) -> dict[str, Any]:
+    parts, attribute = _KINDS[kind]
     modules = [import_module(f".{part}", __package__) for part in parts]
     found = {name: getattr(module, name) for module in modules for name in module.__all__}
-    return {name: kind for name, kind in found.items() if isinstance(kind, type) and hasattr(kind, base)}
+    return {name: known for name, known in found.items() if isinstance(known, type) and hasattr(known, attribute)}
 
 
-def estimators() -> dict[str, Any]:
-    return _classes(("linear", "svm", "online"), "predict")
-
-
-def _parameters() -> dict[str, Any]:
-    """Estimators and what is a parameter of one."""
-    return _classes(("linear", "svm", "online"), "get_params")
-
-
-def _members() -> dict[str, Any]:
-    return _classes(("losses", "penalties"), "certificate_form")
+def _is_known(kind: str, value: Any) -> bool:
+    return _classes(kind).get(type(value).__name__) is type(value)
 
 
 @dataclass
@@ -112,7 +111,7 @@ def save_problem(
     """
     from .tables import write_arrays  # not loaded with the names of the package
 
-    if estimators().get(type(model).__name__) is not type(model):
+    if not _is_known("model", model):
         raise ValueError(f"model: {type(model).__name__} is no estimator of tasksieve and could not be loaded again.")
     arrays: dict[str, Array] = {}
     pack = _Packer(arrays)
@@ -158,11 +157,11 @@ def load_problem(path: Any) -> SavedProblem:
             raise ValueError("not a problem file")
         if content["version"] != VERSION:
             raise ValueError(f"format version {content['version']!r}; this library reads {VERSION}")
-        if content["model"] not in estimators():
+        if content["model"] not in _classes("model"):
             raise ValueError(f"unknown model {content['model']!r}")
         unpack = _Unpacker(arrays)
         parameters = {str(name): unpack(value) for name, value in content["parameters"].items()}
-        model = estimators()[content["model"]](**parameters)
+        model = _classes("model")[content["model"]](**parameters)
         unknown = set(content["arguments"]) - {"task", "sample_weight", "offset"}
         if unknown:
             raise ValueError(f"unknown argument {sorted(unknown)[0]!r}")
@@ -204,12 +203,11 @@ class _Packer:
             return {type(value).__name__: [self(item, f"{name}[{k}]") for k, item in enumerate(value)]}
         if isinstance(value, dict):
             return {"dict": [[self(key, name), self(item, f"{name}[{key!r}]")] for key, item in value.items()]}
-        if _members().get(type(value).__name__) is type(value):
-            parameters = {key: self(item, f"{name}.{key}") for key, item in value.parameters().items()}
-            return {"member": type(value).__name__, "parameters": parameters}
-        if _parameters().get(type(value).__name__) is type(value):
-            parameters = {key: self(item, f"{name}.{key}") for key, item in value.get_params(deep=False).items()}
-            return {"estimator": type(value).__name__, "parameters": parameters}
+        for kind in ("member", "estimator"):
+            if _is_known(kind, value):
+                own = value.parameters() if kind == "member" else value.get_params(deep=False)
+                parameters = {key: self(item, f"{name}.{key}") for key, item in own.items()}
+                return {kind: type(value).__name__, "parameters": parameters}
         return self._frame(value, name)
 
     def _frame(self, value: Any, name: str) -> Any:
@@ -251,7 +249,7 @@ class _Unpacker:
             return {self(key, depth + 1): self(item, depth + 1) for key, item in value["dict"]}
         if kind in ("member", "estimator"):
             parameters = {str(name): self(item, depth + 1) for name, item in value["parameters"].items()}
-            return (_members() if kind == "member" else _parameters())[value[kind]](**parameters)
+            return _classes(kind)[value[kind]](**parameters)
         if kind == "objects":
             found = np.empty(len(value["objects"]), dtype=object)
             found[:] = [self(item, depth + 1) for item in value["objects"]]

@@ -680,22 +680,10 @@ def test_dynamic_rules_on_the_rows_that_are_left(rng):
 # --- screen -----------------------------------------------------------------------------------------------------
 
 
-class PlainDesign:
-    """The least that `screen` asks of a design: X (T, n, d)."""
-
-    def __init__(self, X):
-        self.X = X
-        self.offsets = X.shape[1] * np.arange(X.shape[0] + 1)
-
-    def norms(self):
-        return np.linalg.norm(self.X, axis=1).T
-
-    def correlate(self, r, features=None):
-        X = self.X if features is None else self.X[..., features]
-        return np.einsum("tnd,tn->dt", X, r.reshape(X.shape[:2]))
-
-    def take(self, features):
-        return self.X[..., features].reshape(-1, len(features))
+def plain_design(X):
+    """X (T, n, d) without intercepts."""
+    tasks, rows, features = X.shape
+    return Design(as_storage(X.reshape(-1, features)), rows * np.arange(tasks + 1), fit_intercept=False)
 
 
 @pytest.mark.parametrize("weights", [False, True])
@@ -707,7 +695,7 @@ def test_screen_from_any_vector(rng, weights):
     rough, rough_residual, _ = solve(batch.at(0.8 * lam_max), 1e-3, check=1)
     counts = dict.fromkeys(("y", "random", "residual", "residual+coef", "gap", "gap+coef"), 0)
     for i in range(len(batch)):
-        design, y, lam = PlainDesign(batch.X[i]), batch.y[i].ravel(), float(now.lam[i])
+        design, y, lam = plain_design(batch.X[i]), batch.y[i].ravel(), float(now.lam[i])
         residual = rough_residual[i].ravel()
         answers = {
             "y": screen(design, y, y, lam, feature_weights=batch.weights[i]),
@@ -736,7 +724,7 @@ def test_screen_agrees_with_the_rules(rng):
     W, r, _ = solve(before, 1e-13)
     for i in range(len(batch)):
         state, lam = dual_state(before, i, W, r), 0.55 / 0.6 * float(before.lam[i])
-        design = PlainDesign(batch.X[i])
+        design = plain_design(batch.X[i])
         np.testing.assert_array_equal(
             screen(design, state.y, state.residual, lam, coef=W[i]), DPC().sequential(state, lam)
         )
@@ -790,7 +778,7 @@ def test_screen_with_the_librarys_designs(rng):
 
 def test_screen_refuses_what_it_cannot_use(rng):
     X = rng.standard_normal((2, 5, 4))
-    design, y = PlainDesign(X), rng.standard_normal(10)
+    design, y = plain_design(X), rng.standard_normal(10)
     with pytest.raises(ValueError, match="y must be flat"):
         screen(design, y[:9], y, 1.0)
     with pytest.raises(ValueError, match="dual_point has NaN"):

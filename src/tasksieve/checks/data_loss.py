@@ -258,12 +258,5 @@ def l9_offset(case: DataCase, z: Array) -> None:
 
 
 CHECKS: tuple[Callable[[DataCase, Array], None], ...] = (
-    l0_shapes,
-    l1_gradient,
-    l6_nuisance,
-    l4_terms,
-    l5_smoothness,
-    l7_scale,
-    l8_ball,
-    l9_offset,
-)
+    l0_shapes, l1_gradient, l6_nuisance, l4_terms, l5_smoothness, l7_scale, l8_ball, l9_offset,
+)  # fmt: skip

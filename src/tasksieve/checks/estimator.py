@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from .claims import claim
+from .claims import claim, unchanged
 from .estimator_data import TASKS, Rows, rows_for, storages
 
 Array = np.ndarray[Any, Any]
@@ -86,18 +86,21 @@ def check_estimator(estimator: Any, *, quick: bool = False) -> None:
         warnings.simplefilter("ignore", ConvergenceWarning)
         for name, check in CHECKS.items():
             if name not in skipped and not (trial.rows.task is None and name in OF_TASKS):
+                trial.check = name
                 check(trial)
 
 
 class Trial:
-    """An estimator, data for it, and its first fit, which the checks compare with."""
+    """An estimator, data for it, and its first fit, which the checks compare with; `check` is the one under way."""
+
+    check: str
 
     def __init__(self, estimator: Any, rows: Rows, quick: bool) -> None:
         self.estimator, self.rows, self.quick = estimator, rows, quick
 
-    def claim(self, holds: Any, check: str, words: str, **numbers: Any) -> None:
-        """`claim`, with the name of the estimator."""
-        claim(holds, f"{check}: {type(self.estimator).__name__}: {words}", **numbers)
+    def claim(self, holds: Any, words: str, **numbers: Any) -> None:
+        """`claim`, with the names of the check and of the estimator."""
+        claim(holds, f"{self.check}: {type(self.estimator).__name__}: {words}", **numbers)
 
     def new(self, **params: Any) -> Any:
         """An unfitted copy, to be solved well."""
@@ -108,8 +111,7 @@ class Trial:
 
     def fitted(self, rows: Rows | None = None, /, **changed: Any) -> Any:
         """A new copy, fitted to rows (by default those of the trial), with some arguments of `fit` changed."""
-        rows = self.rows if rows is None else rows
-        return self.new().fit(**{"X": rows.X, "y": rows.y, **rows.arguments, **changed})
+        return self.new().fit(**{**(self.rows if rows is None else rows).given, **changed})
 
     @cached_property
     def first(self) -> Any:
@@ -123,16 +125,16 @@ class Trial:
             X, arguments = self.rows.X, self.rows.arguments
         return ask(X, **arguments)
 
-    def same(self, check: str, words: str, model: Any, tolerance: float = SAME) -> None:
+    def same(self, words: str, model: Any, tolerance: float = SAME) -> None:
         """The model answers as the first one does."""
-        self.alike(check, words, self.answers(model), self.answers(self.first), tolerance)
+        self.alike(words, self.answers(model), self.answers(self.first), tolerance)
 
-    def alike(self, check: str, words: str, found: Any, expected: Any, tolerance: float = SAME) -> None:
+    def alike(self, words: str, found: Any, expected: Any, tolerance: float = SAME) -> None:
         shapes = np.shape(found), np.shape(expected)
-        self.claim(shapes[0] == shapes[1], check, f"{words} The shape differs.", found=shapes[0], expected=shapes[1])
+        self.claim(shapes[0] == shapes[1], f"{words} The shape differs.", found=shapes[0], expected=shapes[1])
         difference = float(np.max(np.abs(found - expected)))
         near = difference <= tolerance * (1.0 + float(np.max(np.abs(expected))))
-        self.claim(near, check, words, largest_difference=difference)
+        self.claim(near, words, largest_difference=difference)
 
 
 def parameters(trial: Trial) -> None:
@@ -142,15 +144,15 @@ def parameters(trial: Trial) -> None:
     copy = clone(model)
     for name, value in copy.get_params(deep=False).items():
         same = _same_parameter(value, params[name])
-        trial.claim(same, "parameters", f"clone changes the parameter {name!r}.", was=params[name], now=value)
+        trial.claim(same, f"clone changes the parameter {name!r}.", was=params[name], now=value)
     again = type(model)(**params)
     for name, value in params.items():
         words, stored = f"the constructor must store {name!r} as it is given, and nothing else.", getattr(again, name)
-        trial.claim(stored is value, "parameters", words, given=value, stored=stored)
-    trial.claim(copy.set_params(**params) is copy, "parameters", "set_params must return the model.")
-    trial.claim(type(model).__name__ in repr(model), "parameters", "repr must name the class.", repr=repr(model))
+        trial.claim(stored is value, words, given=value, stored=stored)
+    trial.claim(copy.set_params(**params) is copy, "set_params must return the model.")
+    trial.claim(type(model).__name__ in repr(model), "repr must name the class.", repr=repr(model))
     fitted = sorted(name for name in vars(again) if name.endswith("_") and not name.startswith("_"))
-    trial.claim(not fitted, "parameters", "fitted attributes before fit.", attributes=fitted)
+    trial.claim(not fitted, "fitted attributes before fit.", attributes=fitted)
 
 
 def _same_parameter(one: Any, other: Any) -> bool:
@@ -162,43 +164,33 @@ def _same_parameter(one: Any, other: Any) -> bool:
 
 def fit_repeats(trial: Trial) -> None:
     """What fit returns, leaves alone, and repeats."""
-    rows = trial.rows
-    given = {"X": rows.X.copy(), "y": rows.y.copy()} | {k: v.copy() for k, v in rows.arguments.items()}
-    kept = {key: value.copy() for key, value in given.items()}
-    for value in given.values():
-        value.flags.writeable = False
-    model = trial.new()
-    try:
-        trial.claim(model.fit(**given) is model, "fit", "fit must return the model.")
-    except ValueError as error:
-        trial.claim("read-only" not in str(error), "fit", "fit writes to what it is given.", error=str(error))
-        raise
-    for key, value in given.items():
-        trial.claim(np.array_equal(value, kept[key]), "fit", f"fit changes {key}.")
-    trial.same("fit", "the same data must give the same model.", model, 1e-12)
+    rows, model = trial.rows, trial.new()
+    with unchanged(f"fit: {type(model).__name__}", "fit", **rows.given):
+        trial.claim(model.fit(**rows.given) is model, "fit must return the model.")
+    trial.same("the same data must give the same model.", model, 1e-12)
     again = trial.answers(model)
-    trial.same("fit", "a second fit of the same model must give the same answer.", model.fit(**kept), 1e-12)
-    trial.claim(np.array_equal(trial.answers(model), again), "fit", "predictions differ between two fits.")
+    trial.same("a second fit of the same model must give the same answer.", model.fit(**rows.given), 1e-12)
+    trial.claim(np.array_equal(trial.answers(model), again), "predictions differ between two fits.")
     for key, value in trial.estimator.get_params(deep=False).items():
         if key != "tol":
             now = getattr(model, key)
-            trial.claim(_same_parameter(now, value), "fit", f"fit changes the parameter {key!r}.", was=value, now=now)
+            trial.claim(_same_parameter(now, value), f"fit changes the parameter {key!r}.", was=value, now=now)
     d, shape = rows.X.shape[1], model.coef_.shape
     words = "coef_ must have a column for each feature, and n_features_in_ count them."
     counted = shape[-1] == d and model.n_features_in_ == d
-    trial.claim(counted, "fit", words, shape=shape, n_features_in_=model.n_features_in_)
+    trial.claim(counted, words, shape=shape, n_features_in_=model.n_features_in_)
     if rows.task is not None:
         words = "tasks_ must hold the labels of the tasks, coef_ a row for each."
         held = sorted(model.tasks_.tolist()) == list(range(TASKS)) and shape[-2] == TASKS
-        trial.claim(held, "fit", words, tasks=model.tasks_, shape=shape)
+        trial.claim(held, words, tasks=model.tasks_, shape=shape)
 
 
 def copies(trial: Trial) -> None:
     """Pickled and read again."""
     model = pickle.loads(pickle.dumps(trial.first))
     same = np.array_equal(trial.answers(model), trial.answers(trial.first))
-    trial.claim(same, "pickle", "a pickled model must predict what the model predicts.")
-    trial.claim(repr(model) == repr(trial.first), "pickle", "a pickled model has other parameters.")
+    trial.claim(same, "a pickled model must predict what the model predicts.")
+    trial.claim(repr(model) == repr(trial.first), "a pickled model has other parameters.")
 
 
 def not_fitted(trial: Trial) -> None:
@@ -207,22 +199,22 @@ def not_fitted(trial: Trial) -> None:
         trial.new().predict(trial.rows.X)
     except NotFittedError:
         return
-    trial.claim(False, "not_fitted", "predict before fit must raise scikit-learn's NotFittedError.")
+    trial.claim(False, "predict before fit must raise scikit-learn's NotFittedError.")
 
 
 def storage_types(trial: Trial) -> None:
     """Types, orders and containers of X, and y and task that are columns of a wider array."""
     rows = trial.rows
     wide = {key: np.repeat(value[:, None], 2, axis=1)[:, 0] for key, value in {"y": rows.y, **rows.arguments}.items()}
-    trial.same("storages", "y and task as columns of wider arrays must give the same model.", trial.fitted(**wide))
+    trial.same("y and task as columns of wider arrays must give the same model.", trial.fitted(**wide))
     with tempfile.TemporaryDirectory() as folder:
         for kind, X in storages(rows.X, Path(folder), trial.quick).items():
             model = trial.fitted(X=X)
-            trial.same("storages", f"X as {kind} must give the same model.", model)
+            trial.same(f"X as {kind} must give the same model.", model)
             found, own = trial.answers(model, X, **rows.arguments), trial.answers(model)
-            words, difference = f"predictions for X as {kind} must be those for X.", float(np.max(np.abs(found - own)))
             near = np.allclose(found, own, rtol=1e-5, atol=1e-5)
-            trial.claim(near, "storages", words, largest_difference=difference)
+            words = f"predictions for X as {kind} must be those for X."
+            trial.claim(near, words, largest_difference=np.max(np.abs(found - own)))
             del X, model  # a mapped file must be closed before it is removed
 
 
@@ -233,22 +225,22 @@ def several_tasks(trial: Trial) -> None:
     every, own = trial.answers(model, rows.X), trial.answers(model)
     words = "without task a prediction is of shape (rows, tasks), with it (rows,)."
     shaped = every.shape == (len(rows.y), TASKS) and own.shape == (len(rows.y),)
-    trial.claim(shaped, "tasks", words, without=every.shape, within=own.shape)
+    trial.claim(shaped, words, without=every.shape, within=own.shape)
     positions = np.array([model.tasks_.tolist().index(t) for t in rows.task])
     words = "a row's prediction with task must be that of its task's column without."
-    trial.claim(np.allclose(every[np.arange(len(own)), positions], own, atol=1e-9), "tasks", words)
+    trial.claim(np.allclose(every[np.arange(len(own)), positions], own, atol=1e-9), words)
     parts, labels = (_in_order_of(model, items) for items in rows.as_list())
     answers = trial.answers(model, parts)
-    trial.claim(isinstance(answers, list) and len(answers) == TASKS, "tasks", "a list in, a list out.")
+    trial.claim(isinstance(answers, list) and len(answers) == TASKS, "a list in, a list out.")
     for t, found in zip(model.tasks_.tolist(), answers, strict=True):
         same = np.allclose(found, own[rows.task == t], atol=1e-9)
-        trial.claim(same, "tasks", "predictions of a list must be those of its rows.", task=t)
+        trial.claim(same, "predictions of a list must be those of its rows.", task=t)
     score = model.score(rows.X, rows.y, **rows.arguments)
-    trial.claim(isinstance(score, float) and score <= 1.0, "tasks", "score must be a number <= 1.", score=score)
+    trial.claim(isinstance(score, float) and score <= 1.0, "score must be a number <= 1.", score=score)
     wide = np.stack(_in_order_of(model, list(rows.as_columns().T)), axis=1)
     others = np.array([model.score(parts, labels), model.score(rows.X, wide)])
     words = "score must be the same for every form of rows."
-    trial.claim(np.allclose(others, score, atol=1e-9), "tasks", words, stacked=score, list_and_columns=others)
+    trial.claim(np.allclose(others, score, atol=1e-9), words, stacked=score, list_and_columns=others)
 
 
 def _in_order_of(model: Any, items: list[Any]) -> list[Any]:
@@ -259,41 +251,40 @@ def _in_order_of(model: Any, items: list[Any]) -> list[Any]:
 def forms(trial: Trial) -> None:
     """A list of matrices, one for each task."""
     parts = trial.rows.as_list()
-    trial.same("forms", "a list of matrices must give the same model as stacked rows.", trial.new().fit(*parts))
+    trial.same("a list of matrices must give the same model as stacked rows.", trial.new().fit(*parts))
 
 
 def row_order(trial: Trial) -> None:
     """Rows in another order."""
     other = trial.rows.some(np.random.default_rng(1).permutation(len(trial.rows.y)))
-    trial.same("row_order", "the order of rows must not matter.", trial.fitted(other))
+    trial.same("the order of rows must not matter.", trial.fitted(other))
 
 
 def columns(trial: Trial) -> None:
     """A column of labels for each task."""
     model = trial.new().fit(trial.rows.X, trial.rows.as_columns())
-    words = "one matrix and a column of labels for each task (NaN: not observed) must give the same model."
-    trial.same("columns", words, model)
+    trial.same("one matrix and a column of labels for each task (NaN: not observed) must give the same model.", model)
 
 
 def missing_labels(trial: Trial) -> None:
     """NaN is a label that is not there."""
     kept = np.random.default_rng(2).random(len(trial.rows.y)) < 0.85
     found = trial.fitted(y=np.where(kept, trial.rows.y, np.nan))
-    _without_rows(trial, "missing_labels", "a NaN label must be a row that is not there.", found, kept)
+    _without_rows(trial, "a NaN label must be a row that is not there.", found, kept)
 
 
 def zero_weights(trial: Trial) -> None:
     """A weight of 0 is a row that is not there; weights of 1 are none."""
     ones = np.ones(len(trial.rows.y))
-    trial.same("zero_weights", "weights of 1 must be as good as none.", trial.fitted(sample_weight=ones))
+    trial.same("weights of 1 must be as good as none.", trial.fitted(sample_weight=ones))
     kept = np.random.default_rng(3).random(len(trial.rows.y)) < 0.85
     found = trial.fitted(sample_weight=kept.astype(np.float64))
-    _without_rows(trial, "zero_weights", "a row of weight 0 must be a row that is not there.", found, kept)
+    _without_rows(trial, "a row of weight 0 must be a row that is not there.", found, kept)
 
 
-def _without_rows(trial: Trial, check: str, words: str, model: Any, kept: Array) -> None:
+def _without_rows(trial: Trial, words: str, model: Any, kept: Array) -> None:
     """The model answers as one that was fitted to the rows that are kept."""
-    trial.alike(check, words, trial.answers(model), trial.answers(trial.fitted(trial.rows.some(kept))))
+    trial.alike(words, trial.answers(model), trial.answers(trial.fitted(trial.rows.some(kept))))
 
 
 def offset(trial: Trial) -> None:
@@ -312,9 +303,9 @@ def offset(trial: Trial) -> None:
     for value, words in known.items():
         model = trial.fitted(offset=value)
         found = centred(trial.answers(model, rows.X, offset=value, **rows.arguments))
-        trial.alike("offset", words, found, expected)
+        trial.alike(words, found, expected)
         given = {"X": rows.X, **rows.arguments}
-        _refused(trial, "a prediction without the offset that fit had", "offset", model.predict, given, "offset")
+        _refused(trial, "a prediction without the offset that fit had", "offset", model.predict, given)
 
 
 def bad_input(trial: Trial) -> None:
@@ -337,7 +328,7 @@ def bad_input(trial: Trial) -> None:
     if rows.task is not None:
         mistakes.append(("a task that is too short", "task", rows.task[:-1]))
     for words, argument, mistaken in mistakes:
-        _refused(trial, words, argument, trial.new().fit, {"X": X, "y": y, **more, argument: mistaken})
+        _refused(trial, words, argument, trial.new().fit, {**rows.given, argument: mistaken})
     predict = trial.first.predict
     _refused(trial, "rows to predict with a feature too few", "X", predict, {"X": X[:, :-1], **more})
     if rows.task is not None:
@@ -347,25 +338,20 @@ def bad_input(trial: Trial) -> None:
 
 def bad_parameters(trial: Trial) -> None:
     """Parameters are checked by fit, and named in errors."""
-    rows = trial.rows
     for name in ("alpha", "C", "tol", "max_iter", "gamma"):
         if name in trial.estimator.get_params(deep=False):
-            model = trial.new(**{name: -1})
-            given = {"X": rows.X, "y": rows.y, **rows.arguments}
-            _refused(trial, f"{name}=-1", name, model.fit, given, "bad_parameters")
+            _refused(trial, f"{name}=-1", name, trial.new(**{name: -1}).fit, trial.rows.given)
 
 
-def _refused(
-    trial: Trial, words: str, argument: str, ask: Callable[..., Any], given: dict[str, Any], check: str = "bad_input"
-) -> None:
+def _refused(trial: Trial, words: str, argument: str, ask: Callable[..., Any], given: dict[str, Any]) -> None:
     try:
         ask(**given)
     except ValueError as error:
         named = re.search(rf"(?<![A-Za-z_]){re.escape(argument)}(?![A-Za-z])", str(error))
         words = f"the ValueError for {words} must name the argument {argument!r}."
-        trial.claim(named is not None, check, words, message=str(error))
+        trial.claim(named is not None, words, message=str(error))
         return
-    trial.claim(False, check, f"{words} must raise a ValueError.")
+    trial.claim(False, f"{words} must raise a ValueError.")
 
 
 def support(trial: Trial) -> None:
@@ -376,28 +362,28 @@ def support(trial: Trial) -> None:
     mask = model.get_support()
     used = np.any(model.coef_.reshape(-1, X.shape[1]), axis=0)
     words = "get_support must name the features that have a coefficient."
-    trial.claim(np.array_equal(mask, used), "support", words, support=mask, used=used)
-    trial.claim(mask.any(), "support", "nothing is selected on data that two features explain.")
+    trial.claim(np.array_equal(mask, used), words, support=mask, used=used)
+    trial.claim(mask.any(), "nothing is selected on data that two features explain.")
     words = "transform must keep the columns of the selected features."
-    trial.claim(np.array_equal(model.transform(X), X[:, mask]), "support", words)
+    trial.claim(np.array_equal(model.transform(X), X[:, mask]), words)
 
 
 def gap(trial: Trial) -> None:
     """The duality gap is a true bound."""
-    rows, model = trial.rows, trial.first
+    model = trial.first
     if not hasattr(model, "dual_gap_"):
         return
-    loose = trial.new(tol=LOOSE).fit(rows.X, rows.y, **rows.arguments)
+    loose = trial.new(tol=LOOSE).fit(**trial.rows.given)
     for found in (model.dual_gap_, loose.dual_gap_):
-        words = "dual_gap_ must be finite and not negative."
-        trial.claim(np.isfinite(found) and found >= 0.0, "gap", words, dual_gap_=found)
+        finite = np.isfinite(found) and found >= 0.0
+        trial.claim(finite, "dual_gap_ must be finite and not negative.", dual_gap_=found)
     chosen = ("alpha_", "C_", "graph_strength_")
     if any(getattr(loose, name, None) != getattr(model, name, None) for name in chosen):
         return  # another problem: cross-validation has chosen other values
     better = loose.objective_ - model.objective_
     words = "a tighter fit is better by more than dual_gap_: the gap is no bound."
     bounded = better <= loose.dual_gap_ + 1e-10 * (1.0 + abs(model.objective_))
-    trial.claim(bounded, "gap", words, better_by=better, dual_gap_=loose.dual_gap_)
+    trial.claim(bounded, words, better_by=better, dual_gap_=loose.dual_gap_)
 
 
 CHECKS: dict[str, Callable[[Trial], None]] = {

@@ -29,6 +29,11 @@ class Rows:
         """Of `fit`, `predict`, `score`, beside X and y."""
         return {} if self.task is None else {"task": self.task}
 
+    @property
+    def given(self) -> dict[str, Any]:
+        """Of `fit`, all of them."""
+        return {"X": self.X, "y": self.y, **self.arguments}
+
     def some(self, rows: Any) -> Rows:
         """Some rows, as a boolean mask or indices."""
         return Rows(self.X[rows], self.y[rows], None if self.task is None else self.task[rows])

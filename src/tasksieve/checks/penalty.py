@@ -331,19 +331,6 @@ def p8_parts(case: Case) -> None:
 
 
 CHECKS: tuple[Callable[[Case], None], ...] = (
-    p0_shapes,
-    p0_unpenalised,
-    p1_norms,
-    p2_monotone,
-    p3_fenchel,
-    p4_attained,
-    p5_prox,
-    p6_reach,
-    p6_inactive,
-    p7_euclid,
-    p7_steepest,
-    p7_row_form,
-    p7_split,
-    p7_features,
-    p8_parts,
-)
+    p0_shapes, p0_unpenalised, p1_norms, p2_monotone, p3_fenchel, p4_attained, p5_prox, p6_reach,
+    p6_inactive, p7_euclid, p7_steepest, p7_row_form, p7_split, p7_features, p8_parts,
+)  # fmt: skip

@@ -244,7 +244,7 @@ def _each(work: Any, pieces: list[tuple[int, str]], n_jobs: int | None) -> Gener
 
 def _refuse_small(plan: Plan) -> None:
     """Every task must be judged, and leave enough in every fold for a model of its own."""
-    data, names, found = plan.data, plan.data.tasks.tolist(), []
+    data, codes, names, found = plan.data, plan.data.class_codes, plan.data.tasks.tolist(), []
     for t, part in enumerate(data.per_task()):
         own = part.start + np.flatnonzero(data.weights[part] > 0.0)
         units, fold = plan.nest.unit[own], plan.outer[own]
@@ -253,22 +253,20 @@ def _refuse_small(plan: Plan) -> None:
         if left < LEAST_UNITS or count < plan.n_folds or np.all(fold < 0):
             found.append((names[t], count))
             continue
-        if data.classes is None:
+        if codes is None:
             continue
-        classes = np.unique(data.y[own])
+        classes = np.unique(codes[own])
         if len(classes) < 2:
             raise ValueError(
                 f"Task {names[t]!r} has rows of one class only: no model of its own could be learned. Leave it out."
             )
         for f in range(plan.n_folds):
-            lost = np.setdiff1d(classes, data.y[own[fold != f]])
+            lost = np.setdiff1d(classes, codes[own[fold != f]])
             if len(lost):
-                code = int(lost[0] > 0) if data.class_counts is None else int(lost[0])
-                name = data.classes_of(t)[code : code + 1].tolist()[0]
                 raise value_error(
                     "{groups}: all rows of class {name!r} of task {task!r} are in one fold, and could not be "
                     "learned without it. Use fewer folds, or leave the task out.",
-                    name=name,
+                    name=data.classes_of(t).tolist()[lost[0]],
                     task=names[t],
                 )
     if found:

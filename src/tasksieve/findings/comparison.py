@@ -10,7 +10,7 @@ from scipy.special import stdtr, stdtrit
 
 from ..docstrings import described_by
 from ..fitted.quality import ALL, HeldOutQuality
-from ..optional import require_pandas
+from ..optional import data_frame
 from ..plotting import AXES, DRAWN_ON, dumbbells
 from ..tasks import some_of
 from .columns import Columns
@@ -217,9 +217,7 @@ class Comparison(Columns):
         -------
         pandas.DataFrame
         """
-        pandas = require_pandas(self)
-        columns = self.to_dict(kind)
-        return pandas.DataFrame({**columns, "task": pandas.Series(columns["task"], dtype=object)})
+        return data_frame(self, self.to_dict(kind), labels=["task"])
 
     def to_dict(self, kind: str = "tasks") -> dict[str, list[Any]]:
         """The columns of `to_frame` as lists; ``found["pvalue"]`` is a column of "tasks".
@@ -272,13 +270,4 @@ class Comparison(Columns):
         most : int, default=40
             Tasks drawn: those with the largest differences; the title says how many there are.
         """
-        return dumbbells(
-            self.tasks,
-            {name: self.quality[name].values[:, 0] for name in self.models},
-            self.differences["own"].adjusted <= 1.0 - self.level,
-            {name: self._words(name) for name in self.models},
-            f"{self.score} on unseen rows",
-            ax=ax,
-            most=most,
-            owner=type(self),
-        )
+        return dumbbells(self, ax, most)

@@ -142,12 +142,10 @@ class Ruler:
     """
 
     def __init__(self, model: Any, labels: TaskLabels) -> None:
-        self._labels, self._measure = labels, measure_of(model)
-        self._classes = labels.classes is not None
-        self._loss = _loss_of(model)
-        self._probable = self._classes and hasattr(model, "predict_proba")
-        self._missed = self._classes and not self._probable and labels.class_counts is not None
-        self._link: Callable[[Array], Array] = getattr(self._loss, "link", lambda z: z)
+        self._labels, self._measure, self._loss = labels, measure_of(model), _loss_of(model)
+        self._codes, self._parts = labels.class_codes, list(labels.per_task())
+        self._probable = self._codes is not None and hasattr(model, "predict_proba")
+        self._missed = not self._probable and labels.class_counts is not None
         self.name = self._loss.label
         if self._probable:
             self.name = "log loss"
@@ -158,44 +156,35 @@ class Ruler:
 
     def judge(self, model: Any, t: int, X: Any) -> tuple[Array, Array]:
         """Loss and what the measure sums, of a task's rows."""
-        labels, position = self._labels, 0
-        y = labels.y[labels.offsets[t] : labels.offsets[t + 1]]
-        options: dict[str, Any] = {}
+        labels, part, position = self._labels, self._parts[t], 0
+        y, options = labels.y[part], dict[str, Any]()
         if len(model.tasks_) > 1:
             position = model.tasks_.tolist().index(labels.tasks.tolist()[t])  # a graph has an order of its own
             options = {"task": np.repeat(model.tasks_[position : position + 1], len(y))}
-        if not self._classes:
+        if self._codes is None:
             z = np.asarray(model._scores(X, options.get("task")))
-            loss = self._loss.deviance(y, z)
-            assert self._measure.row_losses is not None
-            return loss, self._measure.row_losses(y, z if self._measure.of_scores else self._link(z))
-        names = self._names(t, y)
+            return self._of_numbers(y, z, z if self._measure.of_scores else self._loss.link(z))
+        names = labels.classes_of(t)[self._codes[part]]
         met = np.asarray(to_numpy(model.predict(X, **options))) == names
         if self._missed:
             return 1.0 - met, met
         if self._probable:
-            p = to_numpy(model.predict_proba(X, **options))
-            classes = model.classes_
-            if isinstance(p, list):
-                p = p[position]
-            if isinstance(classes, list):
-                classes = classes[position]
+            p, classes = to_numpy(model.predict_proba(X, **options)), model.classes_
+            p, classes = (own[position] if isinstance(own, list) else own for own in (p, classes))
             return -np.log(np.maximum(_of_true(p, classes, names), LEAST)), met
         z = np.asarray(model._scores(X, options.get("task")))
         return self._loss.deviance(y, z), met
 
     def constant(self, t: int, weights: Array) -> tuple[Array, Array]:
         """The same of the task's mean, or of its frequencies of classes, learned from rows with a weight."""
-        labels = self._labels
-        y = labels.y[labels.offsets[t] : labels.offsets[t + 1]]
-        seen = weights > 0.0
-        if not self._classes:
+        part, seen = self._parts[t], weights > 0.0
+        y = self._labels.y[part]
+        if self._codes is None:
             best = self._loss.best_constant(y[seen], weights[seen])
             mean = np.average(y[seen], weights=weights[seen])
             z = np.full(len(y), mean if best is None else best)
-            assert self._measure.row_losses is not None
-            return self._loss.deviance(y, z), self._measure.row_losses(y, z)
-        codes = (y > 0 if labels.class_counts is None else y).astype(np.intp)
+            return self._of_numbers(y, z, z)
+        codes = self._codes[part]
         share = np.bincount(codes[seen], weights=weights[seen], minlength=int(codes.max()) + 1) / weights.sum()
         met = codes == int(np.argmax(share))
         if self._missed:
@@ -205,9 +194,9 @@ class Ruler:
         side = 1.0 if share[-1] > 0.5 else -1.0
         return self._loss.deviance(y, np.full(len(y), side)), met
 
-    def _names(self, t: int, y: Array) -> Array:
-        codes = y > 0 if self._labels.class_counts is None else y
-        return self._labels.classes_of(t)[codes.astype(np.intp)]
+    def _of_numbers(self, y: Array, z: Array, predicted: Array) -> tuple[Array, Array]:
+        assert self._measure.row_losses is not None
+        return self._loss.deviance(y, z), self._measure.row_losses(y, predicted)
 
 
 def _of_true(p: Array, classes: Array, names: Array) -> Array:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from numbers import Integral
 from typing import Any
 
 from sklearn.base import clone
 
 from ..fitted.choosing import CrossValidated
-from ..fitted.folds import DEFAULT, ShuffledFolds
+from ..fitted.folds import ShuffledFolds, read_cv
 from .path_model import name_of
 
 # Parameters that say how tasks are related, or how much each counts: none of them has a meaning for one task.
@@ -46,13 +45,9 @@ def _kinds() -> Iterator[Any]:
 
 def inner_folds(model: Any, caller: str) -> int:
     """Number of folds that a cross-validated model chooses by."""
-    cv = model.cv
-    if cv is None:
-        return DEFAULT
-    if isinstance(cv, ShuffledFolds):
-        return cv.n_splits
-    if type(cv) is not bool and isinstance(cv, Integral) and int(cv) >= 2:
-        return int(cv)
+    cv = read_cv(model.cv)
+    if isinstance(cv, int | ShuffledFolds):
+        return cv if isinstance(cv, int) else cv.n_splits
     raise ValueError(
         f"model: its cv is {cv!r}, but {caller} makes the folds inside its own folds itself: give a whole number >= 2."
     )

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from ..fitted.documented import DATA
 
-#: of results that depend on the rows as a set
-SEED = """
+#: data of a finding that depends on the rows as a set, and its seed
+FINDING = f"""{DATA}
 random_state : int, default=0
     The result depends on nothing else: not on the order of rows, on names of tasks, on the form of the data.
 """
-
-#: data of a finding, and its seed
-FINDING = f"{DATA}{SEED}"

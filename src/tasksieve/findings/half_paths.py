@@ -226,8 +226,3 @@ class _UntilUsed(Pace):
         numbers, strength = numbers[new], strength[new]
         self._known[numbers] = True
         return numbers[np.lexsort((numbers, -strength))]
-
-
-def selection_counts(entries: Sequence[Entries], q: int, size: int) -> Array:
-    """On how many halves each was among the first q."""
-    return np.bincount(np.concatenate([own.numbers[:q] for own in entries]), minlength=size)

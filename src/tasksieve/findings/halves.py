@@ -60,15 +60,11 @@ def draw_halves(
     check_choice(small_tasks, "small_tasks", ("error", "drop"))
     seed = read_seed(random_state)
     named = None if groups is None else read_groups(groups, data)
-    if named is not None:
-        unit = data.flatten_rows(named[1])
-    elif data.shared:
-        unit = np.tile(np.arange(data.n_rows), data.n_tasks)
-    else:
-        unit = np.arange(len(data.y))
+    unit = data.flatten_rows(np.arange(data.n_rows) if named is None else named[1])
     samples = np.flatnonzero(data.weights > 0.0)
-    small = _small_tasks(data, samples, unit)
-    dropped = [data.tasks.tolist()[t] for t in small]
+    units = np.unique(np.stack([data.task_of_sample[samples], unit[samples]]), axis=1)  # of each task
+    small = np.flatnonzero(np.bincount(units[0], minlength=data.n_tasks) < 2)
+    dropped = data.tasks[small].tolist()
     if dropped and small_tasks == "error":
         own = samples[data.task_of_sample[samples] == small[0]]
         _refuse_small(dropped, len(own), None if named is None else named[0][unit[own[:1]]])
@@ -195,12 +191,6 @@ def _task_digests(data: TaskData, samples: Array, task: Array, ranks: Array) -> 
     tasks = sorted(spans, key=lambda t: data.weights[samples[spans[t]]].tobytes())
     labels = [(data.y[samples[spans[t]]] + 0.0).tobytes() for t in tasks]
     return dict(zip(tasks, content_names(data, labels, [rows[spans[t]] for t in tasks]), strict=True))
-
-
-def _small_tasks(data: TaskData, samples: Array, unit: Array) -> list[int]:
-    """Tasks with fewer than two units."""
-    pairs = np.unique(np.stack([data.task_of_sample[samples], unit[samples]]), axis=1)
-    return np.flatnonzero(np.bincount(pairs[0], minlength=data.n_tasks) < 2).tolist()
 
 
 def _refuse_small(names: list[Any], n_rows: int, group: Array | None) -> None:

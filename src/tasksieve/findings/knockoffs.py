@@ -21,7 +21,7 @@ from ..fitted.model import FeatureSelector
 from ..fitted.parameters import check_common
 from ..fitted.progress import reporter
 from ..linear.path_solver import RowSolver, solve_along
-from ..optional import require_pandas
+from ..optional import data_frame
 from ..path.follow import Pace
 from ..path.values import Value
 from ..tasks import TaskData, read_feature_weights
@@ -124,14 +124,9 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
         self.random_state = random_state
 
     @takes_named_tasks
-    @described_by(DATA)
+    @described_by(DATA, returns="self")
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Self:
-        """Make copies, follow the path, and compare. X is made dense, twice.
-
-        Returns
-        -------
-        self
-        """
+        """Make copies, follow the path, and compare. X is made dense, twice."""
         model = clone(path_model(self.model, type(self).__name__))
         check_common(self)
         check_number(self.fdr, "fdr", low=0, closed=False, high=1.0)
@@ -235,14 +230,13 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
             feature (its name, or its number), W, evalue (with several draws), selected.
         """
         check_is_fitted(self, "W_")
-        pandas = require_pandas(self)
         judged = getattr(self, "evalues_", self.W_)
         order = np.lexsort((-self.W_, -judged))
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         columns = {"feature": names[order], "W": self.W_[order]}
         if hasattr(self, "evalues_"):
             columns["evalue"] = self.evalues_[order]
-        return pandas.DataFrame({**columns, "selected": self._selected[order]})
+        return data_frame(self, {**columns, "selected": self._selected[order]})
 
     def summary(self) -> str:
         """The finding in plain words."""

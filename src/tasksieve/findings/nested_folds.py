@@ -38,9 +38,7 @@ class NestedFolds:
         position = np.empty(len(names), dtype=np.int64)
         position[np.argsort(first, kind="stable")] = np.arange(len(names))
         self.unit, self.n_units = position[code], len(names)
-        classes = np.zeros(len(data.y), dtype=np.int64)
-        if data.classes is not None:
-            classes = (data.y > 0 if data.class_counts is None else data.y).astype(np.int64)
+        classes = np.zeros(len(data.y), dtype=np.int64) if data.class_codes is None else data.class_codes
         task = data.task_of_sample
         if data.shared:
             order = np.arange(data.n_tasks)

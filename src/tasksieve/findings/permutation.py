@@ -176,20 +176,16 @@ def permutation_test(
 def _permutations(data: TaskData, named: tuple[Array, Array] | None, seed: int) -> Callable[[int], Array]:
     """``draw(k)``: the next k permutations of the rows, (k, rows), as the row whose label comes to a row."""
     own = canonical(data)
-    shufflers = [] if named is None else _by_groups(data, own, named, seed)
-    if named is None:
-        for k, rows in enumerate(own.rows):
-            if len(rows) > 1:
-                shufflers.append(partial(_shuffle_rows, rows, own.stream(seed, k)))
-    if not shufflers and named is None:
-        raise ValueError(
-            "y: nothing can be permuted, every task has one row only. Give tasks with two observed rows or more."
-        )
+    if named is not None:
+        shufflers = _by_groups(data, own, named, seed)
+    else:
+        moving = [(k, rows) for k, rows in enumerate(own.rows) if len(rows) > 1]
+        shufflers = [partial(_shuffle_rows, rows, own.stream(seed, k)) for k, rows in moving]
     if not shufflers:
-        raise ValueError(
-            "groups: nothing can be permuted, no two groups have as many rows in each task. Use groups of the same "
-            "sizes."
-        )
+        why = "every task has one row only. Give tasks with two observed rows or more."
+        if named is not None:
+            why = "no two groups have as many rows in each task. Use groups of the same sizes."
+        raise ValueError(f"{'y' if named is None else 'groups'}: nothing can be permuted, {why}")
 
     def draw(count: int) -> Array:
         sources = np.tile(np.arange(data.n_rows), (count, 1))

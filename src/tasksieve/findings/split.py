@@ -15,7 +15,7 @@ from ..docstrings import described_by
 from ..fitted.arguments import check_choice, check_level, feature_names
 from ..fitted.documented import DATA
 from ..losses import Loss, RowLoss
-from ..optional import require_pandas
+from ..optional import data_frame
 from ..tasks import TaskData, placed
 from ..tasks.named import takes_named_tasks
 from .columns import Columns
@@ -75,15 +75,10 @@ class SplitInference(Columns):
         """The columns of the table, which ``found["estimate"]`` has as well."""
         return {name: column for name, column in vars(self).items() if name not in ("level", "halves")}
 
+    @described_by(returns="pandas.DataFrame")
     def to_frame(self) -> DataFrame:
-        """The table as a pandas data frame.
-
-        Returns
-        -------
-        pandas.DataFrame
-        """
-        pandas = require_pandas(self)
-        return pandas.DataFrame(self.to_dict())
+        """The table as a pandas data frame."""
+        return data_frame(self, self.to_dict())
 
     def summary(self) -> str:
         """The finding in plain words."""

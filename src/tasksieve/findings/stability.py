@@ -23,13 +23,13 @@ from ..linear.base import PathEstimator
 from ..linear.cross_validation import PathEstimatorCV
 from ..linear.path_solver import RowSolver
 from ..messages import Message
-from ..optional import require_pandas
+from ..optional import data_frame
 from ..parameters import STABILITY, Parameter
 from ..plotting import AXES, DRAWN_ON, stability_curves
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
 from .bounds import ASSUMPTIONS, Assumption, Levels, complete_levels, halves_of
-from .half_paths import HalfPaths, Selectable, selection_counts
+from .half_paths import HalfPaths, Selectable
 from .halves import SmallTasks, draw_halves
 from .path_model import name_of
 
@@ -314,15 +314,14 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
     def _take_levels(self, levels: Levels) -> None:
         self.q_, self.threshold_ = levels.q, levels.threshold
         self.pfer_bound_, self.pfer_bounds_ = levels.bound, levels.bounds
-        n_halves, size = len(self._entries), int(self._code.max()) + 1
-        counts = selection_counts(self._entries, levels.q, size)
+        numbers = np.concatenate([entries.numbers[: levels.q] for entries in self._entries])
+        counts = np.bincount(numbers, minlength=int(self._code.max()) + 1)  # of halves that selected each
         self._stable = np.where(self._code >= 0, counts[self._code] >= levels.halves, False)
-        self.selection_probabilities_ = np.where(self._code >= 0, counts[self._code] / n_halves, math.nan)
-        self.alphas_, self.stability_path_ = self._path(levels.q)
+        self.selection_probabilities_ = np.where(self._code >= 0, counts[self._code] / len(self._entries), math.nan)
+        self.alphas_, self.stability_path_ = self._path(levels.q, numbers)
 
-    def _path(self, q: int) -> tuple[np.ndarray, Any]:
+    def _path(self, q: int, numbers: np.ndarray) -> tuple[np.ndarray, Any]:
         """Values of alpha, and the share of the halves that have used each feature by then."""
-        numbers = np.concatenate([entries.numbers[:q] for entries in self._entries])
         entered = np.concatenate([entries.alphas[:q] for entries in self._entries])
         if not len(numbers):
             return np.ones(1), scipy.sparse.csr_array((1, len(self._code)))
@@ -352,7 +351,6 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
             feature (its name, or its number), group (where the penalty has groups), selection_probability, stable.
         """
         check_is_fitted(self, "selection_probabilities_")
-        pandas = require_pandas(self)
         shares = self.selection_probabilities_
         kept = np.flatnonzero(~np.isnan(shares))
         order = kept[np.argsort(-shares[kept], kind="stable")]
@@ -360,7 +358,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         columns = {"feature": names[order]}
         if hasattr(self, "groups_"):
             columns["group"] = self.groups_[order]
-        return pandas.DataFrame({**columns, "selection_probability": shares[order], "stable": self._stable[order]})
+        return data_frame(self, {**columns, "selection_probability": shares[order], "stable": self._stable[order]})
 
     @described_by(AXES, returns=DRAWN_ON)
     def plot(self, ax: Any = None, *, most: int = 200) -> Axes:
@@ -372,16 +370,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
             Features drawn, those selected most often; stable ones are all drawn, in colour.
         """
         check_is_fitted(self, "selection_probabilities_")
-        return stability_curves(
-            self.alphas_,
-            self.stability_path_,
-            self._stable,
-            self.threshold_,
-            getattr(self, "feature_names_in_", None),
-            ax=ax,
-            most=most,
-            owner=type(self),
-        )
+        return stability_curves(self, ax, most)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -66,7 +66,7 @@ def make_folds(
     - `like_scikit_learn`: Whether a whole number, a shared matrix and no groups mean unshuffled folds of its rows.
     - `whole_tasks`: Whether a fold may hold out all rows of a task, because related tasks determine it.
     """
-    cv = _read_cv(cv)
+    cv = read_cv(cv)
     named = None if groups is None else read_groups(groups, labels)
     if isinstance(cv, int):
         unshuffled = like_scikit_learn and labels.shared and named is None
@@ -91,7 +91,8 @@ def make_folds(
     return Folds(weights, words)
 
 
-def _read_cv(cv: Any) -> Any:
+def read_cv(cv: Any) -> Any:
+    """A number of folds, or what makes them."""
     if cv is None:
         return DEFAULT
     whole = type(cv) is not bool and isinstance(cv, Integral)

@@ -238,7 +238,7 @@ class SelectingModel(FeatureSelector):
         if len(covariates):
             names = np.array([f"x{j}" for j in range(rows.shape[-1])]) if names is None else names
             rows, names = np.delete(rows, covariates, axis=-1), np.delete(names, covariates)
-        return coefficient_map(rows, state.row_names, names, ax=ax, most=most, owner=type(self))
+        return coefficient_map(self, rows, state.row_names, names, ax, most)
 
 
 class TaskLinearModel(SelectingModel):

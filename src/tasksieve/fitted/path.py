@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from ..docstrings import described_by
-from ..optional import require_pandas
+from ..optional import data_frame
 from ..path.policy import Choice
 from ..path.status import statuses_of
 from ..path.values import Values
@@ -338,14 +338,13 @@ class RegularizationPath(SolvedValues):
 
         rows = joined([coef.row for coef in entries])
         named = {"task": self.tasks[rows]} if self._classes is None else self._row_names(rows)
-        return require_pandas(self).DataFrame(
-            {
-                "alpha": np.repeat(self.alphas, counts),
-                **named,
-                "feature": names[joined([coef.col for coef in entries])],
-                "coefficient": joined([coef.data for coef in entries]),
-            }
-        )
+        columns = {
+            "alpha": np.repeat(self.alphas, counts),
+            **named,
+            "feature": names[joined([coef.col for coef in entries])],
+            "coefficient": joined([coef.data for coef in entries]),
+        }
+        return data_frame(self, columns)
 
     def _row_names(self, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Task and class of some rows of coefficients."""
@@ -368,7 +367,7 @@ class RegularizationPath(SolvedValues):
         ndarray of four matplotlib axes
         """
         panels = {"nrows": 2, "ncols": 2, "figsize": (9, 6), "sharex": True}
-        axes = np.asarray(axes_or_new(axes, type(self), "plot", **panels)).ravel()
+        axes = np.asarray(axes_or_new(axes, self, "plot", **panels)).ravel()
         if len(axes) != 4:
             raise ValueError(f"axes must hold four axes, got {len(axes)}.")
         norms, selected, rejected, gaps = axes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import stdtrit
 
-from ..optional import require_pandas
+from ..optional import data_frame
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -184,9 +184,7 @@ class HeldOutQuality:
             With columns task, rows, measure, value, error, low, high; where the null model is known, null_value,
             null_error, increment (value - null_value) and increment_error.
         """
-        pandas = require_pandas(self)
-        columns = self.to_dict(level)
-        return pandas.DataFrame({**columns, "task": pandas.Series(columns["task"], dtype=object)})
+        return data_frame(self, self.to_dict(level), labels=["task"])
 
     def to_dict(self, level: float = 0.9) -> dict[str, list[Any]]:
         """The columns of `to_frame` as lists.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..optional import require_pandas
+from ..optional import data_frame
 from ..path.status import statuses_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class SolvedValues:
             self.status = statuses_of(self.converged)
 
     def _frame(self) -> DataFrame:
-        return require_pandas(self).DataFrame({name: getattr(self, own) for name, own in self._columns.items()})
+        return data_frame(self, {name: getattr(self, own) for name, own in self._columns.items()})
 
     def __repr__(self) -> str:
         stopped = ", interrupted" if self.interrupted else ""

@@ -222,5 +222,4 @@ class PathEstimatorCV(CrossValidated, CertifiedModel, TaskLinearModel):
         """Draw the held-out loss by alpha: mean over the folds, one standard error, and the chosen value.
         """
         check_is_fitted(self, "path_scores_")
-        curve = self.path_.alphas, self.path_scores_, self.alpha_, self.cv_measure
-        return score_curve(*curve, ax=ax, owner=type(self))
+        return score_curve(self, ax)

@@ -48,24 +48,8 @@ def register(name: str) -> Callable[[type[Loss]], type[Loss]]:
 
 
 __all__ = [
-    "BY_NAME",
-    "DataLoss",
-    "Evaluation",
-    "Huber",
-    "Logistic",
-    "Loss",
-    "Multinomial",
-    "Poisson",
-    "Quantile",
-    "RowLoss",
-    "SmoothedHinge",
-    "SquareRoot",
-    "Squared",
-    "SquaredHinge",
-    "TargetLoss",
-    "TaskNorms",
-    "as_loss",
-    "gamma",
-    "register",
-]
+    "BY_NAME", "DataLoss", "Evaluation", "Huber", "Logistic", "Loss", "Multinomial", "Poisson",
+    "Quantile", "RowLoss", "SmoothedHinge", "SquareRoot", "Squared", "SquaredHinge", "TargetLoss",
+    "TaskNorms", "as_loss", "gamma", "register",
+]  # fmt: skip
 __dir__ = __all__.copy  # TAB shows these alone

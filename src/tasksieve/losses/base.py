@@ -28,13 +28,19 @@ def gamma(operations: float) -> float:
     return 1.01 * UNIT * operations
 
 
-def without_offset(y: Array, offset: Array | None) -> tuple[Array, Array | float]:
-    """Labels less an offset, and what rounding that difference has left out, exactly (Knuth's two-sum)."""
-    if offset is None:
-        return y, 0.0
-    rest = y - offset
-    back = rest - y
-    return rest, (y - (rest - back)) - (offset + back)
+def centred_labels(design: Design, y: Array, offset: Array | None) -> tuple[Array, Array]:
+    """Shifts, about the means of the tasks' labels less an offset, and these labels less the shifts.
+
+    What rounding has left out of the first difference is added, exactly (Knuth's two-sum): a large offset costs no
+    digits.
+    """
+    rest = y if offset is None else y - offset
+    shift = design.means(rest)
+    centred = rest - design.per_sample(shift)
+    if offset is not None:
+        back = rest - y
+        centred += (y - (rest - back)) - (offset + back)
+    return shift, centred
 
 
 @dataclass

@@ -61,25 +61,13 @@ class _MultinomialOnData(DataLoss):
                 "weight",
                 how=either(" (feature_weights of 0)"),
             )
-        several, root = len(design.blocks) > 2, design.samples.root
+        several = len(design.blocks) > 2
         weights = np.ones(design.n_samples) if design.weights is None else design.weights
         self.name = "multinomial, several tasks" if several else "multinomial"
-        self._blocks: list[_Block] = []
-        self._tasks = [slice(*pair) for pair in pairwise(design.blocks.tolist())]
-        self._samples = [slice(*pair) for pair in pairwise(design.offsets[design.blocks].tolist())]
-        #: rows of each block in a vector of one entry per row
-        counts = [0]
-        for tasks, samples in zip(self._tasks, self._samples, strict=True):
-            classes = tasks.stop - tasks.start
-            lengths, n = design.samples.lengths[tasks], int(design.samples.lengths[tasks.start])
-            own = weights[samples]
-            if np.any(lengths != n) or np.any(own.reshape(classes, n) != own[:n]):
-                raise ValueError("the multinomial loss needs one matrix and one weight a row for all classes")
-            known = None if offset is None else offset[samples].reshape(classes, n)
-            labels, weighted = y[samples].reshape(classes, n), design.root_weights is not None
-            self._blocks.append(_Block(labels, known, own[:n], root[samples][:n], weighted, design.fit_intercept))
-            counts.append(n)
-        self._rows = [slice(*pair) for pair in pairwise(np.cumsum(counts).tolist())]
+        self._blocks = list[_Block]()
+        for low, high in pairwise(design.blocks.tolist()):
+            first = self._blocks[-1].rows.stop if self._blocks else 0
+            self._blocks.append(_Block(design, slice(low, high), first, y, weights, offset))
         self._sizes = np.zeros(design.n_tasks)
         if offset is not None:
             self._sizes = np.sqrt(design.task_sums(np.square(design.samples.weighted(offset))))
@@ -105,18 +93,17 @@ class _MultinomialOnData(DataLoss):
         if self._all is not None:
             start = None  # which led nowhere
         parts = [
-            block.evaluate(z[samples], None if start is None else start[0, tasks], accuracy)
-            for block, tasks, samples in zip(self._blocks, self._tasks, self._samples, strict=True)
+            block.evaluate(z[block.samples], None if start is None else start[0, block.tasks], accuracy)
+            for block in self._blocks
         ]
         return _joined(parts)
 
     def terms(self, at: Evaluation, scale: float) -> float:
         assert at.margin is not None
-        own = at.margin
-        return sum(block.terms(own[rows], scale) for block, rows in zip(self._blocks, self._rows, strict=True))
+        return sum(block.terms(at.margin[block.rows], scale) for block in self._blocks)
 
     def at_scores(self, raw: Array) -> Evaluation:
-        return _joined([block.at_scores(raw[own]) for block, own in zip(self._blocks, self._samples, strict=True)])
+        return _joined([block.at_scores(raw[block.samples]) for block in self._blocks])
 
     def settled(self, at: Evaluation) -> Evaluation:
         lengths = np.sqrt(self.design.task_sums(np.square(at.residual)))
@@ -124,20 +111,20 @@ class _MultinomialOnData(DataLoss):
         if not self.design.fit_intercept:
             return replace(at, leak=none, tilt=none, lengths=lengths)
         residual, leak, tilt = at.residual, none.copy(), none.copy()
-        for block, tasks, own in zip(self._blocks, self._tasks, self._samples, strict=True):
-            found = block.tilt(at.residual[own])
+        for block in self._blocks:
+            found = block.tilt(at.residual[block.samples])
             if found is None:  # zero is a dual point, and the right one where intercepts explain everything
                 residual = residual.copy() if residual is at.residual else residual
-                residual[own], lengths[tasks] = 0.0, 0.0
+                residual[block.samples], lengths[block.tasks] = 0.0, 0.0
             else:
-                tilt[tasks], leak[tasks] = found
+                tilt[block.tasks], leak[block.tasks] = found
         return replace(at, residual=residual, leak=leak, tilt=tilt, lengths=lengths)
 
     def young(self, primal: Evaluation, error: Array, dual: Evaluation, scale: float) -> float:
         assert primal.margin is not None and dual.tilt is not None
         total, away = 0.0, []
-        for block, tasks, own in zip(self._blocks, self._tasks, self._samples, strict=True):
-            tilt = float(dual.tilt[tasks.start])
+        for block in self._blocks:
+            own, tilt = block.samples, float(dual.tilt[block.tasks.start])
             excess, distance = block.young(primal.margin[own], dual.residual[own], tilt, scale)
             total += excess
             away.append(distance)
@@ -163,19 +150,27 @@ class _Block:
     """The classes of one task: Y is classes x rows, as flat vectors lie."""
 
     def __init__(
-        self, y: Array, offset: Array | None, weights: Array, root: Array, weighted: bool, fit_intercept: bool
+        self, design: Design, tasks: slice, first: int, y: Array, weights: Array, offset: Array | None
     ) -> None:
-        self._classes, n = y.shape
-        self._offset = offset
-        self._y, self._weights, self._root = y, weights, root
-        self._weighted, self._fit_intercept = weighted, fit_intercept
+        self._classes, n = tasks.stop - tasks.start, int(design.samples.lengths[tasks.start])
+        shape = (self._classes, n)
+        #: its classes among the design's tasks, its part of flat vectors, and of vectors of one entry a row
+        self.tasks, self.samples = tasks, slice(*design.offsets[[tasks.start, tasks.stop]].tolist())
+        self.rows = slice(first, first + n)
+        own = weights[self.samples]
+        if np.any(design.samples.lengths[tasks] != n) or np.any(own.reshape(shape) != own[:n]):
+            raise ValueError("the multinomial loss needs one matrix and one weight a row for all classes")
+        self._y, self._weights = y[self.samples].reshape(shape), own[:n]
+        self._root = design.samples.root[self.samples][:n]
+        self._offset = None if offset is None else offset[self.samples].reshape(shape)
+        self._weighted, self._fit_intercept = design.root_weights is not None, design.fit_intercept
         self._inverse_root = np.divide(1.0, self._root, out=np.zeros(n), where=self._root > 0)
         self._total = float(self._weights.sum())
         self._counts = self._y @ self._weights
         self._codes = np.argmax(self._y, axis=0)
         self._index = np.arange(n)
         self._offsets = n * np.arange(self._classes + 1, dtype=np.int64)
-        self._absent = (self._counts == 0.0) if fit_intercept else np.zeros(self._classes, dtype=bool)
+        self._absent = (self._counts == 0.0) if self._fit_intercept else np.zeros(self._classes, dtype=bool)
         self._live = np.flatnonzero(~self._absent)
         count = len(self._live)
         # All intercepts may move together without effect: in a Newton step that direction is made harmless.

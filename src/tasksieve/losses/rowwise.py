@@ -16,7 +16,7 @@ import numpy as np
 
 from ..design import Design
 from ..renamed import accept_old_methods
-from .base import UNIT, DataLoss, Evaluation, Loss, gamma, without_offset
+from .base import UNIT, DataLoss, Evaluation, Loss, centred_labels, gamma
 
 Array = np.ndarray[Any, Any]
 
@@ -134,11 +134,7 @@ class RowLossOnData(DataLoss):
         super().__init__(design)
         self.of, self._y, self._offset = loss, y, offset
         if loss.translates:
-            y, lost = without_offset(y, offset)
-            self.shift = design.means(y)
-            self._y = y - design.per_sample(self.shift)
-            if offset is not None:
-                self._y += lost
+            self.shift, self._y = centred_labels(design, y, offset)
             self._offset = None
         name = type(loss).__name__.lower()
         self.name = f"{name} of one's own" if name in _TAKEN else name
@@ -326,8 +322,7 @@ class RowLossOnData(DataLoss):
     def terms(self, at: Evaluation, scale: float) -> float:
         z = at.margin
         assert z is not None
-        low, high = self.of.domain(self._y)
-        p = np.clip(scale * at.residual * self._inverse_root, low, high)  # moves by rounding at most
+        p = self._inside(scale * at.residual * self._inverse_root)  # moves by rounding at most
         excess, _ = self.of.excess(self._y, z, p)
         return float(self._weights @ np.maximum(excess, 0.0))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..design import Design
-from .base import UNIT, DataLoss, Evaluation, Loss, gamma, without_offset
+from .base import UNIT, DataLoss, Evaluation, Loss, centred_labels, gamma
 
 Array = np.ndarray[Any, Any]
 
@@ -22,11 +22,7 @@ class TargetLoss(DataLoss):
 
     def __init__(self, design: Design, y: Array, offset: Array | None = None) -> None:
         super().__init__(design)
-        y, lost = without_offset(y, offset)  # only the difference counts
-        self.shift = design.means(y)
-        self._y = y - design.per_sample(self.shift)
-        if offset is not None:
-            self._y += lost
+        self.shift, self._y = centred_labels(design, y, offset)  # only the difference counts
         #: shifted and weighted, nothing projected out of them yet
         self.weighted_labels = design.samples.weighted(self._y)
         self.target = design.project(self.weighted_labels)

@@ -32,23 +32,8 @@ def register(name: str) -> Callable[[type[RowPenalty]], type[RowPenalty]]:
 
 
 __all__ = [
-    "BY_NAME",
-    "L11",
-    "L21",
-    "BlockForm",
-    "Dirty",
-    "Groups",
-    "LInf",
-    "RowForm",
-    "RowPenalty",
-    "Sorted",
-    "SparseGroup",
-    "as_penalty",
-    "live_rows",
-    "oscar_weights",
-    "register",
-    "row_norms",
-    "slope_weights",
+    "BY_NAME", "L11", "L21", "BlockForm", "Dirty", "Groups", "LInf", "RowForm", "RowPenalty", "Sorted",
+    "SparseGroup", "as_penalty", "live_rows", "oscar_weights", "register", "row_norms", "slope_weights",
     "tied_rows",
-]
+]  # fmt: skip
 __dir__ = __all__.copy  # TAB shows these alone

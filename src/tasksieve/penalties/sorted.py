@@ -40,18 +40,15 @@ def slope_weights(n_features: int, fdr: float = 0.1) -> Array:
 
 def read_sorted_weights(weights: Any, n_features: int, oscar_ratio: float = 1.0, fdr: float = 0.1) -> Array:
     """The shape of a sorted norm: "oscar", "slope", or a non-increasing non-negative array, taken as it is."""
-    if isinstance(weights, str):
+    if weights is None or isinstance(weights, str | Real):
         if weights == "oscar":
             return oscar_weights(n_features, oscar_ratio)
         if weights == "slope":
             return slope_weights(n_features, fdr)
+        equal = " Equal weights for all ranks, np.ones(d), are the model MultiTaskLasso."
         raise ValueError(
             f"weights must be 'oscar', 'slope' or an array of {n_features} numbers; got {weights!r}."
-        )
-    if weights is None or isinstance(weights, Real):
-        raise ValueError(
-            f"weights must be 'oscar', 'slope' or an array of {n_features} numbers; got {weights!r}. Equal weights "
-            "for all ranks, np.ones(d), are the model MultiTaskLasso."
+            f"{'' if isinstance(weights, str) else equal}"
         )
     refuse_complex(weights, "weights")
     try:
@@ -63,12 +60,10 @@ def read_sorted_weights(weights: Any, n_features: int, oscar_ratio: float = 1.0,
             f"weights has shape {shape.shape}, but X has {n_features} features: one weight is needed for each rank, "
             f"an array of shape ({n_features},)."
         )
-    bad = np.flatnonzero(~np.isfinite(shape))
-    if bad.size:
-        raise ValueError(f"weights[{bad[0]}] is {shape[bad[0]]}: weights must be finite numbers.")
-    bad = np.flatnonzero(shape < 0.0)
-    if bad.size:
-        raise ValueError(f"weights[{bad[0]}] is {shape[bad[0]]:g}: weights must not be negative.")
+    for wrong, words in ((~np.isfinite(shape), "must be finite numbers"), (shape < 0.0, "must not be negative")):
+        if wrong.any():
+            k = int(np.argmax(wrong))
+            raise ValueError(f"weights[{k}] is {shape[k]:g}: weights {words}.")
     bad = np.flatnonzero(np.diff(shape) > 0.0)
     if bad.size:
         k = int(bad[0])

@@ -14,7 +14,7 @@ import numpy as np
 from .._kernels import kernels
 from ..screening.ball import sphere_norms, zero_entries, zero_rows
 from ..screening.polar import steepest_row
-from .base import REJECT, RowForm, RowPenalty, row_norms
+from .base import REJECT, RowPenalty, row_norms
 
 Array = np.ndarray[Any, Any]
 
@@ -125,9 +125,6 @@ class SparseGroup(RowPenalty):
 
     def thresholds(self) -> tuple[Array, Array | None] | None:
         return self.group, self.l1 if self.has_entries else None
-
-    def row_form(self) -> RowForm | None:
-        return RowForm("sum", self.group, self.l1)
 
     @property
     def outer(self) -> Array | None:

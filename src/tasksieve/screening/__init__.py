@@ -15,27 +15,8 @@ from .standalone import screen
 from .state import Ball, Cut, DualState
 
 __all__ = [
-    "DPC",
-    "Ball",
-    "Cut",
-    "DualState",
-    "GapSafe",
-    "Midpoint",
-    "NoScreening",
-    "PublishedDPC",
-    "Rule",
-    "gap_sphere",
-    "get_rule",
-    "midpoint_ball",
-    "polar",
-    "published_ball",
-    "rejects",
-    "rigorous_ball",
-    "row_maximum",
-    "screen",
-    "squared_gap",
-    "steepest_row",
-    "zero_entries",
-    "zero_rows",
-]
+    "DPC", "Ball", "Cut", "DualState", "GapSafe", "Midpoint", "NoScreening", "PublishedDPC", "Rule",
+    "gap_sphere", "get_rule", "midpoint_ball", "polar", "published_ball", "rejects", "rigorous_ball",
+    "row_maximum", "screen", "squared_gap", "steepest_row", "zero_entries", "zero_rows",
+]  # fmt: skip
 __dir__ = __all__.copy  # TAB shows these alone

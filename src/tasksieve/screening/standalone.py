@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,20 +15,8 @@ from .state import Cut, DualState
 Array = NDArray[np.float64]
 
 
-class SupportsScreening(Protocol):
-    """What `screen` needs of a design. If it also has `project` (intercepts) and `rounding`, they are used."""
-
-    offsets: Any
-
-    def norms(self) -> Any: ...
-
-    def correlate(self, r: Any, features: Any = None) -> Any: ...
-
-    def take(self, features: Any) -> Any: ...
-
-
 def screen(
-    design: SupportsScreening,
+    design: Any,
     y: ArrayLike,
     dual_point: ArrayLike,
     lam: float,
@@ -87,20 +75,11 @@ def screen(
     y, v = _flat(design, y, "y"), _flat(design, dual_point, "dual_point")
     if not lam > 0.0:
         raise ValueError(f"lam must be positive; got {lam!r}")
-    norms = np.asarray(design.norms())
-    weights = None if feature_weights is None else _checked_weights(design, feature_weights, norms.shape[0])
-    v_correlations = np.asarray(design.correlate(v))
-    y_correlations = v_correlations if np.array_equal(v, y) else np.asarray(design.correlate(y))
-    state = DualState(
-        y,
-        v,
-        v_correlations,
-        norms,
-        float(lam),
-        y_correlations,
-        feature_weights=weights,
-        rounding=getattr(design, "rounding", None),
-    )
+    v_correlations = design.correlate(v)
+    y_correlations = v_correlations if np.array_equal(v, y) else design.correlate(y)
+    state = DualState(y, v, v_correlations, design.norms(), float(lam), y_correlations, rounding=design.rounding)
+    if feature_weights is not None:
+        state = replace(state, feature_weights=_checked_weights(design, feature_weights))
     chosen = get_rule(rule)
     if isinstance(chosen, Midpoint):
         raise ValueError("rule='midpoint' needs the residual of a W: here, where any vector will do, use 'dpc'.")
@@ -110,7 +89,7 @@ def screen(
         # the strength at which the dual point would be optimal; its own image is the cut
         lam0 = polar(v_correlations, *state.strengths(1.0))
         if lam0 == 0.0:
-            return np.zeros(norms.shape[0], dtype=bool)
+            return np.zeros(design.n_features, dtype=bool)
         state = replace(state, lam=lam0)
         if np.linalg.norm(y - v) <= 1e-9 * np.linalg.norm(y):
             state = replace(state, cut=_cut(design, state, None))
@@ -119,79 +98,63 @@ def screen(
     return chosen.sequential(state, float(lam))
 
 
-def _flat(design: SupportsScreening, vector: ArrayLike, name: str) -> Array:
+def _flat(design: Any, vector: ArrayLike, name: str) -> Array:
     vector = np.asarray(vector, dtype=np.float64)
-    n_samples = int(design.offsets[-1])
-    if vector.shape != (n_samples,):
+    if vector.shape != (design.n_samples,):
         raise ValueError(
-            f"{name} must be flat with the design's {n_samples} samples; got shape {vector.shape}"
+            f"{name} must be flat with the design's {design.n_samples} samples; got shape {vector.shape}"
         )
     if not np.isfinite(vector).all():
         raise ValueError(f"{name} has NaN or infinite entries")
-    project = getattr(design, "project", None)
-    return vector if project is None else np.asarray(project(vector))
+    return np.asarray(design.project(vector))
 
 
-def _checked_weights(design: SupportsScreening, weights: ArrayLike, n_features: int) -> Array:
+def _checked_weights(design: Any, weights: ArrayLike) -> Array:
     weights = np.asarray(weights, dtype=np.float64)
-    if weights.shape != (n_features,):
+    if weights.shape != (design.n_features,):
         raise ValueError(
-            f"feature_weights must have one entry per feature ({n_features}); got shape {weights.shape}"
+            f"feature_weights must have one entry per feature ({design.n_features}); got shape {weights.shape}"
         )
     if not np.isfinite(weights).all() or (weights < 0.0).any():
         raise ValueError("feature_weights must be finite and not negative")
-    free = np.setdiff1d(
-        np.flatnonzero(weights == 0.0), getattr(design, "unpenalised", np.empty(0, dtype=np.intp))
-    )
+    free = np.setdiff1d(np.flatnonzero(weights == 0.0), design.unpenalised)
     if free.size:
         raise ValueError(f"feature {free[0]} has weight 0: name it in the design's `unpenalised` as well")
     return weights
 
 
-def _primal(
-    design: SupportsScreening, state: DualState, coef: ArrayLike | None
-) -> tuple[NDArray[np.intp], Array, Array]:
+def _primal(design: Any, state: DualState, coef: ArrayLike | None) -> tuple[NDArray[np.intp], Array, Array]:
     """Non-zero penalised rows of the coefficients, and their image XW."""
-    n_features, n_tasks = state.norms.shape
-    if coef is None:
-        features, rows = np.empty(0, dtype=np.intp), np.empty((0, n_tasks))
-    else:
-        full = np.asarray(coef, dtype=np.float64)
-        if full.shape != (n_features, n_tasks):
-            raise ValueError(
-                f"coef must have shape {(n_features, n_tasks)}, a row per feature; got {full.shape}"
-            )
-        used = full.any(axis=1)
-        if state.feature_weights is not None:
-            used &= state.feature_weights > 0.0
-        features = np.flatnonzero(used)
-        rows = full[features]
-    return features, rows, _image(design, features, rows, state.y.size)
+    shape = state.norms.shape
+    full = np.zeros(shape) if coef is None else np.asarray(coef, dtype=np.float64)
+    if full.shape != shape:
+        raise ValueError(f"coef must have shape {shape}, a row per feature; got {full.shape}")
+    used = full.any(axis=1)
+    if state.feature_weights is not None:
+        used &= state.feature_weights > 0.0
+    features = np.flatnonzero(used)
+    return features, full[features], _image(design, features, full[features])
 
 
-def _image(design: SupportsScreening, features: NDArray[np.intp], rows: Array, n_samples: int) -> Array:
+def _image(design: Any, features: NDArray[np.intp], rows: Array) -> Array:
     """XW as a flat vector."""
-    if features.size == 0:
-        return np.zeros(n_samples)
-    found = design.take(features)
-    columns = np.asarray(getattr(found, "columns", found))
-    offsets = np.asarray(design.offsets)
-    if columns.shape[0] != n_samples:  # one matrix for all tasks
-        return (columns @ rows).ravel(order="F")
-    tasks = zip(offsets[:-1], offsets[1:], rows.T, strict=True)
+    columns = design.take(features).columns
+    if len(columns) != design.n_samples:  # one matrix for all tasks
+        return np.asarray((columns @ rows).ravel(order="F"))
+    tasks = zip(design.offsets[:-1], design.offsets[1:], rows.T, strict=True)
     return np.concatenate([columns[start:stop] @ w for start, stop, w in tasks])
 
 
-def _cut(design: SupportsScreening, state: DualState, coef: ArrayLike | None) -> Cut:
+def _cut(design: Any, state: DualState, coef: ArrayLike | None) -> Cut:
     features, rows, image = _primal(design, state, coef)
     if features.size == 0:
         sign = np.copysign(1.0, state.y @ state.residual)
         features, rows = steepest_row(sign * state.correlations, *state.strengths(1.0))
-        image = _image(design, features, rows, state.y.size)
-    return Cut(features, rows, image, np.asarray(design.correlate(image)))
+        image = _image(design, features, rows)
+    return Cut(features, rows, image, design.correlate(image))
 
 
-def _with_gap(design: SupportsScreening, state: DualState, coef: ArrayLike | None) -> DualState:
+def _with_gap(design: Any, state: DualState, coef: ArrayLike | None) -> DualState:
     """gap = 1/2 ‖y - XW - u‖² + Omega(W) - <u, XW>, for any W and any feasible u."""
     features, rows, image = _primal(design, state, coef)
     scale = state.feasible_scale(state.lam)
