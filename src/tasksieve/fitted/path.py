@@ -366,7 +366,7 @@ class RegularizationPath(SolvedValues):
         -------
         ndarray of four matplotlib axes
         """
-        panels = {"nrows": 2, "ncols": 2, "figsize": (9, 6), "sharex": True}
+        panels: dict[str, Any] = {"nrows": 2, "ncols": 2, "figsize": (9, 6), "sharex": True}
         axes = np.asarray(axes_or_new(axes, self, "plot", **panels)).ravel()
         if len(axes) != 4:
             raise ValueError(f"axes must hold four axes, got {len(axes)}.")
