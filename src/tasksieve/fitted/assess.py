@@ -90,9 +90,17 @@ def spread_of_folds(n_rows: float, held: np.ndarray, learned: np.ndarray) -> flo
 
 
 def assess(
-    labels: TaskLabels, found: HeldOutRows, *, weights: np.ndarray, loss: str, rooted: bool = False,
-    units: np.ndarray, factor: float = 1.0, null: HeldOutRows | None = None, **words: Any,
-) -> HeldOutQuality:  # fmt: skip
+    labels: TaskLabels,
+    found: HeldOutRows,
+    *,
+    weights: np.ndarray,
+    loss: str,
+    rooted: bool = False,
+    units: np.ndarray,
+    factor: float = 1.0,
+    null: HeldOutRows | None = None,
+    **words: Any,
+) -> HeldOutQuality:
     """The quality of predictions of held-out rows.
 
     - `rooted`: Whether a task's loss is the root of the mean.
@@ -222,9 +230,14 @@ class Cells:
     errors are multiplied by `factor`."""
 
     def __init__(
-        self, task: np.ndarray, weights: np.ndarray, units: np.ndarray, n_tasks: int,
-        factor: float = 1.0, rows: np.ndarray | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        task: np.ndarray,
+        weights: np.ndarray,
+        units: np.ndarray,
+        n_tasks: int,
+        factor: float = 1.0,
+        rows: np.ndarray | None = None,
+    ) -> None:
         self.task, self.weights, self.n_tasks, self.factor = task, weights, n_tasks, factor
         self.units = np.unique(units, return_inverse=True)[1]
         self.n_rows = np.bincount(task, weights=rows, minlength=n_tasks).astype(np.int64)

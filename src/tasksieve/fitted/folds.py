@@ -57,9 +57,15 @@ def _strata(labels: TaskLabels) -> np.ndarray:
 
 
 def make_folds(
-    cv: Any, y: Any, labels: TaskLabels, *, groups: Any = None, random_state: Any = None,
-    like_scikit_learn: bool = False, whole_tasks: bool = False,
-) -> Folds:  # fmt: skip
+    cv: Any,
+    y: Any,
+    labels: TaskLabels,
+    *,
+    groups: Any = None,
+    random_state: Any = None,
+    like_scikit_learn: bool = False,
+    whole_tasks: bool = False,
+) -> Folds:
     """Folds of a cross-validation.
 
     - `y`, `groups` (labels of the rows of X): As they were given; rows of one group are held out together.

@@ -17,9 +17,16 @@ SMALLEST = 1e-15
 
 
 def quality_on(
-    model: Any, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *,
-    offset: Any = None, groups: Any = None, null: Any = None,
-) -> HeldOutQuality:  # fmt: skip
+    model: Any,
+    X: Any,
+    y: Any,
+    task: Any = None,
+    sample_weight: Any = None,
+    *,
+    offset: Any = None,
+    groups: Any = None,
+    null: Any = None,
+) -> HeldOutQuality:
     """R² (or D²) and the mean loss of each task, or accuracy, AUC and log loss, with standard errors.
 
     Nothing is chosen by these rows, provided that they are new to the model, which cannot be checked here.

@@ -141,9 +141,17 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     @takes_named_tasks
     @described_by(DATA)
     def path(
-        self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *,
-        alphas: Any = None, n_alphas: int = 100, eps: float = 1e-2, offset: Any = None,
-    ) -> RegularizationPath:  # fmt: skip
+        self,
+        X: Any,
+        y: Any = None,
+        task: Any = None,
+        sample_weight: Any = None,
+        *,
+        alphas: Any = None,
+        n_alphas: int = 100,
+        eps: float = 1e-2,
+        offset: Any = None,
+    ) -> RegularizationPath:
         """Solve for a whole sequence of penalty strengths; the model itself is not changed.
 
         Parameters

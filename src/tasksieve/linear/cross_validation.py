@@ -95,9 +95,15 @@ class PathEstimatorCV(CrossValidated, CertifiedModel, TaskLinearModel):
     @takes_named_tasks
     @described_by(DATA, returns="self")
     def fit(
-        self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *,
-        groups: Any = None, offset: Any = None,
-    ) -> Self:  # fmt: skip
+        self,
+        X: Any,
+        y: Any = None,
+        task: Any = None,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        offset: Any = None,
+    ) -> Self:
         """Choose alpha by cross-validation and fit on all rows."""
         self._check_parameters()
         models = self._candidates()

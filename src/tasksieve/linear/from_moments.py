@@ -160,9 +160,14 @@ class SumFolds(FoldSource):
     """Sums over the rows of each fold; `exact` where the rows are at hand, too."""
 
     def __init__(
-        self, solvers: list[SumSolver], gathered: GatheredFolds, form: str, words: str, names: np.ndarray | None,
+        self,
+        solvers: list[SumSolver],
+        gathered: GatheredFolds,
+        form: str,
+        words: str,
+        names: np.ndarray | None,
         exact: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._solvers, self._gathered, self._form = solvers, gathered, form
         self.models, self.facts = [solver.model for solver in solvers], solvers[0].facts
         self.words, self.names, self.exact = words, names, exact

@@ -94,12 +94,29 @@ class Grade:
 
 
 def grade(
-    coef: Any, intercept: Any, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *,
-    loss: str | Loss = "squared", penalty: str | RowPenalty = "l21", alpha: float, ridge: float = 0.0,
-    offset: Any = None, fit_intercept: bool = True, standardize: bool = False, positive: bool = False,
-    feature_weights: Any = None, task_weights: Any = None, class_weight: Any = None,
-    task_graph: Any = None, graph_strength: float = 1.0, solve: bool = True, tol: float = 1e-9,
-) -> Grade:  # fmt: skip
+    coef: Any,
+    intercept: Any,
+    X: Any,
+    y: Any,
+    task: Any = None,
+    sample_weight: Any = None,
+    *,
+    loss: str | Loss = "squared",
+    penalty: str | RowPenalty = "l21",
+    alpha: float,
+    ridge: float = 0.0,
+    offset: Any = None,
+    fit_intercept: bool = True,
+    standardize: bool = False,
+    positive: bool = False,
+    feature_weights: Any = None,
+    task_weights: Any = None,
+    class_weight: Any = None,
+    task_graph: Any = None,
+    graph_strength: float = 1.0,
+    solve: bool = True,
+    tol: float = 1e-9,
+) -> Grade:
     r"""Grade coefficients that any program has produced: how far from the optimum, which zeros are right.
 
     .. math::

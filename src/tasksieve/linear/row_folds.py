@@ -51,9 +51,15 @@ class RowFolds(FoldSource):
     whole_in_step = True
 
     def __init__(
-        self, models: list[PathEstimator], data: TaskData, folds: Folds, names: np.ndarray | None,
-        early: bool, scoring: Any, n_jobs: int | None,
-    ) -> None:  # fmt: skip
+        self,
+        models: list[PathEstimator],
+        data: TaskData,
+        folds: Folds,
+        names: np.ndarray | None,
+        early: bool,
+        scoring: Any,
+        n_jobs: int | None,
+    ) -> None:
         self.models, self.facts, self.names, self.words = models, data, names, folds.words
         self._folds, self._scoring, self.n_jobs = folds.weights, scoring, n_jobs
         self.n_folds, self.slots = len(folds.weights), effective_n_jobs(n_jobs)

@@ -302,13 +302,13 @@ class OnlineLinearModel(SelectingModel):
         )
 
     def _learn_plain(self, X: Any, y: Any, task: Any) -> bool:
-        """Learn a chunk that needs no reading: plain float64, integer labels of tasks already known, as the kernel
+        """Learn a chunk that needs no reading: plain numbers, integer labels of tasks already known, as the kernel
         checks. False: the chunk is something else, and nothing was done."""
         if not hasattr(self, "_learner") or hasattr(self, "feature_names_in_"):
             return False
         rows: tuple[Any, ...]
-        if type(X) is np.ndarray:
-            learn, rows = self._learner.learn_plain_dense, (X,)
+        if type(X) is np.ndarray and X.dtype in (np.float32, np.float64) and X.size <= BLOCK_ENTRIES:
+            learn, rows = self._learner.learn_plain_dense, (np.ascontiguousarray(X, dtype=np.float64),)
         elif isinstance(X, scipy.sparse.csr_matrix | scipy.sparse.csr_array):
             learn, rows = self._learner.learn_plain_sparse, (X.data, X.indices, X.indptr)
         else:
