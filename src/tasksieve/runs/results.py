@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from types import SimpleNamespace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -83,8 +82,23 @@ def write_coefficients(
 # --- paths -------------------------------------------------------------------------------------------------------
 
 
-# A path read back: the arrays above, `status`, `null_objective`, `intercepts` and `coefs`, a matrix for each value.
-SavedPath = SimpleNamespace
+@dataclass
+class SavedPath:
+    """A path read back: arrays of length K, and coefficients."""
+
+    alphas: np.ndarray
+    objectives: np.ndarray
+    dual_gaps: np.ndarray
+    relative_gaps: np.ndarray
+    n_selected: np.ndarray
+    rejection_ratios: np.ndarray
+    seconds: np.ndarray
+    n_iter: np.ndarray
+    converged: np.ndarray
+    status: np.ndarray
+    null_objective: float
+    coefs: list[scipy.sparse.csr_array]
+    intercepts: np.ndarray
 
 
 def write_path(folder: RunFolder, path: Any) -> None:
