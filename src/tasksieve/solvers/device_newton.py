@@ -10,7 +10,6 @@ recorded graph of kernels; a step then waits for the device once.
 from __future__ import annotations
 
 import threading
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -37,17 +36,34 @@ def _width(count: int) -> int:
     return (count // 256 + 1) * 256
 
 
-class _Slot(SimpleNamespace):
-    """Phi and everything that belongs to it at one vector a, where a graph leaves it: factor, residual, products,
-    sizes, mask, rank and what the host has to know."""
+class _Slot:
+    """Phi and everything that belongs to it at one vector a, where a graph leaves it."""
 
     def __init__(self, width: int, device: Any) -> None:
-        a = torch.zeros(width, dtype=torch.float64, device=device)
-        super().__init__(a=a, graph=None, directions={})
+        self.a = torch.zeros(width, dtype=torch.float64, device=device)
+        self.factor: Any = None
+        self.residual: Any = None
+        self.products: Any = None
+        self.sizes: Any = None
+        self.mask: Any = None
+        self.rank: Any = None
+        self.found: Any = None
+        self.graph: Any = None
+        self.directions: dict[int, _Direction] = {}
 
 
-class _Direction(SimpleNamespace):
-    """A direction from a slot, over so many rows: which, the point that it leads to, and what it was made of."""
+class _Direction:
+    """A direction from a slot, over so many rows, and what it was made of."""
+
+    def __init__(self) -> None:
+        self.graph: Any = None
+        self.chosen: Any = None
+        self.m: Any = None
+        self.right: Any = None
+        self.lower: Any = None
+        self.size: Any = None
+        self.following: Any = None
+        self.found: Any = None
 
 
 class _Room:
@@ -120,7 +136,7 @@ class _Room:
 
     def direct(self, slot: _Slot, count: int) -> _Direction:
         """The secular form's direction over the rows that may move, at most `count`, and the point it leads to."""
-        found = slot.directions.setdefault(count, _Direction(graph=None))
+        found = slot.directions.setdefault(count, _Direction())
         self.run(found, lambda: self._direct(slot, count, found))
         return found
 
