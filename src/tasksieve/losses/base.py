@@ -228,6 +228,9 @@ class DataLoss:
         gap-safe sphere, which holds it. The centre taken is a multiple of the residual; where a better dual point has
         taken its place, the radius grows by the difference.
         """
+        metric = self.metric(at, scale, self.floored_gap(gap))
+        if metric is not None:
+            return self._ellipsoid(at, scale, self.floored_gap(gap), metric)
         sphere = self.sphere(at, scale, gap)
         if sphere is None or not math.isfinite(self.smoothness):
             return sphere
@@ -241,11 +244,37 @@ class DataLoss:
             return sphere
         return Ball(radius, residual_coef=0.5 * (1.0 + scale))
 
+    def metric(self, at: Evaluation, scale: float, gap: float) -> Array | None:
+        """By row: k such that the gap bounds the dual optimum in both halves,
+
+            sum_i (r - u*)_i^2/(2 k_i) <= P(W) - P*,    sum_i (u - u*)_i^2/(2 k_i) <= P* - D(u),
+
+        in units of the residual, with r minus the gradient and u = scale residual. 0 where u* is known to be 0. None:
+        the smoothness is all that is known. A loss that has no finite one, or whose curvature differs much between
+        rows, says so here; `gap` has been through `floored_gap`.
+        """
+        return None
+
+    def _ellipsoid(self, at: Evaluation, scale: float, gap: float, metric: Array) -> Ball | None:
+        """Both halves together: ``sum_i (u* - (r + u)/2)_i^2/k_i <= gap - 1/4 sum_i (r - u)_i^2/k_i``, with the largest
+        k of each task for all of its rows."""
+        design = self.design
+        steepest = np.maximum.reduceat(metric, design.offsets[:-1]) * (1.0 + 64.0 * UNIT)
+        if not np.all(np.isfinite(steepest)):
+            return None
+        steepest = np.maximum(steepest, 1e-300)
+        dual = scale * at.residual
+        apart = design.task_sums(np.square(at.slope - dual))
+        square = gap - 0.25 * (1.0 - gamma(design.n_samples + 32)) * float(np.sum(apart / steepest))
+        radius = math.sqrt(max(square, gamma(64) * gap))
+        return Ball(radius, vector=0.5 * (at.slope + dual), stretch=np.sqrt(steepest))
+
     def sphere(self, at: Evaluation, scale: float, gap: float) -> Ball | None:
         """The gap-safe sphere: the dual objective is 1/L-strongly concave, so ``||u - u*||^2 <= 2 L gap`` (Ndiaye,
         Fercoq, Gramfort and Salmon 2017). Losses that are not smooth have their own `ball` in its place."""
         if not math.isfinite(self.smoothness):
-            return None if type(self).ball is DataLoss.ball else self.ball(at, scale, gap)
+            own = type(self).ball is not DataLoss.ball or type(self).metric is not DataLoss.metric
+            return self.ball(at, scale, gap) if own else None
         radius = np.sqrt(2.0 * self.smoothness * self.floored_gap(gap))
         return Ball(float(radius), residual_coef=scale)
 

@@ -26,8 +26,8 @@ import numpy as np
 from scipy.special import xlogy
 
 from ..design import Design
-from ..screening.state import Ball
-from .base import UNIT, DataLoss, Evaluation, gamma
+from .base import DataLoss, Evaluation, gamma
+from .divergence import divergence, exp, poisson_metric
 from .rowwise import RowLoss, RowLossOnData
 
 Array = np.ndarray[Any, Any]
@@ -61,10 +61,10 @@ class Poisson(RowLoss):
         return {"name": "poisson"}
 
     def value(self, y: Array, z: Array) -> Array:
-        return _divergence(y, z)
+        return divergence(y, z)
 
     def slope(self, y: Array, z: Array) -> Array:
-        return np.asarray(y - _exp(z))
+        return np.asarray(y - exp(z))
 
     def conjugate(self, y: Array, p: Array) -> Array:
         mean = y - p
@@ -75,7 +75,7 @@ class Poisson(RowLoss):
         return -np.inf, y
 
     def curvature(self, y: Array, z: Array) -> Array:
-        return _exp(z)
+        return exp(z)
 
     def constant(self, y: Array) -> Array:
         return np.asarray(y - xlogy(y, y))
@@ -84,7 +84,7 @@ class Poisson(RowLoss):
         """``KL(M || e^z)``, M = y - p."""
         mean = np.maximum(y - p, 0.0)
         logs = np.abs(np.log(np.maximum(mean, 1e-300))) + np.abs(z)
-        return _divergence(mean, z), mean * (1.0 + logs) + _exp(z)
+        return divergence(mean, z), mean * (1.0 + logs) + exp(z)
 
     def rooms(self, y: Array, p: Array) -> tuple[Array, Array]:
         """Means may go down to zero, and up to twice what they are."""
@@ -92,11 +92,11 @@ class Poisson(RowLoss):
         return mean, mean
 
     def deviance(self, y: Array, z: Array) -> Array:
-        return 2.0 * _divergence(y, z)
+        return 2.0 * divergence(y, z)
 
     def link(self, z: Array) -> Array:
         """The rate."""
-        return _exp(z)
+        return exp(z)
 
     def best_constant(self, y: Array, weights: Array) -> float:
         with np.errstate(divide="ignore"):
@@ -155,47 +155,13 @@ class PoissonOnData(RowLossOnData):
         live = self._weights > 0.0
         off = (self.design.per_sample(error) * self._inverse_root)[live]
         with np.errstate(over="ignore", invalid="ignore"):
-            steepest = np.where(off > 0.0, _exp(z[live] + off), 0.0)
+            steepest = np.where(off > 0.0, exp(z[live] + off), 0.0)
         moved = float(error @ error)
         return 0.5 * float(np.max(steepest, initial=0.0)) * moved if moved > 0.0 else 0.0
 
-    def ball(self, at: Evaluation, scale: float, gap: float) -> Ball | None:
-        """The ellipsoid of the module's docstring."""
-        design, live, z = self.design, self._weights > 0.0, at.margin
-        assert z is not None
-        gap = self.floored_gap(gap)
-        mean, rate = np.maximum(self._y - scale * at.residual * self._inverse_root, 0.0), _exp(z)
-        share = np.divide(gap, self._weights, out=np.zeros_like(z), where=live)
-        with np.errstate(over="ignore"):
-            most = np.minimum(
-                mean + 2.0 * share / 3.0 + np.sqrt(4.0 * share * share / 9.0 + 2.0 * share * mean),
-                rate + share / 3.0 + np.sqrt(share * share / 9.0 + 2.0 * share * rate),
-            )
-            curved = np.maximum(
-                mean + 2.0 / 3.0 * np.maximum(most - mean, 0.0), rate + np.maximum(most - rate, 0.0) / 3.0
-            )
-        steepest = np.maximum.reduceat(np.where(live, curved, 0.0), design.offsets[:-1]) * (1.0 + 64.0 * UNIT)
-        if not np.all(np.isfinite(steepest)):
-            return None
-        steepest = np.maximum(steepest, 1e-300)
-        slope = self._root * (self._y - rate)
-        dual = scale * at.residual
-        apart = design.task_sums(np.square(slope - dual))
-        square = gap - 0.25 * (1.0 - gamma(len(z) + 32)) * float(np.sum(apart / steepest))
-        radius = np.sqrt(max(square, gamma(64) * gap))
-        return Ball(float(radius), vector=0.5 * (slope + dual), stretch=np.sqrt(steepest))
-
-
-def _exp(z: Array) -> Array:
-    with np.errstate(over="ignore"):
-        return np.asarray(np.exp(z))
-
-
-def _divergence(mean: Array, z: Array) -> Array:
-    """``M log(M/e^z) - M + e^z``, in a way that cancels little: ``M (e^t - 1 - t)`` with ``t = z - log M``."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        t = z - np.log(mean)
-        near = mean * (np.expm1(t) - t)
-        far = (np.exp(z) - mean) - mean * t
-        found = np.where(np.abs(t) < 1.0, near, far)
-        return np.where(mean > 0.0, np.maximum(found, 0.0), np.exp(z))
+    def metric(self, at: Evaluation, scale: float, gap: float) -> Array:
+        """``kappa`` of the module's docstring."""
+        assert at.margin is not None
+        mean, rate = np.maximum(self._y - scale * at.residual * self._inverse_root, 0.0), exp(at.margin)
+        weighted = poisson_metric(self._weights * mean, self._weights * rate, gap)
+        return weighted * np.square(self._inverse_root)
