@@ -154,6 +154,7 @@ LOSSES: Registry[Any] = Registry(
         "huber": Entry("tasksieve.losses.clipped:Huber"),
         "quantile": Entry("tasksieve.losses.clipped:Quantile"),
         "poisson": Entry("tasksieve.losses.poisson:Poisson"),
+        "ordinal": Entry("tasksieve.losses.ordinal:Ordinal", offered=False),
         "square-root": Entry("tasksieve.losses.square_root:SquareRoot"),
         "logistic": Entry("tasksieve.losses.logistic:Logistic"),
         "squared_hinge": Entry("tasksieve.losses.hinge:SquaredHinge"),

@@ -12,6 +12,7 @@ from .clipped import Huber, Quantile
 from .hinge import SmoothedHinge, SquaredHinge
 from .logistic import Logistic
 from .multinomial import Multinomial
+from .ordinal import Ordinal
 from .poisson import Poisson
 from .rowwise import RowLoss
 from .square_root import SquareRoot, TaskNorms
@@ -48,7 +49,7 @@ def register(name: str) -> Callable[[type[Loss]], type[Loss]]:
 
 
 __all__ = [
-    "BY_NAME", "DataLoss", "Evaluation", "Huber", "Logistic", "Loss", "Multinomial", "Poisson",
+    "BY_NAME", "DataLoss", "Evaluation", "Huber", "Logistic", "Loss", "Multinomial", "Ordinal", "Poisson",
     "Quantile", "RowLoss", "SmoothedHinge", "SquareRoot", "Squared", "SquaredHinge", "TargetLoss",
     "TaskNorms", "as_loss", "gamma", "register",
 ]  # fmt: skip

@@ -49,9 +49,9 @@ class Evaluation:
 
     value: float
     residual: Array  # minus the gradient; a solver may put a better dual point of the same W in its place
-    nuisance: Array  # (n_nuisance, n_tasks)
+    nuisance: Array  # (n_nuisance, n_tasks); below them, what a loss has beside the coefficients of columns
     curvature: Array | None = None  # second derivative in z~, flat; None where it is 1 everywhere
-    margin: Array | None = None  # what the loss needs to remember of the point
+    margin: Any = None  # what the loss needs to remember of the point
     #: by task, for a column of length 1: how far its product with the residual is from that with the exact dual point
     leak: Array | None = None
     #: by task: how far the exact dual point is from the residual, in units that the loss knows
@@ -75,7 +75,8 @@ class Loss(Described):
     label = "loss"
     #: the loss of all rows as a report writes it, "1/n̄ Σ_t Σ_i ..."; each class defines its own
     formula: str
-    #: what labels are: "values" (any numbers), "signs" (-1 and +1), "counts" (from 0), "one-hot" (a column a class)
+    #: what labels are: "values" (any numbers), "signs" (-1 and +1), "counts" (from 0), "one-hot" (a column a class),
+    #: "ordered" (the codes 0, 1, .. of ordered classes)
     labels = "values"
     #: a held-out score is the root of the mean `deviance`
     rooted = False
@@ -89,7 +90,7 @@ class Loss(Described):
     @classmethod
     def of_classes(cls) -> bool:
         """Whether labels are classes, not numbers."""
-        return cls.labels in ("signs", "one-hot")
+        return cls.labels in ("signs", "one-hot", "ordered")
 
     def deviance(self, y: Array, z: Array) -> Array:
         """What a held-out row counts in cross-validation."""
@@ -152,6 +153,10 @@ class DataLoss:
     #: what a quadratic model takes for the curvature of rows where the loss is flat, so that it stays bounded
     least_curvature = 1e-5
 
+    #: by task, whether there is an intercept to store; None: in all. A loss that does not change with a constant has
+    #: none, though columns are centred; one with `thresholds` has these instead
+    has_intercept: Array | None = None
+
     def __init__(self, design: Design) -> None:
         self.design = design
         self.shift = np.zeros(design.n_tasks)
@@ -183,9 +188,18 @@ class DataLoss:
         """The loss at given ``x . w + b`` in the units of y, less the `shift`: nothing is fitted."""
         raise NotImplementedError
 
+    def at_thresholds(self, raw: Array, thresholds: Array) -> Evaluation:
+        """The same for a loss that compares scores with `thresholds` (m, n_tasks), each known to one rounding."""
+        raise NotImplementedError
+
     def value_at(self, raw: Array) -> float:
         """The loss of `at_scores`."""
         return self.at_scores(raw).value
+
+    def thresholds(self, nuisance: Array) -> Array | None:
+        """What scores are compared with, (m, n_tasks), from `Evaluation.nuisance`: stored and certified beside the
+        coefficients. Infinite where a task has no class on one side, NaN where it has no thresholds."""
+        return None
 
     def settled(self, at: Evaluation) -> Evaluation:
         """The same with a dual point that is exactly orthogonal to the nuisance columns, and in the domain.

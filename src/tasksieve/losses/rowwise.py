@@ -26,7 +26,7 @@ _CONFIDENT = 30.0
 _NEGLIGIBLE = 2e-13
 _TRUSTING = 8  # steps of Newton's method with a loss's own curvature, before it is looked at more closely
 _TAKEN = ("squared", "square-root", "multinomial")  # names by which solvers know losses that are no sums over rows
-_TILTED = 0.5  # of its room: how far a dual point may be moved to become orthogonal to the nuisance columns
+TILTED = 0.5  # of its room: how far a dual point may be moved to become orthogonal to the nuisance columns
 
 
 class RowLoss(Loss):
@@ -235,7 +235,7 @@ class RowLossOnData(DataLoss):
                     gram[:, a, b] = gram[:, b, a] = design.task_sums(self._weights * room * first * second)
             step = np.einsum("tab,bt->at", np.linalg.pinv(gram, hermitian=True), off)
         move = self._combine(directions, step)
-        far = np.maximum.reduceat(np.abs(move), design.offsets[:-1]) > _TILTED
+        far = np.maximum.reduceat(np.abs(move), design.offsets[:-1]) > TILTED
         return p - room * np.where(design.per_sample(far), 0.0, move)
 
     def settled(self, at: Evaluation) -> Evaluation:
@@ -248,7 +248,7 @@ class RowLossOnData(DataLoss):
             nearer = self._distance(again)
             if np.max(nearer[1]) < np.max(tilt):
                 at, (leak, tilt) = replace(at, residual=again), nearer
-        lost = ~(tilt <= _TILTED)
+        lost = ~(tilt <= TILTED)
         if lost.any():
             residual = np.where(self.design.per_sample(lost), 0.0, at.residual)
             at, leak, tilt = replace(at, residual=residual), np.where(lost, 0.0, leak), np.where(lost, 0.0, tilt)
@@ -267,34 +267,13 @@ class RowLossOnData(DataLoss):
             if self._one_way:
                 tilt = np.max([off[0] / design.task_sums(self._weights * room) for room in rooms], axis=0)
             else:
-                tilt = self._tilt(off, used, rooms[0])
+                tilt = largest_tilt(design, self._weights * rooms[0], off, used)
             spread = [np.sqrt(design.task_sums(np.square(self._root * room))) for room in rooms]
             tilt = tilt * (1.0 + gamma(design.n_samples + 16))
             leak = tilt * np.max(spread, axis=0) * (1.0 + gamma(design.n_samples + 16))
         exact = (off == 0.0).all(axis=0)  # a residual of zero
         tilt, leak = np.where(exact, 0.0, tilt), np.where(exact, 0.0, leak)
         return leak, np.where(np.isfinite(tilt) & np.isfinite(leak), tilt, np.inf)
-
-    def _tilt(self, off: Array, used: Array, room: Array) -> Array:
-        """Largest ``|Z c|`` of a task for ``Z' diag(s room) Z c = off``, at most."""
-        design, count = self.design, self.design.n_nuisance
-        root, tilt = np.sqrt(self._weights * room), np.zeros(design.n_tasks)
-        for t in range(design.n_tasks):
-            rows, here = slice(design.offsets[t], design.offsets[t + 1]), np.flatnonzero(used[:, t])
-            if not len(here):
-                continue
-            columns = np.stack([self._columns[k][rows] for k in here], axis=1)
-            block = root[rows, None] * columns
-            sizes = np.linalg.norm(block, axis=0)
-            if not np.all(sizes > 0.0) or len(block) < len(here):
-                tilt[t] = np.inf
-                continue
-            found = np.linalg.svd(block / sizes, compute_uv=False)
-            least = float(found[-1]) - gamma(8 * (len(block) + 8) * count)
-            longest = float(np.max(np.linalg.norm(columns / sizes, axis=1)))
-            far = longest * float(np.linalg.norm(off[here, t] / sizes))
-            tilt[t] = far / least**2 if least > 0.0 else np.inf
-        return tilt
 
     def young(self, primal: Evaluation, error: Array, dual: Evaluation, scale: float) -> float:
         """Row by row at both ends of where the exact dual point may be: the sum is convex in it.
@@ -434,3 +413,25 @@ class RowLossOnData(DataLoss):
             if not np.any(open_ & (gain | moved)):
                 break
         return part
+
+
+def largest_tilt(design: Design, weights: Array, off: Array, used: Array) -> Array:
+    """By task: the largest ``|Z c|``, at most, for ``Z' diag(weights) Z c = off``, Z the nuisance columns that are
+    `used`."""
+    count, root, tilt = design.n_nuisance, np.sqrt(weights), np.zeros(design.n_tasks)
+    for t in range(design.n_tasks):
+        rows, here = slice(design.offsets[t], design.offsets[t + 1]), np.flatnonzero(used[:, t])
+        if not len(here):
+            continue
+        columns = np.stack([design.nuisance_columns[k][rows] for k in here], axis=1)
+        block = root[rows, None] * columns
+        sizes = np.linalg.norm(block, axis=0)
+        if not np.all(sizes > 0.0) or len(block) < len(here):
+            tilt[t] = np.inf
+            continue
+        found = np.linalg.svd(block / sizes, compute_uv=False)
+        least = float(found[-1]) - gamma(8 * (len(block) + 8) * count)
+        longest = float(np.max(np.linalg.norm(columns / sizes, axis=1)))
+        far = longest * float(np.linalg.norm(off[here, t] / sizes))
+        tilt[t] = far / least**2 if least > 0.0 else np.inf
+    return tilt

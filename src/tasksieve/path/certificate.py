@@ -41,6 +41,11 @@ class StoredSolution:
       far they may be off, where they are known.
     - `known`: What the nuisance basis takes of the rows' columns, and their sizes times those of the coefficients, by
       task, where they are known.
+    - `thresholds` (array of shape (m, n_tasks)): What the loss compares scores with, where it does; infinite where a
+      task has no class on one side, NaN where it has no thresholds.
+    - `level` (array of shape (n_tasks,)): In place of an intercept, for tasks that store none
+      (`DataLoss.has_intercept`): with it the scores of the shifted columns are small. Their loss does not change with
+      it, or compares with thresholds that have moved as far.
     """
 
     features: Array
@@ -49,6 +54,8 @@ class StoredSolution:
     free: Array
     constant: tuple[Array, Array] | None = None
     known: tuple[Array, Array] | None = None
+    thresholds: Array | None = None
+    level: Array | None = None
 
 
 @dataclass
@@ -72,29 +79,38 @@ def stored_solution(
 ) -> StoredSolution:
     """What to store for rows of the scaled columns and coefficients of the nuisance columns."""
     design, samples, tasks = loss.design, loss.design.samples, loss.design.n_tasks
-    raw = design.original_units(features, rows)
+    raw, of_columns = design.original_units(features, rows), nuisance[: samples.n_nuisance]
     pulled, left = np.empty((len(samples.basis), tasks)), np.empty((samples.n_nuisance, tasks))
     facts = np.empty((4, tasks))
     kernels.stored_rows(
         np.ascontiguousarray(rows), np.ascontiguousarray(raw), columns.shifts(positions), columns.sizes(positions),
-        columns.loadings(positions), samples.from_basis, np.ascontiguousarray(nuisance), samples.nuisance_shifts,
+        columns.loadings(positions), samples.from_basis, np.ascontiguousarray(of_columns), samples.nuisance_shifts,
         design.fit_intercept, loss.shift, pulled, left, facts,
     )  # fmt: skip
     intercept, rest, spread, reach = facts
     known = (pulled, reach) if raw is rows else None
+    level = thresholds = None
+    if loss.has_intercept is not None:
+        level, intercept = (
+            np.where(loss.has_intercept, 0.0, intercept),
+            np.where(loss.has_intercept, intercept, 0.0),
+        )
+        within = loss.thresholds(nuisance)
+        thresholds = None if within is None else within - level
     if not design.fit_intercept:
-        return StoredSolution(features, raw, intercept, left, None, known)
+        return StoredSolution(features, raw, intercept, left, None, known, thresholds, level)
     lost = gamma(2) * np.abs(rest) + gamma(2 * (len(left) + len(rows)) + 10) ** 2 * spread
     # The stored intercept is what the exact one was rounded to: so much is missing where the shifts are taken back.
     constant = left[0] - rest, lost + gamma(2) * (np.abs(left[0]) + np.abs(rest))
-    return StoredSolution(features, raw, intercept, left[1:], constant, known)
+    return StoredSolution(features, raw, intercept, left[1:], constant, known, thresholds, level)
 
 
 def scores_of(
     loss: DataLoss, columns: Any, positions: Array, numbers: StoredSolution, image: Array | None = None
 ) -> tuple[Array, Array, Array]:
-    """Of stored numbers: their rows in units of the scaled columns, ``x . w_t + b_t`` less the shift of the labels,
-    flat, and norms of what these scores, weighted, may be off in each task. `image` is ``X~ W`` where it is known."""
+    """Of stored numbers: their rows in units of the scaled columns, ``x . w_t + b_t`` less the shift of the labels
+    (with the `level` where there is no b_t), flat, and norms of what these scores, weighted, may be off in each task.
+    `image` is ``X~ W`` where it is known."""
     design, first = loss.design, int(loss.design.fit_intercept)
     rows = design.scaled_units(numbers.features, numbers.rows)
     if numbers.known is not None:
@@ -105,7 +121,8 @@ def scores_of(
     if numbers.constant is not None:
         constant, lost = numbers.constant
     else:
-        terms = np.array([numbers.intercept, -loss.shift])
+        constants = numbers.intercept if numbers.level is None else numbers.intercept + numbers.level
+        terms = np.array([constants, -loss.shift])
         constant, lost = _exact_sums(design, terms, columns.shifts(positions), numbers.rows, numbers.free)
     weighted = columns.combine(positions, rows) if image is None else image
     root, lengths = design.root_weights, design.samples.root_totals
@@ -137,14 +154,27 @@ def certified_point(
     image: Array | None = None,
 ) -> CertifiedPoint:
     """Stored numbers evaluated; `penalty` is that of their features."""
+    numbers = _levelled(loss, columns, positions, numbers)
     rows, raw, error = scores_of(loss, columns, positions, numbers, image)
-    primal = loss.at_scores(raw)
+    thresholds = numbers.thresholds
+    if thresholds is not None and numbers.level is not None:
+        thresholds = thresholds + numbers.level
+    primal = loss.at_scores(raw) if thresholds is None else loss.at_thresholds(raw, thresholds)
     total = penalty.total(rows)
     objective = primal.value + total
     objective_error = loss.objective_error(primal, error) + gamma(rows.size + 24) * total
     if penalty.coupling is not None:
         objective_error += penalty.coupling.errors(rows)[1]
     return CertifiedPoint(rows, primal, error, objective, objective_error + gamma(_FINAL) * abs(objective))
+
+
+def _levelled(loss: DataLoss, columns: Any, positions: Array, numbers: StoredSolution) -> StoredSolution:
+    """The same with its `level`, where tasks have no intercept: about minus the products of shifts and coefficients."""
+    if loss.has_intercept is None or numbers.level is not None or not loss.design.fit_intercept:
+        return numbers
+    nothing = np.zeros((1, loss.design.n_tasks))
+    sums, _ = _exact_sums(loss.design, nothing, columns.shifts(positions), numbers.rows, numbers.free)
+    return replace(numbers, level=np.where(loss.has_intercept, 0.0, -sums))
 
 
 def certified_gap(

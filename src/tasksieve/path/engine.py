@@ -297,6 +297,7 @@ class Engine:
             step.open,
             design.passes - step.passes,
             None if norms is None else pair.dual.at.residual,
+            numbers.thresholds,
         )
 
     # -- working sets ---------------------------------------------------------------------------------------------

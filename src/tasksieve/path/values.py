@@ -28,6 +28,7 @@ class Value:
     - `n_rounds`, `n_working`, `n_open`: Solves on a working set, the size of the last one, and features whose bounds
       were left open, so that their columns were read.
     - `passes`: Over the data, in equivalents.
+    - `thresholds` (array of shape (m, n_tasks)): What the loss compares scores with, where it does.
     - `dual`: The dual point of the gap, where the loss is made of norms: a task that is fitted exactly has a residual
       of 0, which says nothing about it.
     """
@@ -55,6 +56,7 @@ class Value:
     n_open: int = 0
     passes: float = 0.0
     dual: Array | None = None
+    thresholds: Array | None = None
 
     @property
     def status(self) -> Status:
