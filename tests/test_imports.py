@@ -15,7 +15,7 @@ PACKAGE = Path(tasksieve.__file__).parent
 # The parts of the library from the ground up. A part imports from its own level or from those below it.
 LEVELS = (
     ("_kernels", "atomic", "complex_numbers", "datasets", "described", "docstrings", "members", "renamed", "row_names"),
-    ("messages", "optional", "parameters", "plotting", "user_warnings", "verify"),
+    ("messages", "optional", "outcomes", "parameters", "plotting", "user_warnings", "verify"),
     ("versions",),
     ("design",),
     ("screening", "storages"),

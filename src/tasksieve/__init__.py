@@ -49,6 +49,7 @@ _NAMES = {
     "linear.grading": ("grade",),
     "messages": ("ParameterError",),
     "online": ("OnlineMultiTaskClassifier", "OnlineMultiTaskRegressor"),
+    "outcomes": ("survival",),
     "path.status": ("Status",),
     "problem_file": ("load_problem", "save_problem"),
     "report": ("write_report",),
@@ -111,6 +112,7 @@ if TYPE_CHECKING:
     from .messages import ParameterError as ParameterError
     from .online import OnlineMultiTaskClassifier as OnlineMultiTaskClassifier
     from .online import OnlineMultiTaskRegressor as OnlineMultiTaskRegressor
+    from .outcomes import survival as survival
     from .path.status import Status as Status
     from .problem_file import load_problem as load_problem
     from .problem_file import save_problem as save_problem

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..outcomes import columns
 from ..tasks import TaskData
 from .ranks import content_names, content_ranks
 
@@ -33,7 +34,7 @@ class Canonical:
 def canonical(data: TaskData) -> Canonical:
     """The observed rows of each task in their own order; those of a shared matrix are rows of all tasks."""
     n_rows, known = data.n_rows, data.known
-    flat = [data.y, data.weights] if known is None else [data.y, data.weights, known]
+    flat = [*columns(data.y), data.weights] if known is None else [*columns(data.y), data.weights, known]
     if data.shared:
         labels = np.concatenate([part.reshape(data.n_tasks, n_rows) for part in flat]).T
         task = np.zeros(n_rows, dtype=np.int64)

@@ -23,6 +23,7 @@ from scipy.sparse.csgraph import connected_components
 from ..fitted.arguments import check_choice
 from ..fitted.fold_assignment import read_seed
 from ..messages import setting, value_error
+from ..outcomes import columns
 from ..tasks import TaskData, read_groups, some_of
 from .ranks import content_names, content_ranks
 
@@ -81,6 +82,7 @@ def draw_halves(
     of_sample[samples] = code
     kind = "rows" if named is None else "whole groups of rows"
     within = "tasks" if data.classes is None else "classes of tasks"
+    within += ", stratified by event" if data.balanced_by == "event" else ""
     words = f"{n_pairs} pairs of complementary halves of {kind}, within {within}, seed {seed}"
     return Halves(first, of_sample, dropped, words)
 
@@ -128,8 +130,9 @@ class _Units:
         )
         self.units_of_tasks.data[:] = 1  # a unit may have several rows in a task
         self.units_a_task = np.diff(self.units_of_tasks.indptr)
-        classes = np.zeros(len(samples)) if data.classes is None else data.y[samples]
-        kinds = np.stack([position[task], classes - classes.min()], axis=1).astype(np.int64)
+        codes = data.balance_codes
+        classes = np.zeros(len(samples), dtype=np.int64) if codes is None else codes[samples]
+        kinds = np.stack([position[task], classes], axis=1).astype(np.int64)
         alone = n_units == len(samples)
         self._strata = _strata_of_rows(unit, ranks, kinds) if alone else _strata_of_units(unit, ranks, kinds)
         self._task_of_unit = np.empty(n_units, dtype=np.int64)
@@ -174,7 +177,7 @@ def _strata_of_units(unit: Array, ranks: Array, kinds: Array) -> list[Array]:
 def _ranks(data: TaskData, samples: Array, task: Array) -> Array:
     """The place of each sample in its task, sorted by label, weight, offset and columns; equal ones have the same."""
     rows = samples % data.n_rows if data.shared else samples
-    keys = [data.weights[samples], data.y[samples] + 0.0, task]
+    keys = [data.weights[samples], *(own + 0.0 for own in columns(data.y[samples])), task]
     if data.known is not None and len(data.known) == len(data.y):
         keys.insert(0, data.known[samples])
     ranks = content_ranks(data, rows, keys)
@@ -189,7 +192,7 @@ def _task_digests(data: TaskData, samples: Array, task: Array, ranks: Array) -> 
     spans = {int(t): slice(*np.searchsorted(task, [t, t + 1])) for t in np.unique(task)}
     rows = samples % data.n_rows if data.shared else samples
     tasks = sorted(spans, key=lambda t: data.weights[samples[spans[t]]].tobytes())
-    labels = [(data.y[samples[spans[t]]] + 0.0).tobytes() for t in tasks]
+    labels = [b"".join((own + 0.0).tobytes() for own in columns(data.y[samples[spans[t]]])) for t in tasks]
     return dict(zip(tasks, content_names(data, labels, [rows[spans[t]] for t in tasks]), strict=True))
 
 

@@ -38,7 +38,8 @@ class NestedFolds:
         position = np.empty(len(names), dtype=np.int64)
         position[np.argsort(first, kind="stable")] = np.arange(len(names))
         self.unit, self.n_units = position[code], len(names)
-        classes = np.zeros(len(data.y), dtype=np.int64) if data.class_codes is None else data.class_codes
+        codes = data.balance_codes
+        classes = np.zeros(len(data.y), dtype=np.int64) if codes is None else codes
         task = data.task_of_sample
         if data.shared:
             order = np.arange(data.n_tasks)

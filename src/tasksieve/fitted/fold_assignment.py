@@ -43,7 +43,12 @@ def random_numbers(random_state: Any) -> Any:
 
 
 def assign_rows(
-    offsets: np.ndarray, classes: np.ndarray, observed: np.ndarray, n_folds: int, seed: int
+    offsets: np.ndarray,
+    classes: np.ndarray,
+    observed: np.ndarray,
+    n_folds: int,
+    seed: int,
+    within: np.ndarray | None = None,
 ) -> np.ndarray:
     """The fold in which each row is held out.
 
@@ -53,12 +58,15 @@ def assign_rows(
     - `offsets` (int array of shape (T + 1,)): Task t has the rows ``offsets[t]:offsets[t + 1]``.
     - `classes` (int array of shape (N,)): From 0; all 0 where targets are numbers.
     - `observed`: bool array of shape (N,)
+    - `within`: Parts of the classes that are spread evenly, too, as far as their sizes allow.
     """
     fold = np.full(len(observed), NEVER)
     for t, (start, stop) in enumerate(pairwise(offsets.tolist())):
         rows = start + np.flatnonzero(observed[start:stop])
         # RandomState: its numbers are the same in every version of NumPy
         rows = np.random.RandomState([seed, t]).permutation(rows)
+        if within is not None:
+            rows = rows[np.argsort(within[rows], kind="stable")]
         rows = rows[np.argsort(classes[rows], kind="stable")]
         rows = rows[np.bincount(classes[rows])[classes[rows]] > 1]
         # the fold that begins: tasks of one size take turns

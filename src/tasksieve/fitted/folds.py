@@ -45,15 +45,15 @@ class Folds:
     words: str
 
 
-def _classes(labels: TaskLabels) -> np.ndarray | None:
-    """Of the rows, from 0; None for numbers. They are -1 and +1, or numbers of classes already."""
-    return None if labels.classes is None else np.maximum(labels.y, 0).astype(np.int64)
-
-
 def _strata(labels: TaskLabels) -> np.ndarray:
     """The task, or the class of a task, that each row belongs to, from 0."""
-    task, classes = labels.task_of_sample, _classes(labels)
+    task, classes = labels.task_of_sample, labels.balance_codes
     return task if classes is None else task * (int(classes.max()) + 1) + classes
+
+
+def _stratified(labels: TaskLabels) -> str:
+    """By what folds are balanced, in words."""
+    return f", stratified by {labels.balanced_by}" if labels.balanced_by else ""
 
 
 def make_folds(
@@ -125,11 +125,12 @@ def _assigned(
     n_folds: int, labels: TaskLabels, named: tuple[np.ndarray, np.ndarray] | None, seed: int
 ) -> tuple[np.ndarray, str]:
     """The fold of each row, and how it was found, in words."""
-    observed, classes = labels.weights > 0, _classes(labels)
-    stratified = "" if classes is None else ", stratified by class"
+    observed, classes = labels.weights > 0, labels.balance_codes
+    stratified = _stratified(labels)
     if named is None:
         classes = np.zeros(len(observed), dtype=np.int64) if classes is None else classes
-        fold = assign_rows(labels.offsets, classes, observed, n_folds, seed)
+        within = None if labels.strata is None else labels.y["stratum"]
+        fold = assign_rows(labels.offsets, classes, observed, n_folds, seed, within)
         missing = np.setdiff1d(np.arange(n_folds), fold)
         if len(missing):
             rows = int(observed.sum())
@@ -153,7 +154,7 @@ def _assigned(
     of_group = assign_groups(_strata(labels)[observed], own, n_folds, seed)
     n_free = int(np.count_nonzero(of_group != NEVER))
     if n_free < n_folds:
-        kind = "task" if classes is None else "class of a task"
+        kind = {"": "task", "class": "class of a task", "event": "task, or its events"}[labels.balanced_by]
         raise value_error(
             "{groups}: only {n_free} of {n_groups} groups can be held out in {cv=} folds; each other one holds all "
             "rows of a {kind}, which could not be learned without it. Use smaller groups, fewer folds, or leave "
@@ -201,7 +202,7 @@ def _stretches(n_folds: int, labels: TaskLabels) -> tuple[Iterable[Any], str]:
         flat = _strata(labels)
         flat = np.where(labels.weights > 0, flat, flat.max() + 1)
         strata[slice(None) if labels.order is None else labels.order] = flat
-        words += " within tasks" + ("" if labels.classes is None else ", stratified by class")
+        words += " within tasks" + _stratified(labels)
     return TaskKFold(n_folds).split(strata[:, None], groups=strata), words
 
 
@@ -239,6 +240,8 @@ def _splits(cv: Any, y: Any, labels: TaskLabels, named: tuple[np.ndarray, np.nda
     if isinstance(cv, TaskKFold):
         return cv.split(rows, groups=row_tasks(labels))
     y = to_numpy(y)
+    if labels.y.dtype.names is not None:  # a splitter that stratifies does so by event
+        y = labels.unflatten(labels.y["event"].astype(np.int64))
     stacked = np.concatenate(y) if labels.form == "list" else y
     if not _takes_groups(cv):
         return cv.split(rows, stacked)

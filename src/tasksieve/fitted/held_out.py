@@ -13,15 +13,43 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer
 from sklearn.utils.metaestimators import available_if
 
+from ..losses.partial_likelihood import PartialLikelihood
 from ..messages import ParameterError
+from ..outcomes import encode, read_outcome
+from .concordance import concordance
 
 RESPONSES = ("predict", "predict_proba", "decision_function")
+SURVIVAL_SCORES = ("concordance", "partial_likelihood")
 
 
-def read_scorer(scoring: Any) -> Callable[..., float] | None:
-    """``scoring`` as a callable ``scorer(estimator, X, y)``, the larger the better; None stays None."""
+class SurvivalScorer:
+    """Scores of survival models by name: ``concordance``, and ``partial_likelihood``, minus the deviance for each event
+    of the held-out rows by themselves."""
+
+    def __init__(self, name: str, ties: str) -> None:
+        self.name, self._ties = name, ties
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        y = encode(read_outcome(y))[0]
+        risk, weights = np.asarray(estimator.predict(X)), np.ones(len(y)) if sample_weight is None else sample_weight
+        if self.name == "concordance":
+            return concordance(y, risk, weights)
+        own = PartialLikelihood(y, weights, self._ties)
+        if not own.total > 0.0:
+            raise ValueError(
+                "scoring='partial_likelihood' judges held-out rows by themselves, and those of a task in a fold have "
+                "no event: use fewer folds, or scoring=None, which judges them beside the rows learned from."
+            )
+        return -float(own.deviance(risk[:, None])[0]) / own.total
+
+
+def read_scorer(scoring: Any, ties: str | None = None) -> Callable[..., float] | None:
+    """``scoring`` as a callable ``scorer(estimator, X, y)``, the larger the better; None stays None. `ties` are those
+    of a survival model."""
     if scoring is None or callable(scoring):
         return scoring
+    if scoring in SURVIVAL_SCORES:
+        return SurvivalScorer(scoring, ties or "efron")
     if not isinstance(scoring, str):
         raise ParameterError(
             "scoring",

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..losses import Loss
 from ..tasks import TaskLabels, count_rows, read_labels
+from .concordance import concordance
 
 Array = np.ndarray
 Metric = Callable[[Array, Array, Array], float]
@@ -27,6 +28,7 @@ class Measure:
     - `sizes`: Of labels, in the units of the losses: what rounding is relative to.
     - `rounding`: Share of these sizes that counts as nothing.
     - `of_scores`: Whether it judges ``x . w + b``, and not what is predicted.
+    - `together`: ``together(y, predicted, weights)``: of a measure that is no sum over rows, itself; NaN: not defined.
     """
 
     name: str
@@ -36,9 +38,12 @@ class Measure:
     sizes: Callable[[Array], Array] = np.abs
     rounding: float = 0.0
     of_scores: bool = False
+    together: Metric | None = None
 
     def metric(self, y: Array, predicted: Array, weights: Array) -> float:
         """Of one task. Labels that a constant meets: 1 if they are met exactly, else 0 (as scikit-learn)."""
+        if self.together is not None:
+            return self.together(y, predicted, weights)
         if self.row_losses is None or self.constant_losses is None:
             return accuracy(y, predicted, weights)
         own = float(np.sum(weights * self.row_losses(y, predicted)))
@@ -69,12 +74,15 @@ def _losses_of_constant(y: Array, weights: Array, loss: Loss) -> Array:
 
 ACCURACY = Measure("Accuracy", 1)
 R2 = Measure("R²", 2, _squares, _squares_of_mean, np.square)
+CONCORDANCE = Measure("concordance", 2, of_scores=True, together=concordance)
 
 
 def measure_of(model: Any) -> Measure:
-    """Accuracy of classes, D² of numbers whose loss has a best constant of its own, else R²."""
+    """Accuracy of classes, concordance of survival, D² of numbers whose loss has a best constant, else R²."""
     if model._targets == "classes":
         return ACCURACY
+    if model._targets == "survival":
+        return CONCORDANCE
     loss = getattr(model, "_loss", None)
     if loss is None or loss.best_constant(np.ones(1), np.ones(1)) is None:
         return R2
@@ -95,7 +103,7 @@ def by_task(labels: TaskLabels, predicted: Array, metric: Metric, least: int) ->
 def mean_over_tasks(labels: TaskLabels, predicted: Array, metric: Metric, least: int) -> float:
     """Mean of a metric over the tasks that have at least ``least`` observed labels; NaN if there are none."""
     values, counts = by_task(labels, predicted, metric, least)
-    known = values[counts >= least]
+    known = values[(counts >= least) & ~np.isnan(values)]
     return float(np.mean(known)) if len(known) else float("nan")
 
 

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 class FittedModel(Shown, BaseEstimator):
     """Linear model with one row of coefficients per task, by any solver: features, scores of rows, test labels."""
 
-    _targets: ClassVar[Literal["values", "classes"]]
+    _targets: ClassVar[Literal["values", "classes", "survival"]]
 
     #: whether more than two classes are scored together, not one by one against the rest
     _joint: ClassVar[bool] = False
@@ -67,9 +67,9 @@ class FittedModel(Shown, BaseEstimator):
     _single: bool
 
     @property
-    def _raw_targets(self) -> Literal["values", "labels"]:
+    def _raw_targets(self) -> Literal["values", "labels", "survival"]:
         """What y is read as where classes are to stay what they are."""
-        return "values" if self._targets == "values" else "labels"
+        return "labels" if self._targets == "classes" else self._targets
 
     def _learned(self) -> LinearState:
         """The state from which the next call is answered."""
@@ -271,7 +271,7 @@ class TaskLinearModel(SelectingModel):
         return (self._loss.with_classes() if self._several else None) or self._loss
 
     def _read(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
-        targets: Literal["values", "classes", "many classes"] = self._targets
+        targets: Literal["values", "classes", "many classes", "survival"] = self._targets
         if targets == "classes":
             if task is None:
                 warn_column(y)
@@ -284,7 +284,7 @@ class TaskLinearModel(SelectingModel):
             task_weights=getattr(self, "task_weights", None),
             targets=targets,
         )
-        if targets != "values":
+        if targets in ("classes", "many classes"):
             data = with_class_weight(data, getattr(self, "class_weight", None))
             if self.fit_intercept:
                 warn_one_class(data)

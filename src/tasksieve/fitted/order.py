@@ -32,7 +32,7 @@ def autocorrelation(values: np.ndarray) -> float:
 
 def warn_of_order(labels: TaskLabels, held_out: Sequence[np.ndarray]) -> None:
     """Give an `OrderWarning` where it is due."""
-    values = labels.y[:, None]
+    values = (labels.y if labels.y.dtype.names is None else labels.y["time"])[:, None]
     if labels.class_counts is not None:  # an indicator of each class
         values = (values == np.arange(int(np.max(labels.class_counts)))).astype(np.float64)
     found, strongest = [], 0.0

@@ -22,10 +22,9 @@ _CHECKS = {"hasher": "hasher", "shuffle": "switch", "task_feature": "name"}
 _OPTIONAL = {"hasher", *(name for name, found in PARAMETERS.items() if found.default is None)}
 
 
-class SolverOptions(TypedDict, total=False):
-    """Options of every linear model with a penalty strength."""
+class BareSolverOptions(TypedDict, total=False):
+    """Options of every linear model with a penalty strength, whether it has intercepts or not."""
 
-    fit_intercept: bool
     standardize: bool
     tol: float
     max_iter: int
@@ -33,6 +32,12 @@ class SolverOptions(TypedDict, total=False):
     n_jobs: int | None
     device: Any
     verbose: int
+
+
+class SolverOptions(BareSolverOptions, total=False):
+    """The same of models with intercepts."""
+
+    fit_intercept: bool
 
 
 class ChoiceOptions(TypedDict, total=False):

@@ -1,4 +1,4 @@
-"""What a model predicts: numbers (`TaskRegression`) or classes (`TaskClassification`)."""
+"""What a model predicts: numbers (`TaskRegression`), classes (`TaskClassification`), hazards (`TaskSurvival`)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class TaskRegression(Predicting, RegressorMixin):
     """Numbers as targets: squared loss, R²."""
 
     _loss: ClassVar[Loss] = Squared()
-    _targets: ClassVar[Literal["values", "classes"]] = "values"
+    _targets: ClassVar[Literal["values", "classes", "survival"]] = "values"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -66,11 +66,42 @@ class TaskRegression(Predicting, RegressorMixin):
         return tags
 
 
+class TaskSurvival(Predicting):
+    """Times of events as targets: the logarithm of the hazard, concordance."""
+
+    _targets: ClassVar[Literal["values", "classes", "survival"]] = "survival"
+
+    @takes_named_tasks
+    @described_by(ROWS, returns=PREDICTIONS)
+    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
+        """Predict the logarithm of the hazard relative to the baseline, x . w_t + offset: the larger, the earlier an
+        event is expected.
+
+        Values are comparable within a task and a stratum.
+        """
+        return like(X, self._predict(X, task, offset=offset))
+
+    @takes_named_tasks
+    @described_by(DATA)
+    def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
+        """Mean over tasks of Harrell's concordance.
+
+        Of the pairs of rows of one task and stratum of which one has an event while the other is known to be without
+        one, it is the (weighted) share in which the first has the larger prediction; equal predictions count one half.
+
+        Returns
+        -------
+        float
+            1 is perfect, 1/2 is chance. Labels that are missing (NaN) are left out, and so are tasks without a pair.
+        """
+        return float(self._task_score(X, y, task, sample_weight, offset))
+
+
 class TaskClassification(Predicting, ClassifierMixin):
     """Classes as targets, by default two per task: logistic loss, accuracy."""
 
     _loss: ClassVar[Loss] = Logistic()
-    _targets: ClassVar[Literal["values", "classes"]] = "classes"
+    _targets: ClassVar[Literal["values", "classes", "survival"]] = "classes"
 
     classes_: Any
 

@@ -60,6 +60,7 @@ ATTRIBUTES = {
     "choice": "choice_",
     "fills": "_fills",
     "cv_quality": "cv_quality_",
+    "baseline_hazard": "baseline_hazard_",
 }
 
 

@@ -232,8 +232,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
                 "{task_weights} times {sample_weight} leaves the range of double precision: divide them by a "
                 "constant."
             )
-        beside = data.known is not None and data.class_counts is None  # codes of classes have no units
-        units = Units.of(self._loss, data.y - data.known if beside else data.y, weights)
+        units = Units.of(self._loss, data, weights)
         layout = lay_out(data, weights)
 
         joined, align = self._penalty().get("penalty"), getattr(layout.storage, "keep_together", None)

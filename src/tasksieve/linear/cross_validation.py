@@ -22,6 +22,7 @@ from ..fitted.measures import measure_of
 from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import check_common
 from ..fitted.path import RegularizationPath
+from ..fitted.survival_quality import SurvivalOutOfFold
 from ..parameters import CROSS_VALIDATED, Parameter
 from ..plotting import AXES, DRAWN_ON, score_curve
 from ..tasks import TaskData
@@ -30,7 +31,7 @@ from ..user_warnings import warn
 from .base import PathEstimator
 from .certified import CertifiedModel
 from .fold_paths import FoldPaths, FoldSource
-from .held_out import Judge, Solved, in_form_of_y, out_of_fold, path_scores, unpack_point
+from .held_out import Judge, Solved, in_form_of_y, mean_held_out, out_of_fold, unpack_point
 from .null_model import NullModel
 from .path_solver import PathSolver, solve_along
 from .row_folds import RowFolds
@@ -177,12 +178,16 @@ class PathEstimatorCV(CrossValidated, CertifiedModel, TaskLinearModel):
         """Predictions out of fold, their quality, and the score of each task, at the point of each fold that was
         chosen among so many."""
         loss = self._loss_of(data)
-        judge, answers = Judge(loss, self.scoring), out_of_fold(data, loss, measure_of(self))
+        judge = Judge(loss, self.scoring, mean_held_out(data, loss, folds.weights))
+        answers: Any = out_of_fold(data, loss, measure_of(self)) if loss.by_row else SurvivalOutOfFold(data, loss)
         task_scores, null = np.empty((data.n_tasks, len(points))), NullModel(self._model(), data)
         for f, ((train, test), point) in enumerate(zip(folds.weights, points, strict=True)):
             both = [point, null.fit(train)]
-            chosen, scores = found = path_scores(data, test, both)
-            task_scores[:, f] = judge.by_task(data, test, both, found)[:, 0]
+            chosen, scores = found = judge.scores(data, train, test, both)
+            task_scores[:, f] = judge.by_task(data, train, test, both, found)[:, 0]
+            if not loss.by_row:
+                answers.add_fold({t: (data.offsets[t] + chosen[t], z) for t, z in scores.items()}, train, test)
+                continue
             for t, z in scores.items():
                 answers.add(data.offsets[t] + chosen[t], z[:, 0], z[:, 1])
         self.cv_predictions_, self.cv_task_scores_ = in_form_of_y(data, answers.means()), task_scores

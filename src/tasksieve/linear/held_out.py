@@ -11,7 +11,14 @@ import numpy as np
 from sklearn.metrics._scorer import _BaseScorer
 
 from ..fitted.assess import OutOfFold
-from ..fitted.held_out import OneTask, OneTaskClassifier, OneTaskRegressor, read_scorer, score_or_nan
+from ..fitted.held_out import (
+    OneTask,
+    OneTaskClassifier,
+    OneTaskRegressor,
+    SurvivalScorer,
+    read_scorer,
+    score_or_nan,
+)
 from ..fitted.measures import Measure
 from ..fitted.state import class_probabilities
 from ..losses import Loss
@@ -24,18 +31,33 @@ PACKED_ENTRIES = 1 << 25
 Scores = tuple[list[np.ndarray], dict[int, np.ndarray]]
 
 
+def mean_held_out(data: TaskData, loss: Loss, folds: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray | None:
+    """By task: how much a fold holds out, on average, of a loss that does not judge rows one by one; None of others.
+
+    The deviance of a fold is divided by it, so that the mean over folds is the sum of their deviances over all that was
+    held out.
+    """
+    if loss.by_row:
+        return None
+    held = np.zeros(data.n_tasks)
+    for _, test in folds:
+        held += [loss.held_out_size(data.y[part], test[part]) for part in data.per_task()]
+    return np.where(held > 0.0, held, np.nan) / len(folds)
+
+
 class Judge:
     """How held-out rows are scored: by the loss's own measure, or by a scorer (``scorer(estimator, X, y)``, greater is
-    better) or its name in scikit-learn."""
+    better) or its name in scikit-learn; `sizes` are those of `mean_held_out`."""
 
-    def __init__(self, loss: Loss, scoring: Any = None) -> None:
-        self._loss, self._scoring = loss, scoring
-        self._scorer = None if scoring is None else read_scorer(scoring)
+    def __init__(self, loss: Loss, scoring: Any = None, sizes: np.ndarray | None = None) -> None:
+        self._loss, self._scoring, self._sizes = loss, scoring, sizes
+        self._scorer = None if scoring is None else read_scorer(scoring, getattr(loss, "ties", None))
 
-    def losses(self, data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> np.ndarray:
+    def losses(self, data: TaskData, train: np.ndarray, test: np.ndarray, points: Sequence[Any]) -> np.ndarray:
         """The mean over tasks at each point of a path (K,), smaller is better; a score comes with a minus. Rows count
-        that have a positive weight; tasks without any, or whose score is not defined, are left out."""
-        found = self.by_task(data, weights, points)
+        that have a positive weight in `test`; tasks without any, or whose score is not defined, are left out. Those of
+        `train` were learned from."""
+        found = self.by_task(data, train, test, points)
         known = ~np.isnan(found)
         if self._scorer is not None and not known.any(axis=0).all():
             raise value_error(
@@ -46,14 +68,32 @@ class Judge:
         means: np.ndarray = sum(np.where(known, found, 0.0)) / known.sum(axis=0)
         return means if self._scorer is None else -means
 
+    def scores(self, data: TaskData, train: np.ndarray, test: np.ndarray, points: Sequence[Any]) -> Scores:
+        """`path_scores` of the rows that a judgement needs: those held out, or all."""
+        return path_scores(data, test if self._loss.by_row else train + test, points)
+
     def by_task(
-        self, data: TaskData, weights: np.ndarray, points: Sequence[Any], found: Scores | None = None
+        self,
+        data: TaskData,
+        train: np.ndarray,
+        test: np.ndarray,
+        points: Sequence[Any],
+        found: Scores | None = None,
     ) -> np.ndarray:
-        """Losses or scores of each task at each point (T, K); NaN where there are none; `found`: `path_scores`."""
-        chosen, scores = path_scores(data, weights, points) if found is None else found
+        """Losses or scores of each task at each point (T, K); NaN where there are none; `found`: `scores`."""
+        chosen, scores = self.scores(data, train, test, points) if found is None else found
+        weights = test
         out, codes = np.full((data.n_tasks, len(points)), np.nan), data.class_codes
         for t, z in scores.items():
             flat = data.offsets[t] + chosen[t]
+            if not self._loss.by_row:
+                if self._scorer is None:
+                    out[t] = self._beside(data, t, flat, z, train, test)
+                    continue
+                held = test[flat] > 0.0
+                flat, z = flat[held], z[held]
+                if not len(flat):
+                    continue
             if self._scorer is None:
                 own = np.average(self._loss.deviance(data.y[flat][:, None], z), axis=0, weights=weights[flat])
                 out[t] = np.sqrt(own) if self._loss.rooted else own
@@ -61,13 +101,22 @@ class Judge:
             s = weights[flat] if data.class_factors is None else weights[flat] / data.class_factors[flat]
             y = data.y[flat] if codes is None else data.classes_of(t)[codes[flat]]
             rows = np.arange(len(flat))[:, None]
-            if not isinstance(self._scorer, _BaseScorer):  # it may use X in any way
-                rows = data.take(np.arange(data.n_features))[chosen[t] if data.shared else flat]
+            if not isinstance(self._scorer, _BaseScorer | SurvivalScorer):  # it may use X in any way
+                rows = data.take(np.arange(data.n_features))[flat - data.offsets[t] if data.shared else flat]
             for k, point in enumerate(points):
                 model = _one_task(data, t, self._loss, point, rows, z[:, k])
                 model.n_features_in_ = data.n_features
                 out[t, k] = score_or_nan(self._scorer, model, rows, y, None if np.all(s == s[0]) else s)
         return out
+
+    def _beside(
+        self, data: TaskData, t: int, flat: np.ndarray, z: np.ndarray, train: np.ndarray, test: np.ndarray
+    ) -> np.ndarray:
+        """The deviance of a task's held-out rows beside those learned from, in units of what folds hold out."""
+        if self._sizes is None or not np.any(test[flat] > 0.0):
+            return np.full(z.shape[1], np.nan)
+        own = self._loss.held_out(data.y[flat], z, train[flat], test[flat])
+        return np.asarray(own.sum(axis=0) / self._sizes[t])
 
 
 def _one_task(data: TaskData, t: int, loss: Loss, point: Any, rows: np.ndarray, z: np.ndarray) -> OneTask:

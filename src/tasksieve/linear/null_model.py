@@ -37,18 +37,19 @@ class NullModel:
         model = self._model
         data = self._data.with_weights(weights)
         weights = model._row_weights(data)
-        beside = data.known is not None and data.class_counts is None
-        units = Units.of(model._loss, data.y - data.known if beside else data.y, weights)
+        units = Units.of(model._loss, data, weights)
         layout = lay_out(replace(data, X=self._storage, n_features=self._storage.n_features), weights)
         with one_blas_thread():
             free = np.arange(len(self.covariates))
             design = layout.design(fit_intercept=model.fit_intercept, unpenalised=free, n_threads=1)
-            known = () if data.known is None else (np.ldexp(data.known, -units.y),)
-            loss = model._loss_of(data).on(design, np.ldexp(layout.y, -units.y), *known)
+            known = () if data.known is None else (units.labels(data.known),)
+            loss = model._loss_of(data).on(design, units.labels(layout.y), *known)
             found, first = loss.null.nuisance, int(model.fit_intercept)
         rows, intercept = found[first:], np.zeros(design.n_tasks)
         if first:
             intercept = found[0] + loss.shift - np.sum(design.nuisance_shifts[first:] * rows, axis=0)
+        if loss.has_intercept is not None:
+            intercept = np.where(loss.has_intercept, intercept, 0.0)
         return Solved(self.covariates, np.ldexp(rows, units.y - self._exponent), np.ldexp(intercept, units.y))
 
 

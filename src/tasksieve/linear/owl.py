@@ -216,7 +216,7 @@ class ManyClasses(ClassifierMixin):
     """
 
     _loss: ClassVar[Loss] = Multinomial()
-    _targets: ClassVar[Literal["values", "classes"]] = "classes"
+    _targets: ClassVar[Literal["values", "classes", "survival"]] = "classes"
 
     #: what `checks.check_estimator` leaves out, and why
     _skip_checks: ClassVar[dict[str, str]] = {"tasks": "one matrix for all classes: there are no tasks"}

@@ -23,7 +23,7 @@ from ..tasks import TaskData
 from .base import PathEstimator
 from .early_stopping import PATIENCE
 from .fold_paths import Fold, FoldResult, FoldSource
-from .held_out import Judge
+from .held_out import Judge, mean_held_out
 from .path_solver import RowSolver, SumSolver, SumsThenRows
 
 # Parameters that change no number of a fold, whose rows are known.
@@ -95,7 +95,8 @@ class RowFolds(FoldSource):
         data, model, (train, test) = self.facts, self._fold_models[m], self._folds[f]
         if self.shared is not None:
             data = replace(data, X=self.shared.reader())
-        training, judge = data.with_weights(train), Judge(model._loss_of(data), self._scoring)
+        training = data.with_weights(train)
+        judge = Judge(model._loss_of(data), self._scoring, mean_held_out(data, model._loss_of(data), self._folds))
 
         def on_rows(after: Value | None = None, by_sums: bool = True) -> RowSolver:
             problem = model._problem(training, self._threads)
@@ -103,7 +104,7 @@ class RowFolds(FoldSource):
 
         sums = self.on_sums(m, f, training, 1 if alone and self.side_by_side else self._threads)
         solver = on_rows() if sums is None else SumsThenRows(sums, partial(on_rows, by_sums=False))
-        return Fold(solver, lambda points: judge.losses(data, test, points))
+        return Fold(solver, lambda points: judge.losses(data, train, test, points))
 
     def on_sums(self, m: int, f: int, training: TaskData, n_threads: int) -> SumSolver | None:
         """The path of model m on sums over the training rows of fold f; None where they do not serve."""

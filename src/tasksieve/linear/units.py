@@ -19,6 +19,7 @@ import numpy as np
 from ..design import Design
 from ..losses import Loss
 from ..messages import value_error
+from ..tasks import TaskData
 
 _ORDINARY = 100  # exponents up to this need no care: fourth powers, and sums of them, stay inside the range
 _LARGEST = 960  # of objectives and coefficients
@@ -36,10 +37,13 @@ class Units:
     penalised: int = 0
 
     @classmethod
-    def of(cls, loss: Loss, y: np.ndarray, weights: np.ndarray) -> Units:
-        """Those of the labels; X is measured later (`exponent_of`)."""
+    def of(cls, loss: Loss, data: TaskData, weights: np.ndarray) -> Units:
+        """Those of the labels, less their offset; X is measured later (`exponent_of`)."""
         if not loss.degree:
             return cls()
+        y = data.y
+        if data.known is not None and data.class_counts is None:  # codes of classes have no units
+            y = y - data.known
         exponent = _exponent(y[weights > 0.0])
         if abs(exponent) <= _ORDINARY:
             return cls()

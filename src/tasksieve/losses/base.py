@@ -76,8 +76,10 @@ class Loss(Described):
     #: the loss of all rows as a report writes it, "1/n̄ Σ_t Σ_i ..."; each class defines its own
     formula: str
     #: what labels are: "values" (any numbers), "signs" (-1 and +1), "counts" (from 0), "one-hot" (a column a class),
-    #: "ordered" (the codes 0, 1, .. of ordered classes)
+    #: "ordered" (the codes 0, 1, .. of ordered classes), "survival" (`outcomes.SURVIVAL`)
     labels = "values"
+    #: held-out rows are judged one by one (`deviance`); False: beside the rows that were learned from (`held_out`)
+    by_row = True
     #: a held-out score is the root of the mean `deviance`
     rooted = False
     #: predictions are log-odds of classes
@@ -95,6 +97,22 @@ class Loss(Described):
     def deviance(self, y: Array, z: Array) -> Array:
         """What a held-out row counts in cross-validation."""
         raise NotImplementedError
+
+    def held_out(self, y: Array, z: Array, train: Array, test: Array) -> Array:
+        """What rows of a task add to the deviance of a fold's held-out rows, (n, K); it is also what they add to
+        first-order changes of its sum. That is divided by `held_out_size`.
+
+        - `y`, `z`: Labels (n,) of rows that were learned from and of those held out, and columns of predictions (n, K).
+        - `train`, `test`: Weights of the rows (n,); 0 where a row is not of that kind.
+        """
+        held = np.flatnonzero(test > 0.0)
+        found = np.zeros(z.shape)
+        found[held] = test[held, None] * self.deviance(y[held][:, None], z[held])
+        return found
+
+    def held_out_size(self, y: Array, test: Array) -> float:
+        """How much was held out: the weight of the rows, or that of their events."""
+        return float(np.sum(test))
 
     def link(self, z: Array) -> Array:
         """A prediction in the units of y, from ``x . w + b``."""

@@ -257,7 +257,7 @@ class OnlineLinearModel(SelectingModel):
     # -- learning from matrices -------------------------------------------------------------------------------------
 
     def _read_rows(self, X: Any, y: Any, task: Any, sample_weight: Any) -> RowBatch:
-        return read_rows(X, y, task, sample_weight, self._raw_targets)
+        return read_rows(X, y, task, sample_weight, "values" if self._targets == "values" else "labels")
 
     def _take_in(self, X: Any, batch: RowBatch, classes: Any = None) -> None:
         """Features, tasks and classes of a batch become known; its labels become numbers."""

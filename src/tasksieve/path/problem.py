@@ -20,7 +20,7 @@ class Problem:
     """``loss + lam Omega(W) + 1/2 <W R, W>``, ``R = (lam ridge_ratio + unit fixed_ridge) I + unit L``.
 
     - `design`: Knows the weights, the intercepts and the unpenalised features.
-    - `y`: Flat labels: numbers, +-1 for "logistic", one-hot columns for "multinomial".
+    - `y`: Flat labels: numbers, +-1 for "logistic", one-hot columns for "multinomial", records for "cox".
     - `offset`: Flat too: what is added to every prediction.
     - `loss`: {"squared", "square-root", "logistic", "multinomial"} or Loss
     - `penalty`: Without data and strength; the L2,1 norm by default.
@@ -50,7 +50,9 @@ class Problem:
         self.design = design
         known = () if offset is None else (np.ascontiguousarray(offset, dtype=np.float64),)
         stated = loss if isinstance(loss, Loss) else as_loss(loss)
-        self.loss: DataLoss = stated.on(design, np.ascontiguousarray(y, dtype=np.float64), *known)
+        records = np.asarray(y).dtype.names is not None
+        labels = np.ascontiguousarray(y, dtype=None if records else np.float64)
+        self.loss: DataLoss = stated.on(design, labels, *known)
         weights = np.ones(design.n_features)
         if feature_weights is not None:
             weights = np.array(feature_weights, dtype=np.float64)

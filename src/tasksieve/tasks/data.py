@@ -97,14 +97,15 @@ def read_tasks(
     sample_weight: Any = None,
     *,
     task_weights: Any = None,
-    targets: Literal["values", "classes", "many classes"] = "values",
+    targets: Literal["values", "classes", "many classes", "survival"] = "values",
 ) -> TaskData:
     """Read X, y, task and weights in any form of the contract.
 
     - `X` (matrix, or list of matrices (one per task)): Tensors stay on their device; all else that is a tensor is
       brought to NumPy, once.
-    - `y` (array of shape (n,) or (n, T), or list of 1-D arrays): NaN (None, NA) is a label that is not observed.
-    - `targets`: Numbers, labels of two classes to be read as -1 / +1, or of any number of classes.
+    - `y` (array of shape (n,) or (n, T), or list of 1-D arrays): NaN (None, NA) is a label that is not observed. Of
+      survival labels see `endpoints`.
+    - `targets`: Numbers, labels of two classes to be read as -1 / +1, or of any number of classes, or times of events.
     """
     # The norms of the columns show NaN and infinity too, and are needed anyway: a large matrix is not read twice.
     unsearched: list[tuple[Source, str]] = []

@@ -11,7 +11,9 @@ import numpy as np
 
 from ..complex_numbers import refuse_complex
 from ..messages import Message, either, parameter_name, value_error
+from ..outcomes import encode
 from ..row_names import row_name
+from .endpoints import read_endpoints, read_outcomes
 from .refusals import is_number, mask_of, refuse_masked_or_complex
 from .sample_space import Form, TaskLabels, as_array, matching_list, one_column
 from .tensors import to_numpy
@@ -31,26 +33,34 @@ def read_labels(
     task: Any = None,
     sample_weight: Any = None,
     *,
-    targets: Literal["values", "classes", "many classes", "labels"] = "values",
+    targets: Literal["values", "classes", "many classes", "labels", "survival"] = "values",
     allow_empty: bool = False,
 ) -> TaskLabels:
     """Read y, task and sample weights, as `read_tasks` has them, for a matrix of so many rows or a list of matrices.
 
-    ``targets="labels"`` leaves class labels as they are; ``allow_empty`` accepts tasks without observed labels, which
-    may be scored, but not fitted.
+    ``targets="labels"`` leaves class labels as they are, ``"survival"`` gives `outcomes.SURVIVAL`; ``allow_empty``
+    accepts tasks without observed labels, which may be scored, but not fitted.
     """
     if y is None:
         raise ValueError("tasksieve requires y to be passed, but the target y is None.")
     y, task, sample_weight = to_numpy(y), to_numpy(task), to_numpy(sample_weight)
-    raw, hidden, labels = _one_matrix(rows, y, task) if isinstance(rows, int) else _list(rows, y, task)
+    hidden = None
+    if targets == "survival":
+        raw, labels = _survival(rows, y, task)
+    else:
+        raw, hidden, labels = _one_matrix(rows, y, task) if isinstance(rows, int) else _list(rows, y, task)
     weights = None if sample_weight is None else read_sample_weights(sample_weight, labels)
-    read = _read_values if targets == "values" else _read_classes
-    values, observed = read(raw, hidden, labels.where)
+    strata = None
+    if targets == "survival":
+        values, observed, strata = encode(raw)
+    else:
+        read = _read_values if targets == "values" else _read_classes
+        values, observed = read(raw, hidden, labels.where)
     if weights is None:
         weights = np.ones(len(values)) if observed is None else observed.astype(np.float64)
     elif observed is not None:
         weights = weights * observed
-    labels = replace(labels, y=values, weights=weights)
+    labels = replace(labels, y=values, weights=weights, strata=strata)
     if not allow_empty and (observed is not None or sample_weight is not None):
         refuse_empty_tasks(labels.tasks.tolist(), labels.weight_per_task, sample_weight is not None)
     if targets in ("classes", "many classes"):
@@ -61,6 +71,36 @@ def read_labels(
 # Labels and the mask of those hidden (None: none are), both in the flat sample space, and the form of it.
 _Read = tuple[np.ndarray, np.ndarray | None, TaskLabels]
 _NOTHING = np.empty(0)
+_LISTED = "task was given with a list of matrices: there, item t of X and of y is task t. Drop task."
+
+
+def _survival(rows: int | Sequence[int], y: Any, task: Any) -> tuple[np.ndarray, TaskLabels]:
+    """Survival labels in the flat sample space, as `outcomes.survival` makes them, and the form of it."""
+    if not isinstance(rows, int):
+        if task is not None:
+            raise ValueError(_LISTED)
+        if not isinstance(y, list | tuple) or len(y) != len(rows):
+            given = f"a list of {len(y)}" if isinstance(y, list | tuple) else type(y).__name__
+            raise ValueError(
+                f"X is a list of {len(rows)} matrices, so y must be a list of {len(rows)} outcomes; got {given}."
+            )
+        offsets = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
+        tasks = np.arange(len(rows))
+        labels = TaskLabels("list", tasks, offsets, _NOTHING, _NOTHING, None, int(offsets[-1]))
+        return read_outcomes(y, rows, tasks.tolist()), labels
+    raw, names = read_endpoints(y, rows)
+    if names is None:
+        tasks, order, offsets = read_task(task, rows)
+        labels = TaskLabels("single" if task is None else "stacked", tasks, offsets, _NOTHING, _NOTHING, order, rows)
+        return labels.flatten(raw), labels
+    if task is not None:
+        raise value_error(
+            "{task} was given with a {y} of {n_tasks} outcomes. Either drop {task} (each outcome is a task), or stack "
+            "the rows: one outcome for the rows of all tasks.",
+            n_tasks=len(names),
+        )
+    offsets = rows * np.arange(len(names) + 1, dtype=np.int64)
+    return raw, TaskLabels("shared", label_array(names), offsets, _NOTHING, _NOTHING, None, rows)
 
 
 def _one_matrix(n_rows: int, y: Any, task: Any) -> _Read:
@@ -92,7 +132,7 @@ def _one_matrix(n_rows: int, y: Any, task: Any) -> _Read:
 
 def _list(rows: Sequence[int], y: Any, task: Any) -> _Read:
     if task is not None:
-        raise ValueError("task was given with a list of matrices: there, item t of X and of y is task t. Drop task.")
+        raise ValueError(_LISTED)
     raw = np.concatenate(matching_list(rows, y, "y"))
     masks, hidden = [mask_of(part) for part in y], None
     if any(mask is not None for mask in masks):

@@ -10,13 +10,14 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import scipy.sparse
 
+from .endpoints import read_outcomes
 from .labels import label_array
 from .sample_space import one_column
 from .tensors import stack_rows, to_host, to_numpy
 
 # Columns named in a message; the rest are counted.
 _NAMED = 5
-_PER_ROW = ("sample_weight", "offset", "groups")
+_PER_ROW = ("sample_weight", "offset", "groups", "strata")
 _NO_TASK = "task was given with a dict of tasks: its keys are the tasks. Drop task."
 
 _P = ParamSpec("_P")
@@ -47,7 +48,8 @@ def takes_named_tasks(function: Callable[_P, _R]) -> Callable[_P, _R]:
         options = {name: given.pop(name, None) for name in ("X", "task", *per_row)}
         call: Any = partial(function, *first)
         if "y" in form.parameters:
-            return call(**stack_named(y=given.pop("y", None), **options), **given)
+            survival = bool(first) and getattr(first[0], "_targets", None) == "survival"
+            return call(**stack_named(y=given.pop("y", None), survival=survival, **options), **given)
         return _by_task(first[0], partial(call, **given), **options)  # type: ignore[return-value]
 
     return taking
@@ -71,11 +73,14 @@ def _by_task(model: Any, method: Callable[..., Any], X: Mapping[Any, Any], task:
     return found
 
 
-def stack_named(X: Mapping[Any, Any], y: Any, task: Any, **options: Any) -> dict[str, Any]:
+def stack_named(
+    X: Mapping[Any, Any], y: Any, task: Any, *, survival: bool = False, **options: Any
+) -> dict[str, Any]:
     """Keyword arguments X, y and task of stacked rows, and what else is said of them: dicts with the same keys.
 
     - `X` (dict of task to (X, y), or to X where `y` is a dict, too): Arrays, sparse matrices, or data frames: their
       columns are matched by name, in the order of the first one.
+    - `survival`: Whether y holds survival outcomes, whose entries need not be 1-D.
     """
     if task is not None:
         raise ValueError(_NO_TASK)
@@ -100,8 +105,10 @@ def stack_named(X: Mapping[Any, Any], y: Any, task: Any, **options: Any) -> dict
     stacked = {
         name: np.concatenate([_one_per_row(value[label], size, f"{name}[{label!r}]")
                               for label, size in zip(labels, sizes, strict=True)])
-        for name, value in {"y": y, **options}.items() if isinstance(value, Mapping)
+        for name, value in {"y": y, **options}.items() if isinstance(value, Mapping) and not (survival and name == "y")
     }  # fmt: skip
+    if survival:
+        stacked["y"] = read_outcomes([y[label] for label in labels], sizes, labels)
     return {**options, **stacked, "X": stack_rows(matrices), "task": np.repeat(label_array(labels), sizes)}
 
 

@@ -24,7 +24,7 @@ class TaskLabels:
     - `tasks` (ndarray of shape (T,)): Task labels in the order of ``coef_``.
     - `offsets`: int64 ndarray of shape (T + 1,)
     - `y` (ndarray of shape (N,)): Targets: float64 (0 where not observed), -1 / +1 for two classes, codes from 0 for
-      more.
+      more; `outcomes.SURVIVAL` for times of events.
     - `weights` (float64 ndarray of shape (N,)): ``sample_weight``, 0 where the label is not observed; task weights are
       not in it.
     - `order` (int64 ndarray or None): Permutation that sorts stacked rows by task; None where they are sorted already.
@@ -34,6 +34,7 @@ class TaskLabels:
       two.
     - `known` (float64 ndarray of shape (N,) or None): What is known of each prediction beforehand (``offset``); None:
       nothing.
+    - `strata` (ndarray of labels, or None): Names of the strata of survival labels, by number; None: there are none.
     """
 
     form: Form
@@ -46,6 +47,7 @@ class TaskLabels:
     classes: Any = None
     class_counts: np.ndarray | None = None
     known: np.ndarray | None = None
+    strata: np.ndarray | None = None
 
     @property
     def has_offset(self) -> bool:
@@ -116,6 +118,23 @@ class TaskLabels:
         if self.classes is None:
             return None
         return (self.y > 0 if self.class_counts is None else self.y).astype(np.intp)
+
+    @property
+    def balance_codes(self) -> np.ndarray | None:
+        """What folds and halves are balanced by: the class of each sample, from 0, or whether it is an event; None
+        where targets are numbers."""
+        if self.y.dtype.names is not None:
+            return self.y["event"].astype(np.int64)
+        if self.classes is None:
+            return None
+        return np.maximum(self.y, 0).astype(np.int64)
+
+    @property
+    def balanced_by(self) -> str:
+        """The same in words; empty where targets are numbers."""
+        if self.y.dtype.names is not None:
+            return "event"
+        return "" if self.classes is None else "class"
 
     def classes_of(self, t: int) -> np.ndarray:
         """The classes of a task, where there are any."""

@@ -1,0 +1,166 @@
+"""How well survival was predicted on rows that a model had not learned from: concordance, and deviance explained.
+
+The deviance of a fold is that of all rows less that of the rows learned from (Verweij and van Houwelingen 1993): not a
+sum over the held-out rows, but one over all rows (`losses.partial_likelihood`), whose terms are at the same time what
+each row adds to its first-order change. Pairs of the concordance are formed within folds, tasks and strata.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..losses import Loss
+from ..losses.partial_likelihood import PartialLikelihood
+from ..tasks import TaskLabels
+from .assess import Cells, Column, Part, widening
+from .concordance import compare_pairs
+from .folds import Folds
+from .quality import HeldOutQuality
+
+Array = np.ndarray[Any, Any]
+
+CONCORDANCE, EXPLAINED = "concordance", "D²"
+
+
+class SurvivalOutOfFold:
+    """Scores of held-out rows by models that did not see them, and by their null models, fold after fold."""
+
+    def __init__(self, labels: TaskLabels, loss: Loss) -> None:
+        n_rows = len(labels.y)
+        self._labels, self._loss = labels, loss
+        #: of the model, the null model and a constant: what each row adds to the deviances of all folds
+        self._deviances = np.zeros((3, n_rows))
+        self._events, self._sums, self._counts = np.zeros((3, n_rows))
+        self._held: list[tuple[Array, Array, Array]] = []
+        self._n_folds = 0
+
+    def add_fold(self, scores: dict[int, tuple[Array, Array]], train: Array, test: Array) -> None:
+        """Scores of the model and of its null model (n, 2) for rows of each task: those learned from and those held
+        out, whose weights are `train` and `test`."""
+        labels = self._labels
+        for flat, z in scores.values():
+            constant = np.zeros(len(flat)) if labels.known is None else labels.known[flat]
+            columns = np.column_stack([z, constant])
+            own = self._loss.held_out(labels.y[flat], columns, train[flat], test[flat])
+            self._deviances[:, flat] += own.T
+            held = np.flatnonzero(test[flat] > 0.0)
+            rows = flat[held]
+            self._events[rows] += test[rows] * labels.y["event"][rows]
+            self._sums[rows] += z[held, 0]
+            self._counts[rows] += 1.0
+            self._held.append((rows, np.full(len(rows), self._n_folds), z[held]))
+        self._n_folds += 1
+
+    def means(self) -> Array:
+        """The mean score of each row, NaN where it was never held out."""
+        return np.divide(
+            self._sums, self._counts, out=np.full(len(self._sums), np.nan), where=self._counts > 0.0
+        )
+
+    def quality(
+        self,
+        folds: Folds,
+        *,
+        groups: Any,
+        units: Array,
+        weights: Array,
+        loss: str,
+        rooted: bool,
+        **facts: Any,
+    ) -> HeldOutQuality:
+        """How good they are."""
+        trainings, tests = zip(*folds.weights, strict=True)
+        labels = self._labels
+        rows = np.flatnonzero((weights > 0.0) & (self._counts > 0.0))
+        cells = Cells(
+            labels.task_of_sample[rows],
+            weights[rows],
+            units[rows],
+            labels.n_tasks,
+            widening(tests, trainings),
+        )
+        of_model, of_null = (self._columns(which, rows, weights, cells, loss) for which in (0, 1))
+        unit = "rows" if groups is None else "groups"
+        return cells.quality(labels.tasks, of_model, of_null, unit=unit, folds=folds.words, **facts)
+
+    def _columns(self, which: int, rows: Array, weights: Array, cells: Cells, loss: str) -> list[Column]:
+        labels, task = self._labels, self._labels.task_of_sample
+        row, fold, z = (np.concatenate([part[k] for part in self._held]) for k in range(3))
+        held = labels.y[row]
+        cell = (fold * labels.n_tasks + task[row]) * (int(held["stratum"].max(initial=0)) + 1) + held[
+            "stratum"
+        ]
+        pairs = concordance_part(
+            held, z[:, which], weights[row], cell, task[row], row, len(task), cells.n_tasks
+        )
+        return [
+            (CONCORDANCE, _at(pairs, rows)),
+            (
+                EXPLAINED,
+                _at(explained_part(self._deviances[which], self._deviances[2], task, cells.n_tasks), rows),
+            ),
+            (loss, _at(ratio_part(self._deviances[which], self._events, task, cells.n_tasks), rows)),
+        ]
+
+
+def quality_columns(
+    y: Array, scores: Array, known: Array | None, weights: Array, cells: Cells, loss: Loss
+) -> list[Column]:
+    """Measures of scores of new rows, in the order of `cells`, by one model."""
+    constant = np.zeros(len(y)) if known is None else known
+    deviances, events = np.zeros((2, len(y))), weights * y["event"]
+    for t in np.unique(cells.task).tolist():
+        here = np.flatnonzero(cells.task == t)
+        own = loss.held_out(
+            y[here], np.column_stack([scores, constant])[here], np.zeros(len(here)), weights[here]
+        )
+        deviances[:, here] = own.T
+    cell = cells.task * (int(y["stratum"].max(initial=0)) + 1) + y["stratum"]
+    row = np.arange(len(y))
+    return [
+        (CONCORDANCE, concordance_part(y, scores, weights, cell, cells.task, row, len(y), cells.n_tasks)),
+        (EXPLAINED, explained_part(deviances[0], deviances[1], cells.task, cells.n_tasks)),
+        (loss.label, ratio_part(deviances[0], events, cells.task, cells.n_tasks)),
+    ]
+
+
+def concordance_part(
+    y: Array, risk: Array, weights: Array, cell: Array, task: Array, row: Array, n_rows: int, n_tasks: int
+) -> Part:
+    """Concordance of each task, pairs being formed within cells, and what each of n rows contributes: an entry for
+    every time that a `row` was held out."""
+    pairs = compare_pairs(y, risk, weights, cell)
+    total = np.bincount(task, weights=pairs.later, minlength=n_tasks)
+    total = np.where(total > 0.0, total, np.nan)
+    values = np.bincount(task, weights=pairs.later_right, minlength=n_tasks) / total
+    right, all_pairs = pairs.later_right + pairs.earlier_right, pairs.later + pairs.earlier
+    own = (right - values[task] * all_pairs) / total[task]
+    changes = np.bincount(row, weights=own, minlength=n_rows)
+    return Part(values, changes)
+
+
+def ratio_part(top: Array, bottom: Array, task: Array, n_tasks: int) -> Part:
+    """A sum over rows divided by another; NaN where that is 0."""
+    tops, bottoms = (np.bincount(task, weights=own, minlength=n_tasks) for own in (top, bottom))
+    bottoms = np.where(bottoms > 0.0, bottoms, np.nan)
+    values = tops / bottoms
+    return Part(values, (top - values[task] * bottom) / bottoms[task])
+
+
+def explained_part(own: Array, constant: Array, task: Array, n_tasks: int) -> Part:
+    """1 - the deviance of a model / that of a constant."""
+    ratio = ratio_part(own, constant, task, n_tasks)
+    return Part(1.0 - ratio.values, -ratio.changes)
+
+
+def _at(part: Part, rows: Array) -> Part:
+    return Part(part.values, part.changes[rows])
+
+
+def deviance_explained(y: Array, scores: Array, known: Array | None, weights: Array, ties: str) -> float:
+    """Of the rows of one task by themselves; NaN where there is nothing to explain."""
+    constant = np.zeros(len(y)) if known is None else known
+    own, base = PartialLikelihood(y, weights, ties).deviance(np.column_stack([scores, constant]))
+    return float(1.0 - own / base) if base > 0.0 else float("nan")
