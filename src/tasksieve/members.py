@@ -160,6 +160,7 @@ LOSSES: Registry[Any] = Registry(
         "squared_hinge": Entry("tasksieve.losses.hinge:SquaredHinge"),
         "smoothed_hinge": Entry("tasksieve.losses.hinge:SmoothedHinge"),
         "multinomial": Entry("tasksieve.losses.multinomial:Multinomial", offered=False),
+        "cox": Entry("tasksieve.losses.cox:Cox", offered=False),
         "hinge": Entry("tasksieve.losses.hinge:Hinge", offered=False),
         "epsilon_insensitive": Entry("tasksieve.losses.epsilon_insensitive:EpsilonInsensitive", offered=False),
         "squared_epsilon_insensitive": Entry(

@@ -11,11 +11,12 @@ import numpy as np
 
 from ..design import Design, RepeatedStorage, as_storage
 from ..losses import DataLoss, Loss
+from ..outcomes import SURVIVAL
 from .claims import claim
 
 Array = np.ndarray[Any, Any]
 
-LABELS = ("values", "signs", "counts", "one-hot")
+LABELS = ("values", "signs", "counts", "one-hot", "survival")
 #: a kind of labels, or a function that draws them
 Labels = str | Callable[[np.random.Generator, int], Array]
 #: cases that are fitted at the end
@@ -25,7 +26,10 @@ FITTED = ("weights, some of them 0", "three classes, weights, some of them 0")
 def labels_of(kind: Labels, rng: np.random.Generator, n: int) -> Array:
     """n labels of a kind: numbers, +-1, or counts; or those that a function draws."""
     if callable(kind):
-        drawn = np.array(kind(rng, n), dtype=np.float64)
+        drawn = np.array(kind(rng, n))
+        if drawn.dtype == SURVIVAL and drawn.shape == (n,):
+            return drawn
+        drawn = drawn.astype(np.float64)
         if drawn.shape != (n,) or not np.isfinite(drawn).all():
             raise ValueError(f"labels(rng, {n}) must give {n} finite numbers; got an array of shape {drawn.shape}.")
         return drawn
@@ -33,7 +37,20 @@ def labels_of(kind: Labels, rng: np.random.Generator, n: int) -> Array:
         return np.where(rng.random(n) < 0.6, 1.0, -1.0)
     if kind == "counts":
         return rng.poisson(1.5, n).astype(np.float64)
+    if kind == "survival":
+        return survival_labels(rng, n)
     return 2.0 * rng.standard_normal(n)
+
+
+def survival_labels(rng: np.random.Generator, n: int) -> Array:
+    """Times with ties, in two strata; some rows are at risk later than from the beginning. The first two rows of every
+    ten end with an event."""
+    y = np.empty(n, dtype=SURVIVAL)
+    y["time"] = rng.integers(1, 8, n)
+    y["event"] = (rng.random(n) < 0.6) | (np.arange(n) % 10 < 2)
+    y["entry"] = np.where(rng.random(n) < 0.2, y["time"] - rng.integers(1, 5, n) - 0.5, -np.inf)
+    y["stratum"] = rng.integers(0, 2, n)
+    return y
 
 
 @dataclass

@@ -9,6 +9,7 @@ from ..docstrings import described_by
 from ..members import LOSSES, Registry
 from .base import DataLoss, Evaluation, Loss, gamma
 from .clipped import Huber, Quantile
+from .cox import Cox
 from .hinge import SmoothedHinge, SquaredHinge
 from .logistic import Logistic
 from .multinomial import Multinomial
@@ -49,7 +50,7 @@ def register(name: str) -> Callable[[type[Loss]], type[Loss]]:
 
 
 __all__ = [
-    "BY_NAME", "DataLoss", "Evaluation", "Huber", "Logistic", "Loss", "Multinomial", "Ordinal", "Poisson",
+    "BY_NAME", "Cox", "DataLoss", "Evaluation", "Huber", "Logistic", "Loss", "Multinomial", "Ordinal", "Poisson",
     "Quantile", "RowLoss", "SmoothedHinge", "SquareRoot", "Squared", "SquaredHinge", "TargetLoss",
     "TaskNorms", "as_loss", "gamma", "register",
 ]  # fmt: skip
