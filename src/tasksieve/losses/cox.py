@@ -11,12 +11,12 @@ The gap is in `risk_gaps`. It bounds the dual optimum as that of a Poisson model
 the primal point, and no M_k exceeds the events at which row k is at risk. Rows in no risk set have u = 0.
 
 Rounding, and unpenalised features Z. The dual point is *defined* as the exact ``e - M(theta)`` at ``theta = z + Z g``,
-g such that ``Z'u = 0`` exactly. It lies in the domain and is balanced in every stratum; computed numbers are near to it:
+g such that ``Z'u = 0`` exactly. It lies in the domain and is balanced in every stratum; what is computed is near to it:
 
 - The logarithms of all computed sums at z are off by no more than `RiskPoint.rounding`.
 - Along a direction v the second derivative of F changes at most by the factor exp(range of v in a risk set). So F grows
-  beyond its tangent in g by at least ``(1/2 - tilt/3) g'Hg`` wherever ``|Z g| <= tilt``, with H the second derivative in
-  g. Its minimum lies there if that exceeds ``|Z'u|_{H^-1} |g|_H`` on the boundary, where ``|g|_H`` is at least
+  beyond its tangent in g by at least ``(1/2 - tilt/3) g'Hg`` wherever ``|Z g| <= tilt``, with H the second derivative
+  in g. Its minimum lies there if that exceeds ``|Z'u|_{H^-1} |g|_H`` on the boundary, where ``|g|_H`` is at least
   ``tilt/max_k |Z_k|_{H^-1}``: so ``tilt = 2.2 max_k |Z_k|_{H^-1} |Z'u|_{H^-1}`` is enough if it is at most 0.05.
 - Moving scores by at most tilt changes the logarithm of every M and every other sum by at most 2 tilt.
 
