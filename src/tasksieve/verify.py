@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import csv
 import hashlib
+import heapq
 import io
 import json
 import math
@@ -28,6 +29,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -37,7 +39,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 VERSION = 1  # of the format
-PROGRAM = 2  # of this file; 1 accepted forged certificates where numbers underflow (SECURITY.md)
+PROGRAM = 3  # of this file; 1 accepted forged certificates where numbers underflow (SECURITY.md), 2 knows fewer losses
 UNIT = 2.0**-53  # of rounding
 _PHI, _ETA = UNIT * (1.0 + 2.0 * UNIT), 2.0**-1074  # of `up` and `down`
 _TINY = 2.0**-1070  # what a product may lose by underflow, and a little more
@@ -340,6 +342,24 @@ class Floating:
         lo, hi = (np.ldexp(np.maximum(b, 0.0), 2 * power + scale) for b in (found.lo, found.hi))
         return Box(np.where(nothing, 0.0, np.maximum(down(lo), 0.0)), np.where(nothing, 0.0, up(hi)))
 
+    def prefix(self, values: Array) -> Box:
+        """Sums of the first 0, 1, 2, ... of some numbers.
+
+        Of each addition of the running sum TwoSum gives what it has lost; adding n such numbers loses gamma_n of the
+        sum of their sizes. """
+        n = len(values)
+        sums = np.fromiter(accumulate(values.tolist(), initial=0.0), np.float64, n + 1)
+        part = sums[1:] - sums[:-1]
+        lost = ((sums[:-1] - (sums[1:] - part)) + (values - part)).tolist()
+        rest = np.fromiter(accumulate(lost, initial=0.0), np.float64, n + 1)
+        sizes = np.fromiter(accumulate(map(abs, lost), initial=0.0), np.float64, n + 1)
+        reach = np.where(sizes == 0.0, 0.0, up(2.0 * gamma(n + 8) * sizes))
+        lo, hi = _add(sums, rest)
+        return Box(_add(lo, -reach)[0], _add(hi, reach)[1])
+
+    def narrowed(self, x: Box) -> Box:
+        return x
+
     def free_column(self, column: Array, centred: bool) -> Box:
         """A column that costs nothing, by a power of two, and shifted if the constant is one, too: the space is the
         same."""
@@ -605,6 +625,23 @@ class Exact:
             found = found - first * first / _exact_sum(weights.lo)
         return Box(found)
 
+    def prefix(self, values: Array) -> Box:
+        whole, denominator = _common(np.asarray(values, dtype=object))
+        found = np.empty(len(values) + 1, dtype=object)
+        found[:] = [Fraction(one, denominator) for one in accumulate(whole.tolist(), initial=0)]
+        return Box(found)
+
+    def _narrow(self, q: Fraction) -> tuple[Fraction, Fraction]:
+        """Fractions of a power of two around one of any denominator."""
+        k = self.bits - q.numerator.bit_length() + q.denominator.bit_length()
+        scale = _power(k)
+        low = math.floor(q * scale)
+        return low / scale, math.ceil(q * scale) / scale
+
+    def narrowed(self, x: Box) -> Box:
+        """A little wider, by numbers that are shorter."""
+        return self._each(x, self._narrow)
+
     def free_column(self, column: Array, centred: bool) -> Box:
         return self.numbers(column)
 
@@ -711,9 +748,17 @@ class Certificate:
     def n_values(self) -> int:
         return len(self.arrays["alpha"])
 
+    def loss(self, t: int) -> dict[str, Any]:
+        """The loss of a task."""
+        loss: dict[str, Any] = self.header["loss"]
+        return loss["losses"][t] if loss["name"] == "mixed" else loss
+
     def classes(self, t: int) -> list[Any]:
         classes = self.header["classes"]
-        return classes[t] if isinstance(classes[0], list) else classes
+        return classes if _is_flat(classes) else classes[t]
+
+    def n_thresholds(self, t: int) -> int:
+        return len(self.classes(t)) - 1 if self.loss(t)["name"] == "ordinal" else 0
 
     def name(self, feature: int) -> str:
         names = self.header.get("features")
@@ -789,7 +834,11 @@ def _texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
-_LOSSES = ("clipped", "logistic", "poisson", "multinomial", "square-root")
+def _is_flat(classes: list[Any]) -> bool:
+    """Whether classes are those of all tasks, not a list (or null) for each."""
+    return not any(one is None or isinstance(one, list) for one in classes)
+
+
 _PENALTIES = ("rows", "largest", "split", "groups", "sorted", "none")
 _KEYS: dict[str, Any] = {
     "format": str,
@@ -812,9 +861,15 @@ _KEYS: dict[str, Any] = {
 _OTHER_KEYS = {"classes", "task_weights", "class_weights", "features", "table", "about"}
 _LISTS = {"start": ("feature", "output", "coef"), "open_start": ("open",), "sure_start": ("sure",)}
 _ARRAYS = {"alpha", "ridge", "objective", "dual_value", "gap", "intercept", "dual", "edges", "feature_weights", "l1"}
-_ARRAYS |= {"group_of", "group_weights", "sorted_weights", *_LISTS, *(n for part in _LISTS.values() for n in part)}
+_ARRAYS |= {"thresholds", "group_of", "group_weights", "sorted_weights", *_LISTS}
+_ARRAYS |= {name for part in _LISTS.values() for name in part}
 _PARAMETERS = {
     "clipped": {"mu", "epsilon", "low", "high", "labels"},
+    "tweedie": {"power"},
+    "negative_binomial": {"size"},
+    "expectile": {"level"},
+    "cox": {"ties"},
+    "mixed": {"losses", "weights"},
     "rows": {"group", "l1"},
     "split": {"group", "l1"},
     "groups": {"group", "l1", "inside"},
@@ -832,8 +887,7 @@ def _check_header(header: Any) -> None:
         if not isinstance(header[key], kind) or (kind is int and isinstance(header[key], bool)):
             raise Unreadable(f"header: {key!r} must not be {header[key]!r}")
     unknown = set(header) - set(_KEYS) - _OTHER_KEYS  # what is not understood might change the problem
-    for part in (header["loss"], header["penalty"]):
-        unknown |= set(part) - {"name"} - _PARAMETERS.get(str(part.get("name")), set())
+    unknown |= set(header["penalty"]) - {"name"} - _PARAMETERS.get(str(header["penalty"].get("name")), set())
     if unknown:
         raise Unreadable(f"header: {sorted(unknown)[0]!r} is not known to this version")
     tasks, rows, d = header["tasks"], header["rows"], header["n_features"]
@@ -874,39 +928,84 @@ def _check_header(header: Any) -> None:
     _check_table(header)
 
 
-def _check_loss(header: dict[str, Any]) -> None:
-    loss, classes, tasks = header["loss"], header.get("classes"), header["tasks"]
-    name = loss.get("name")
-    if name not in _LOSSES:
+def kind_of(loss: dict[str, Any]) -> str:
+    """What the labels of a loss are: numbers; classes; two of them, -1 and +1; ordered ones; times with an event."""
+    if loss["name"] == "logistic" or (loss["name"] == "clipped" and loss["labels"] == "classes"):
+        return "signs"
+    return {"multinomial": "classes", "ordinal": "ordered", "cox": "survival"}.get(loss["name"], "numbers")
+
+
+def _check_one_loss(loss: Any) -> None:
+    """Name and parameters."""
+    name = loss.get("name") if isinstance(loss, dict) else None
+    if name not in LOSSES:
         raise Unreadable(f"header: unknown loss {name!r}")
-    wanted = name in ("logistic", "multinomial")
+    unknown = set(loss) - {"name"} - _PARAMETERS.get(name, set())
+    if unknown:
+        raise Unreadable(f"header: {sorted(unknown)[0]!r} is not known to this version")
+    for key, ends in (("power", (1.0, 2.0)), ("size", (0.0, np.inf)), ("level", (0.0, 1.0))):
+        if key in _PARAMETERS.get(name, ()):
+            loss[key] = _number(loss.get(key), f"loss.{key}")
+            if not ends[0] < loss[key] < ends[1]:
+                raise Unreadable(f"header: loss.{key} must be between {ends[0]:g} and {ends[1]:g}; got {loss[key]!r}")
+    if name == "cox" and loss.get("ties") not in ("efron", "breslow"):
+        raise Unreadable("header: loss.ties must be 'efron' or 'breslow'")
     if name == "clipped":
         loss["mu"] = _number(loss.get("mu"), "loss.mu", 0.0)
         loss["epsilon"] = _number(loss.get("epsilon", 0.0), "loss.epsilon", 0.0)
         if loss.get("labels") not in ("numbers", "classes"):
             raise Unreadable("header: loss.labels must be 'numbers' or 'classes'")
-        wanted = loss["labels"] == "classes"
-        for key in ("high",) if wanted else ("high", "low"):
+        for key in ("high",) if loss["labels"] == "classes" else ("high", "low"):
             if key not in loss:
                 raise Unreadable(f"header: loss.{key} is missing (null where there is no bound)")
             if loss[key] is not None and _number(loss[key], f"loss.{key}") * (1.0 if key == "high" else -1.0) < 0.0:
                 raise Unreadable("header: the loss must have low <= 0 <= high")
+
+
+def _check_mixed(loss: dict[str, Any], n_tasks: int) -> None:
+    """A loss of its own for each task, and what it is multiplied by."""
+    unknown = set(loss) - {"name"} - _PARAMETERS["mixed"]
+    if unknown:
+        raise Unreadable(f"header: {sorted(unknown)[0]!r} is not known to this version")
+    losses, weights = loss.get("losses"), loss.get("weights")
+    if not isinstance(losses, list) or not isinstance(weights, list) or not len(losses) == len(weights) == n_tasks:
+        raise Unreadable("header: a mixed loss must have 'losses' and 'weights', one for each task")
+    for own in losses:
+        _check_one_loss(own)
+        if own["name"] in ("multinomial", "square-root"):
+            raise Unreadable(f"header: the loss {own['name']!r} cannot be that of one task")
+    loss["weights"] = [_number(weight, "loss.weights", 0.0) for weight in weights]
+    if min(loss["weights"]) <= 0.0:
+        raise Unreadable("header: loss.weights must be positive")
+
+
+def _check_loss(header: dict[str, Any]) -> None:
+    loss, classes, tasks = header["loss"], header.get("classes"), header["tasks"]
+    mixed = loss.get("name") == "mixed"
+    if mixed:
+        _check_mixed(loss, len(tasks))
+    else:
+        _check_one_loss(loss)
+    kinds = [kind_of(own) for own in (loss["losses"] if mixed else [loss] * len(tasks))]
+    wanted = [kind not in ("numbers", "survival") for kind in kinds]
     header.setdefault("classes", None)
-    if (classes is not None) != wanted:
-        raise Unreadable(f"header: 'classes' {'is missing' if wanted else 'must be null'} for this loss")
-    nested, lists = False, list[Any]()
-    if wanted:
+    if (classes is not None) != any(wanted):
+        raise Unreadable(f"header: 'classes' {'is missing' if any(wanted) else 'must be null'} for this loss")
+    lists: list[Any] = [None] * len(tasks)
+    if classes is not None:
         if not isinstance(classes, list) or not classes:
             raise Unreadable("header: 'classes' must be a list")
-        nested = isinstance(classes[0], list)
-        lists = classes if nested else [classes]
-        if (nested and len(classes) != len(tasks)) or not all(isinstance(one, list) and len(one) >= 2 for one in lists):
-            raise Unreadable("header: 'classes' must be a list of labels, or one such list for each task")
-        for one in lists:
+        lists = [classes] * len(tasks) if _is_flat(classes) and not mixed else classes
+        good = len(lists) == len(tasks) and [isinstance(one, list) for one in lists] == wanted
+        if not good or any(own is not None and len(own) < 1 for own in lists):
+            raise Unreadable("header: 'classes' must be a list of labels, or one such list for each task that has any")
+        for one, kind in zip(lists, kinds, strict=True):
+            if one is None:
+                continue
             if any(isinstance(c, list | dict) or c is None for c in one) or len({_key(c) for c in one}) != len(one):
                 raise Unreadable("header: 'classes' names a class twice, or what is no label")
-            if name != "multinomial" and len(one) != 2:
-                raise Unreadable("header: this loss has two classes")
+            if (kind == "signs" and len(one) != 2) or (kind == "classes" and len(one) < 2):
+                raise Unreadable("header: this loss has two classes" + (" or more" if kind == "classes" else ""))
     weights = header.setdefault("task_weights", None)
     if weights is not None:
         if not isinstance(weights, list) or len(weights) != len(tasks):
@@ -914,10 +1013,10 @@ def _check_loss(header: dict[str, Any]) -> None:
         header["task_weights"] = [_number(w, "task_weights", 0.0) for w in weights]
     weights = header.setdefault("class_weights", None)
     if weights is not None:
-        if not wanted or not isinstance(weights, list) or len(weights) != len(tasks):
+        if not all(wanted) or mixed or not isinstance(weights, list) or len(weights) != len(tasks):
             raise Unreadable("header: class_weights must be null or a list for each task")
         for t, one in enumerate(weights):
-            if not isinstance(one, list) or len(one) != len(lists[t] if nested else lists[0]):
+            if not isinstance(one, list) or len(one) != len(lists[t]):
                 raise Unreadable("header: class_weights must give a number for each class")
             weights[t] = [_number(w, "class_weights", 0.0) for w in one]
 
@@ -950,6 +1049,13 @@ def _check_arrays(self: Certificate) -> None:
         get(name, "f", (k,), 0.0 if name == "gap" else -np.inf)
     get("intercept", "f", (k, q))
     get("dual", "f", (k, sum(self.header["rows"][t] for t, _ in self.outputs)))
+    steps = [self.n_thresholds(t) for t in range(len(self.tasks))]
+    if sum(steps):
+        within = np.diff(get("thresholds", "f", (k, sum(steps))), axis=1)
+        if (np.delete(within, np.cumsum([n for n in steps if n])[:-1] - 1, axis=1) <= 0.0).any():
+            raise Unreadable("array 'thresholds' must rise within each task")
+    elif "thresholds" in arrays:
+        raise Unreadable("array 'thresholds' belongs to the ordinal loss")
     for start, lists in _LISTS.items():
         if start != "start" and start not in arrays and lists[0] not in arrays:
             continue
@@ -1058,7 +1164,8 @@ def _bytes(values: Any) -> bytes:
 
 @dataclass
 class Task:
-    """The rows of one task: its matrix, labels (numbers, or places of classes), sample weights and offsets."""
+    """The rows of one task: its matrix, labels (numbers, places of classes, or the four columns of `survival_table`),
+    sample weights and offsets."""
 
     matrix: Matrix
     y: Array
@@ -1066,13 +1173,19 @@ class Task:
     offset: Array | None
 
     def digest(self) -> str:
-        columns = [self.y, self.weight] + ([] if self.offset is None else [self.offset])
+        labels = [self.y] if self.y.ndim == 1 else list(self.y.T)
+        columns = [*labels, self.weight] + ([] if self.offset is None else [self.offset])
         return hashlib.sha256(_bytes(np.stack(columns, axis=1))).hexdigest()
+
+
+def _all_survival(cert: Certificate) -> bool:
+    return all(kind_of(cert.loss(t)) == "survival" for t in range(len(cert.tasks)))
 
 
 def _by_task(cert: Certificate, X: Any, task: Any) -> tuple[list[Any], Callable[[Any, str], list[Any]]]:
     """Matrices in the order of the certificate's tasks, and a function that cuts y and weights in the same way."""
     keys = [_key(label) for label in cert.tasks]
+    survival = _all_survival(cert)
     several = isinstance(X, list | tuple) and len(X) and np.ndim(X[0]) == 2
     named = isinstance(X, dict) and not hasattr(X, "tocsc")  # a kind of sparse matrix is a dict, too
     if task is not None and (several or named):
@@ -1093,7 +1206,8 @@ def _by_task(cert: Certificate, X: Any, task: Any) -> tuple[list[Any], Callable[
     if task is None:
         if len(keys) != 1:
             raise Mismatch(f"the certificate has {len(keys)} tasks: give the task of each row")
-        return [matrix], lambda values, what: [_plain(values, what)]
+        timed = survival and len(keys) == 1
+        return [matrix], lambda values, what: [values if timed and what == "y" else _plain(values, what)]
     given = _plain(task, "task").ravel()
     _refuse_merged(given, "task")
     if any(map(_missing, given.tolist())):
@@ -1109,8 +1223,9 @@ def _by_task(cert: Certificate, X: Any, task: Any) -> tuple[list[Any], Callable[
     rows = [np.flatnonzero(which == t) for t in range(len(keys))]
 
     def split(values: Any, what: str) -> list[Any]:
-        values = _plain(values, what)
-        if values.shape != (len(labels),):
+        timed = what == "y" and survival
+        values = _plain(np.stack(values, axis=1) if timed and isinstance(values, tuple) else values, what)
+        if values.shape != (len(labels),) and not (timed and values.shape == (len(labels), 2)):
             raise Mismatch(f"{what} has shape {values.shape}, X has {len(labels)} rows")
         return [values[r] for r in rows]
 
@@ -1168,9 +1283,54 @@ def _objects(values: Array) -> list[Any]:
     return values.ravel().tolist() if values.dtype.kind == "O" else []
 
 
+def survival_table(values: Any) -> tuple[Array, Array]:
+    """Columns time, event (0 or 1), entry (minus infinity where there is none) and stratum of labels that are a
+    structured array with such fields, (time, event) or a matrix of these two; and which labels are there."""
+    names = getattr(getattr(values, "dtype", None), "names", None)
+    if names is not None:
+        kinds = [values.dtype[name].kind for name in names]
+        if not {"time", "event"} <= set(names):  # two fields of any names: one of truth values, one of numbers
+            if len(names) != 2 or sorted(kind == "b" for kind in kinds) != [False, True]:
+                raise Mismatch("y must have fields 'event' and 'time'")
+            names = ["event" if kind == "b" else "time" for kind in kinds]
+        given = {name: values[field] for name, field in zip(names, values.dtype.names, strict=True)}
+    elif isinstance(values, tuple) and len(values) == 2:
+        given = dict(zip(("time", "event"), values, strict=True))
+    else:
+        values = _plain(values, "y")
+        if values.ndim != 2 or values.shape[1] != 2:
+            raise Mismatch("y must hold times and events: a structured array, (time, event), or two columns")
+        given = {"time": values[:, 0], "event": values[:, 1]}
+    time, event = _real(given["time"], "time"), _real(given["event"], "event")
+    n = len(time)
+    entry = _real(given["entry"], "entry") if "entry" in given else np.full(n, -np.inf)
+    stratum = _plain(given["stratum"], "stratum").ravel() if "stratum" in given else np.zeros(n)
+    if not len(event) == len(entry) == len(stratum) == n:
+        raise Mismatch("time, event, entry and stratum differ in their rows")
+    there = ~(np.isnan(time) | np.isnan(event))
+    if not np.isin(event[there], (0.0, 1.0)).all():
+        raise Mismatch("an event is neither 0 nor 1")
+    if not (entry < time)[there].all():
+        raise Mismatch("an entry is not before its time")
+    labels = [_key(label) for label in stratum.tolist()]
+    return np.stack([time, event, entry, _codes(labels, there)], axis=1), there
+
+
+def _codes(labels: list[str], there: Array) -> Array:
+    """0, 1, ... in the order in which labels come first: names of strata mean nothing."""
+    known: dict[str, float] = {}
+    return np.array([known.setdefault(one, float(len(known))) if here else 0.0
+                     for one, here in zip(labels, there.tolist(), strict=True)])  # fmt: skip
+
+
 def _labels(cert: Certificate, t: int, values: Any) -> tuple[Array, Array]:
     """y as the certificate counts it, and which labels are there."""
-    if cert["classes"] is None:
+    kind = kind_of(cert.loss(t))
+    if kind == "survival":
+        return survival_table(values)
+    if getattr(getattr(values, "dtype", None), "names", None):  # labels of unlike kinds in one array
+        values = values["time"]
+    if kind == "numbers":
         y = _real(values, "y")
         return np.where(np.isnan(y), 0.0, y), ~np.isnan(y)
     values = _plain(values, "y").ravel()
@@ -1191,6 +1351,7 @@ def arrange(cert: Certificate, X: Any, y: Any, task: Any, sample_weight: Any, of
     if (offset is not None) != cert["offset"]:
         raise Mismatch(f"the certificate is for a model {'with' if cert['offset'] else 'without'} offset")
     n_tasks = len(cert.tasks)
+    survival = _all_survival(cert)
     if cert["shared"]:
         if task is not None:
             raise Mismatch("the tasks of the certificate share a matrix: a task of each row means something else")
@@ -1198,6 +1359,12 @@ def arrange(cert: Certificate, X: Any, y: Any, task: Any, sample_weight: Any, of
         parts = [matrix] * n_tasks
 
         def cut(values: Any, what: str) -> list[Any]:
+            if isinstance(values, dict):
+                return _named(values, what, [_key(label) for label in cert.tasks])
+            if what == "y" and isinstance(values, list) and len(values) == n_tasks and np.ndim(values[0]):
+                return values  # task by task: labels of unlike kinds, or times with events
+            if survival and n_tasks == 1 and (isinstance(values, tuple) or np.shape(values) == (matrix.shape[0], 2)):
+                return [values]
             values = _plain(values, what)
             if values.shape == (matrix.shape[0],) and (n_tasks == 1 or what == "sample_weight"):
                 return [values] * n_tasks
@@ -1217,13 +1384,17 @@ def arrange(cert: Certificate, X: Any, y: Any, task: Any, sample_weight: Any, of
         if len({matrix.shape[0], len(labels), len(weight)} | (set() if added is None else {len(added)})) != 1:
             raise Mismatch(f"task {cert.tasks[t]!r}: X, y, sample_weight or offset differ in their rows")
         there &= weight != 0.0
+        if labels.ndim == 2:
+            labels[:, 3] = _codes(list(map(_key, labels[:, 3].tolist())), there)
         if cert["shared"]:
-            weight, labels = np.where(there, weight, 0.0), np.where(there, labels, 0.0)
+            weight = np.where(there, weight, 0.0)
+            labels = np.where(there if labels.ndim == 1 else there[:, None], labels, 0.0)
         elif not there.all():
             rows = np.flatnonzero(there)
             matrix, labels, weight = matrix.take_rows(rows), labels[rows], weight[rows]
             added = None if added is None else added[rows]
-        if not (np.isfinite(weight).all() and (weight >= 0.0).all() and np.isfinite(labels).all()):
+        known = labels if labels.ndim == 1 else labels[:, (0, 1, 3)]
+        if not (np.isfinite(weight).all() and (weight >= 0.0).all() and np.isfinite(known).all()):
             raise Mismatch(f"task {cert.tasks[t]!r}: weights must be numbers >= 0, y finite")
         if added is not None and not np.isfinite(added).all():
             raise Mismatch(f"task {cert.tasks[t]!r}: offset must be finite")
@@ -1253,8 +1424,8 @@ def check_digests(cert: Certificate, tasks: list[Task]) -> list[str]:
 
 @dataclass
 class Rows:
-    """The rows of some tasks, one task after the other: all of them, or, where tasks may have different classes, those
-    of one."""
+    """Rows that one loss is a function of, one task after the other: all of them where it is a sum over rows, else
+    those of one task."""
 
     tasks: list[int]
     starts: Array  # of the tasks among the rows, and their number
@@ -1287,7 +1458,7 @@ class Rows:
 @dataclass
 class Dual:
     """The exact projection of a stored vector: `natural` (p, or the probabilities or rates it stands for) and ``v = s
-    p``, as `Problem.rows` has them; and v task by task."""
+    p``, as `Problem.losses` have them; and v task by task."""
 
     natural: list[Box]
     joined: list[Box]
@@ -1307,12 +1478,17 @@ class Problem:
         self.free, self.penalised = np.flatnonzero(weights == 0.0), weights > 0.0
         self.outputs_of = [[q for q, (task, _) in enumerate(cert.outputs) if task == t] for t in range(len(tasks))]
         self.task_of = np.array([t for t, _ in cert.outputs])
+        words = [cert.loss(t) for t in range(len(tasks))]
         self.s = [self._weights(t) for t in range(len(tasks))]
-        self.y = [2.0 * part.y - 1.0 if self.signs else part.y for part in tasks]
+        self.y = [2.0 * part.y - 1.0 if kind_of(own) == "signs" else part.y
+                  for part, own in zip(tasks, words, strict=True)]  # fmt: skip
         every = range(len(tasks))
-        self.rows = [self._join([t]) for t in every] if self.loss == "multinomial" else [self._join(list(every))]
+        joint = self.loss != "mixed" and LOSSES[self.loss].joint
+        self.losses: list[Loss] = [
+            LOSSES[words[which[0]]["name"]](self, self._join(which), words[which[0]])
+            for which in ([list(every)] if joint else [[t] for t in every])
+        ]
         self._free_columns: dict[int, list[Box]] = {}
-        self._targets: dict[int, Box] = {}
         self.spread: Box | None = None  # of all columns, once they have been read
 
     def _join(self, which: list[int]) -> Rows:
@@ -1329,14 +1505,18 @@ class Problem:
         )
 
     @property
-    def signs(self) -> bool:
-        return self.loss == "logistic" or (self.loss == "clipped" and self.cert["loss"]["labels"] == "classes")
-
-    @property
     def squared(self) -> bool:
         loss = self.cert["loss"]
-        plain = self.loss == "clipped" and not self.signs and loss["low"] is None and loss["high"] is None
+        plain = self.loss == "clipped" and loss["labels"] == "numbers" and loss["low"] is None and loss["high"] is None
         return plain and loss["epsilon"] == 0.0 and loss["mu"] > 0.0
+
+    @property
+    def modulus(self) -> Box | None:
+        """The least by which the conjugates are strongly convex, where all of them are."""
+        found = [loss.modulus for loss in self.losses]
+        if any(one is None for one in found):
+            return None
+        return min((one for one in found if one is not None), key=lambda one: one.lo)
 
     def _weights(self, t: int) -> Box:
         part = self.tasks[t]
@@ -1346,10 +1526,9 @@ class Problem:
             s = s * (factor * factor if self.loss == "square-root" else factor)
         if self.cert["class_weights"] is not None:
             s = s * self.arith.numbers(np.array(self.cert["class_weights"][t])[part.y.astype(np.int64)])
+        if self.loss == "mixed" and LOSSES[self.cert.loss(t)["name"]].homogeneous:
+            s = s * self.arith.one(self.cert["loss"]["weights"][t])
         return s
-
-    def numbers(self, rows: Rows, value: float) -> Box:
-        return self.arith.numbers(np.full(len(rows.y), value))
 
     def coefficients(self, k: int) -> tuple[Array, Array]:
         """Features that are not zero, and their rows."""
@@ -1365,17 +1544,17 @@ class Problem:
     def primal_losses(self, k: int) -> Box:
         """F of each task at the stored coefficients, divided by the unit."""
         features, coef = self.coefficients(k)
-        return _joined([self._losses(rows, self._scores(rows, k, features, coef)) for rows in self.rows]) / self.unit
+        return _joined([loss.values(self._scores(loss, k, features, coef), k) for loss in self.losses]) / self.unit
 
-    def _scores(self, rows: Rows, k: int, features: Array, coef: Array) -> Box:
+    def _scores(self, loss: Loss, k: int, features: Array, coef: Array) -> Box:
         """z, or y - z where the loss sees that alone: y, offset and intercept may be huge and cancel."""
+        rows = loss.rows
         outputs = [self.outputs_of[t] for t in rows.tasks]
-        residual = self.loss in ("clipped", "square-root")
         b = self.cert.arrays["intercept"][k]
         extras = [rows.spread(np.array([b[own] for own in outputs]))]
         if rows.offset is not None:
             extras.append(np.broadcast_to(rows.offset[:, None], extras[0].shape))
-        if residual:
+        if loss.residual:
             coef, extras = -coef, [rows.y[:, None], *(-e for e in extras)]
         found, i = [], 0
         while i < len(rows.tasks):  # as many tasks at a time as fit the memory of a block
@@ -1392,133 +1571,220 @@ class Problem:
             i = some.stop
         return _joined(found)
 
-    def _losses(self, rows: Rows, z: Box) -> Box:
-        """F of each task."""
-        arith, s = self.arith, rows.s
-        if self.loss == "multinomial":
-            own = z[np.arange(len(rows.y)), rows.y.astype(np.int64)]
-            top = Box(z.hi.max(axis=1)) if z.shape[0] else own
-            powers = _sum([arith.exp(z[:, c] - top) for c in range(z.shape[1])])
-            return rows.totals(s * (arith.log(powers) + top - own))
-        z = z[:, 0]
-        if self.loss == "square-root":
-            return arith.sqrt(rows.totals(s * z.square()))
-        y = arith.numbers(rows.y)
-        if self.loss == "logistic":
-            margin = y * z
-            return rows.totals(s * ((-margin).positive() + arith.log1p(arith.exp(-abs(margin)))))
-        if self.loss == "poisson":
-            return rows.totals(s * (arith.exp(z) - y * z))
-        if self.squared:
-            mu = arith.one(self.cert["loss"]["mu"])
-            return rows.totals(s * z.square()) / (mu + mu)
-        mu, epsilon = self.numbers(rows, self.cert["loss"]["mu"]), self.numbers(rows, self.cert["loss"]["epsilon"])
-        value = Box(0 * z.lo)
-        for r, end in ((z, 1), (-z, 0)):
-            over, bound = (r - epsilon).positive(), self.bounds(rows)[end]
-            height = arith.numbers(np.where(np.isinf(bound), 0.0, np.abs(bound)))
-            if self.cert["loss"]["mu"] == 0.0:
-                if np.isinf(bound).any():
-                    raise Mismatch("a clipped loss without mu needs bounds")
-                value = value + height * over
-            else:
-                bent = mu * height
-                cut = choose(np.isinf(bound), over, over.at_most(bent))
-                value = value + cut * (over + over - cut) / (mu + mu)
-        return rows.totals(s * value)
+    # -- dual ------------------------------------------------------------------------------------------------
 
-    def bounds(self, rows: Rows) -> tuple[Array, Array]:
-        """Ends of p for the clipped loss."""
-        loss, y = self.cert["loss"], rows.y
-        high = np.inf if loss["high"] is None else loss["high"]
-        if self.signs:
-            return np.where(y > 0.0, 0.0, -high), np.where(y > 0.0, high, 0.0)
-        return np.full(len(y), -np.inf if loss["low"] is None else loss["low"]), np.full(len(y), high)
-
-    # -- dual: the exact projection --------------------------------------------------------------------------
-
-    def free_columns(self, t: int) -> list[Box]:
+    def free_columns(self, t: int, loss: Loss) -> list[Box]:
         """Columns Z that cost nothing. Those that are combinations of others in this task (dummies of a category,
         what is constant) are left out: what is orthogonal to the others is orthogonal to them."""
         if t not in self._free_columns:
             raw = self.tasks[t].matrix.columns(self.free)
             if not np.isfinite(raw).all():
                 raise Mismatch("X holds NaN or infinite numbers")
-            all_of_them = np.hstack([np.ones((len(raw), int(self.centred))), raw])
-            kept = _independent(all_of_them[self.tasks[t].weight > 0.0])
-            found = [self.arith.numbers(np.ones(len(raw)))] if self.centred and 0 in kept else []
-            places = [k for k in kept if k or not self.centred]
-            found += [self.arith.free_column(all_of_them[:, k], self.centred) for k in places]
+            constants = loss.constants(len(raw))
+            kept = _independent(np.hstack([constants, raw])[loss.live(self.tasks[t].weight)])
+            n, centred = constants.shape[1], bool(constants.shape[1])
+            found = [self.arith.numbers(constants[:, k]) for k in kept if k < n]
+            found += [self.arith.free_column(raw[:, k - n], centred) for k in kept if k >= n]
             self._free_columns[t] = found
         return self._free_columns[t]
 
     def project(self, k: int) -> Dual:
         point = Dual([], [], [], [])
         start, dual = 0, self.cert.arrays["dual"][k]
-        for rows in self.rows:
+        for loss in self.losses:
+            rows = loss.rows
             n, width = len(rows.y), len(self.outputs_of[rows.tasks[0]])
             p = dual[start : start + n * width].reshape(width, n).T
             start += n * width
-            p = np.where(rows.weight[:, None] > 0.0, p, 0.0)
-            natural, why = self._project_classes(rows, p) if self.loss == "multinomial" else self._project(rows, p)
+            p = np.where(loss.live(rows.weight)[:, None], p, 0.0)
+            natural, why = loss.project(p)
             if why:
-                nothing = self._natural(rows, np.zeros(p.shape))
+                nothing = loss.natural(np.zeros(p.shape))
                 lost = np.isin(np.arange(len(rows.tasks)), list(why))
                 gone = np.broadcast_to(rows.spread(lost).reshape((n,) + (1,) * (len(nothing.shape) - 1)), nothing.shape)
                 natural = choose(gone, nothing, natural)
                 point.dropped += [f"task {self.cert.tasks[rows.tasks[i]]!r}: {words}" for i, words in why.items()]
-            v = self.s_times_p(rows, natural)
+            v = loss.vector(natural)
             point.natural.append(natural)
             point.joined.append(v)
             point.v += [v[rows.part(i)] for i in range(len(rows.tasks))]
         return point
 
-    def onehot(self, rows: Rows) -> Array:
-        return (rows.code[:, None] == np.arange(len(self.outputs_of[rows.tasks[0]]))).astype(np.float64)
+    def dual_losses(self, point: Dual, c: Box) -> Box:
+        """``(-F*(-c v) - c sum v o) / N`` of each task, from below."""
+        each = zip(self.losses, point.natural, point.joined, strict=True)
+        return _joined([loss.gains(natural, v, c) for loss, natural, v in each]) / self.unit
 
-    def _natural(self, rows: Rows, p: Array) -> Box:
-        arith = self.arith
-        if self.loss == "multinomial":
-            return arith.numbers(self.onehot(rows)) - arith.numbers(p)
-        y, own = arith.numbers(rows.y), arith.numbers(p.reshape(-1))
-        return y * own if self.loss == "logistic" else y - own if self.loss == "poisson" else own
 
-    def s_times_p(self, rows: Rows, natural: Box) -> Box:
+# --- losses -------------------------------------------------------------------------------------------------
+
+_NO_PROJECTION = "its vector has no projection orthogonal to what costs nothing"
+
+
+class Loss:
+    """A loss F on rows, and what a dual point costs: `words` are those of the header.
+
+    A dual point is stored as p, ``v = s p``; it is used in a variable of the loss in which its domain is simple, the
+    `natural` one. Whatever is stored, F(z) >= -<v, z> - cost for all z is what `project` and `gains` must make true.
+    """
+
+    joint = True  # a sum over rows: of all tasks at a time
+    residual = False  # whether F is a function of y - z
+    homogeneous = True  # whether a multiple of F is F of multiplied weights
+    always_constant = False  # whether F is minimised over a constant, with an intercept or without
+
+    def __init__(self, problem: Problem, rows: Rows, words: dict[str, Any]) -> None:
+        self.problem, self.rows, self.words, self.arith = problem, rows, words, problem.arith
+        self.one = self.numbers(1.0)
+
+    def numbers(self, value: float) -> Box:
+        return self.arith.numbers(np.full(len(self.rows.y), value))
+
+    @property
+    def modulus(self) -> Box | None:
+        """By which the conjugates of rows are strongly convex, beside the weights s; None: not known."""
+        return None
+
+    def live(self, weight: Array) -> Array:
+        """Rows that may have a dual point other than 0."""
+        return np.asarray(weight > 0.0)
+
+    def constants(self, n: int) -> Array:
+        """Constant columns among those that cost nothing, of a task."""
+        return np.ones((n, int(self.problem.centred or self.always_constant)))
+
+    def values(self, z: Box, k: int) -> Box:
+        """F of each task."""
+        raise NotImplementedError
+
+    def natural(self, p: Array) -> Box:
+        raise NotImplementedError
+
+    def vector(self, natural: Box) -> Box:
         """``v = s p``, a column for each output."""
-        if self.loss == "multinomial":
-            p = self.arith.numbers(self.onehot(rows)) - natural
-            return _columns([rows.s * p[:, c] for c in range(natural.shape[1])])
-        y = self.arith.numbers(rows.y)
-        p = y * natural if self.loss == "logistic" else y - natural if self.loss == "poisson" else natural
-        return _columns([rows.s * p])
+        raise NotImplementedError
 
-    def _project(self, rows: Rows, p: Array) -> tuple[Box, dict[int, str]]:
-        """``p - h (Z c)`` with ``Z' diag(s h) Z c = Z'(s p)``, in the loss's own variable; and the tasks for which
-        there is none, with the reason."""
-        arith, s, one = self.arith, rows.s, self.numbers(rows, 1.0)
-        natural = self._natural(rows, p)
-        if self.loss == "clipped":
-            low, high = self.bounds(rows)
-            ends = [arith.numbers(np.where(np.isinf(b), 0.0, b)) for b in (low, high)]
-            above, below = choose(np.isinf(low), one, natural - ends[0]), choose(np.isinf(high), one, ends[1] - natural)
-            h = choose(np.isinf(low), below, choose(np.isinf(high), above, above.at_most(below))).positive()
-        else:
-            h = natural * (one - natural) if self.loss == "logistic" else natural if self.loss == "poisson" else one
-        why: dict[int, str] = {}
-        if (self.centred or len(self.free)) and len(p):
-            move, unsolved = self._moves(rows, s * h, self.s_times_p(rows, natural)[:, 0])
-            why = dict.fromkeys(unsolved, "its vector has no projection orthogonal to what costs nothing")
-            move = move * h
-            if self.loss == "logistic":
-                move = arith.numbers(rows.y) * move
-            natural = natural + move if self.loss == "poisson" else natural - move
-        if self.loss == "clipped":
-            inside = (np.isinf(low) | (natural.lo >= ends[0].lo)) & (np.isinf(high) | (natural.hi <= ends[1].lo))
-        elif self.loss == "logistic":
-            inside = (natural.lo >= 0) & (natural.hi <= 1)
-        else:
-            inside = (natural.lo >= 0) if self.loss == "poisson" else natural.lo <= natural.hi
-        inside = np.asarray(inside, dtype=bool)
+    def ends(self) -> tuple[Array, Array]:
+        """Of the domain of p."""
+        n = len(self.rows.y)
+        return np.full(n, -np.inf), np.full(n, np.inf)
+
+    def nearest(self, p: Array) -> Array:
+        """In the domain: for writers of certificates."""
+        return np.clip(p, *(end[:, None] for end in self.ends()))
+
+    def project(self, p: Array) -> tuple[Box, dict[int, str]]:
+        """A dual point near p, and the tasks for which there is none, with the reason."""
+        raise NotImplementedError
+
+    def gains(self, natural: Box, v: Box, c: Box) -> Box:
+        """``-F*(-c v) - c <v, o>`` of each task, from below."""
+        raise NotImplementedError
+
+    def offsets(self, v: Box, c: Box) -> Box | None:
+        """``c <v, o>``, less a shift of o where v is orthogonal to constants."""
+        rows, arith = self.rows, self.arith
+        if rows.offset is None:
+            return None
+        o = arith.numbers(rows.offset)
+        if self.problem.centred or self.always_constant:
+            o = o - arith.numbers(rows.middle(rows.offset))
+        return _sum([rows.totals(c * v[:, q] * o) for q in range(v.shape[1])])
+
+    def moves(self, sh: Box, v: Box) -> tuple[Box, list[int]]:
+        """``Z c`` of every row with ``Z' diag(s h) Z c = Z' v``, and the tasks without a solution (zeros there)."""
+        rows, arith, problem = self.rows, self.arith, self.problem
+        if not len(problem.free):
+            return self.constant_moves(sh, v)
+        found, unsolved = [], []
+        for i, t in enumerate(rows.tasks):
+            part, columns = rows.part(i), problem.free_columns(t, self)
+            nothing = arith.numbers(np.zeros(part.stop - part.start))
+            if not columns or not len(problem.y[t]):
+                found.append(nothing)
+                continue
+            matrix = [[(a * b * sh[part]).total() for b in columns] for a in columns]
+            c = arith.solve(matrix, [(a * v[part]).total() for a in columns])
+            if c is None:
+                unsolved.append(i)
+            moved = nothing if c is None else _sum([a * _like(b, a) for a, b in zip(columns, c, strict=True)])
+            found.append(moved)
+        return _joined(found), unsolved
+
+    def constant_moves(self, sh: Box, v: Box) -> tuple[Box, list[int]]:
+        """`moves` where Z is the constant alone."""
+        c, solved = self.arith.ratio(self.rows.totals(v), self.rows.totals(sh))
+        return self.rows.each(c), np.flatnonzero(~solved).tolist()
+
+    def entropy(self, x: Box) -> Box:
+        """``x log x`` from above (0 at 0), for numbers that are known to be >= 0: it is convex, so largest at an
+        end."""
+        ends = []
+        for end in (np.maximum(x.lo, 0 * x.lo), x.hi) if x.lo is not x.hi else (x.lo,):
+            there = end > 0
+            safe = Box(np.where(there, end, 0 * end + 1))
+            ends.append(np.where(there, (safe * self.arith.log(safe)).hi, 0 * end))
+        top = ends[0] if len(ends) == 1 else np.maximum(*ends)
+        return Box(top)
+
+    def binary(self, x: Box) -> Box:
+        """``x log x + (1 - x) log(1 - x)`` from above, for numbers between 0 and 1."""
+        return self.entropy(x) + self.entropy(self.one[: len(x.lo)] - x)
+
+    def softplus(self, x: Box) -> Box:
+        """``log(1 + e^x)``."""
+        return x.positive() + self.arith.log1p(self.arith.exp(-abs(x)))
+
+
+class RowLoss(Loss):
+    """A sum over rows, ``sum s f(y, z)``; p is ``-f'``.
+
+    The stored vector is moved to ``p - h (Z c)``, ``Z' diag(s h) Z c = Z'(s p)``, h the `room` that p has.
+    """
+
+    @property
+    def y(self) -> Box:
+        return self.arith.numbers(self.rows.y)
+
+    def values(self, z: Box, k: int) -> Box:
+        return self.rows.totals(self.rows.s * self.row_values(z[:, 0]))
+
+    def row_values(self, z: Box) -> Box:
+        """f, of y - z if `residual`."""
+        raise NotImplementedError
+
+    def natural(self, p: Array) -> Box:
+        return self.arith.numbers(p.reshape(-1))
+
+    def stored(self, natural: Box) -> Box:
+        """p."""
+        return natural
+
+    def room(self, natural: Box) -> Box:
+        return self.one
+
+    def moved(self, natural: Box, move: Box) -> Box:
+        """Of p - move."""
+        return natural - move
+
+    def inside(self, natural: Box) -> Array:
+        return np.asarray(natural.lo <= natural.hi)
+
+    def cost(self, natural: Box, c: Box) -> Box:
+        """``f*(-c p)`` from above; without ``-c p y`` if `residual`."""
+        raise NotImplementedError
+
+    def vector(self, natural: Box) -> Box:
+        return _columns([self.rows.s * self.stored(natural)])
+
+    def project(self, p: Array) -> tuple[Box, dict[int, str]]:
+        rows, natural, why = self.rows, self.natural(p), dict[int, str]()
+        if (self.problem.centred or self.always_constant or len(self.problem.free)) and len(p):
+            h = self.room(natural)
+            move, unsolved = self.moves(rows.s * h, self.vector(natural)[:, 0])
+            why = dict.fromkeys(unsolved, _NO_PROJECTION)
+            natural = self.moved(natural, move * h)
+        inside = np.asarray(self.inside(natural), dtype=bool)
         if not inside.all():
             for i in range(len(rows.tasks)):
                 first = np.flatnonzero(~inside[rows.part(i)])
@@ -1526,37 +1792,389 @@ class Problem:
                     why.setdefault(i, f"its vector leaves the loss's domain, first in row {first[0] + 1}")
         return natural, why
 
-    def _moves(self, rows: Rows, sh: Box, v: Box) -> tuple[Box, list[int]]:
-        """``Z c`` of every row, and the tasks without a solution (zeros there)."""
-        if not len(self.free):  # the constant alone
-            c, solved = self.arith.ratio(rows.totals(v), rows.totals(sh))
-            return rows.each(c), np.flatnonzero(~solved).tolist()
-        found, unsolved = [], []
-        for i, t in enumerate(rows.tasks):
-            part, columns = rows.part(i), self.free_columns(t)
-            nothing = self.arith.numbers(np.zeros(part.stop - part.start))
-            if not columns or not len(self.y[t]):
-                found.append(nothing)
-                continue
-            matrix = [[(a * b * sh[part]).total() for b in columns] for a in columns]
-            c = self.arith.solve(matrix, [(a * v[part]).total() for a in columns])
-            if c is None:
-                unsolved.append(i)
-            moved = nothing if c is None else _sum([a * _like(b, a) for a, b in zip(columns, c, strict=True)])
-            found.append(moved)
-        return _joined(found), unsolved
+    def gains(self, natural: Box, v: Box, c: Box) -> Box:
+        rows, c = self.rows, _like(c, self.one)
+        if self.residual:
+            return rows.totals(rows.s * (c * natural * self.target - self.cost(natural, c)))
+        total, along = -rows.totals(rows.s * self.cost(natural, c)), self.offsets(v, c)
+        return total if along is None else total - along
 
-    def _project_classes(self, rows: Rows, p: Array) -> tuple[Box, dict[int, str]]:
+    @cached_property
+    def target(self) -> Box:
+        """``y - offset``, less a shift where p is orthogonal to constants."""
+        rows = self.rows
+        extras = [rows.y] + ([] if rows.offset is None else [-rows.offset])
+        if self.problem.centred:
+            extras.append(-rows.middle(sum(extras[1:], extras[0])))
+        n = len(rows.y)
+        return self.arith.scores(np.zeros((n, 0)), np.zeros((1, 0, 1)), [e[:, None] for e in extras])[:, 0]
+
+
+class Clipped(RowLoss):
+    """``max p r - mu p^2/2 - epsilon |p|`` over p between two ends, r = y - z."""
+
+    residual = True
+
+    @property
+    def modulus(self) -> Box | None:
+        return self.arith.one(self.words["mu"]) if self.words["mu"] > 0.0 else None
+
+    def ends(self) -> tuple[Array, Array]:
+        loss, y = self.words, self.rows.y
+        high = np.inf if loss["high"] is None else loss["high"]
+        if loss["labels"] == "classes":
+            return np.where(y > 0.0, 0.0, -high), np.where(y > 0.0, high, 0.0)
+        return np.full(len(y), -np.inf if loss["low"] is None else loss["low"]), np.full(len(y), high)
+
+    def row_values(self, z: Box) -> Box:
+        arith, mu, epsilon = self.arith, self.numbers(self.words["mu"]), self.numbers(self.words["epsilon"])
+        value = Box(0 * z.lo)
+        for r, end in ((z, 1), (-z, 0)):
+            over, bound = (r - epsilon).positive(), self.ends()[end]
+            height = arith.numbers(np.where(np.isinf(bound), 0.0, np.abs(bound)))
+            if self.words["mu"] == 0.0:
+                if np.isinf(bound).any():
+                    raise Mismatch("a clipped loss without mu needs bounds")
+                value = value + height * over
+            else:
+                bent = mu * height
+                cut = choose(np.isinf(bound), over, over.at_most(bent))
+                value = value + cut * (over + over - cut) / (mu + mu)
+        return value
+
+    def values(self, z: Box, k: int) -> Box:
+        if self.words["labels"] == "classes" or np.isfinite(self.ends()).any() or self.words["epsilon"] > 0.0:
+            return super().values(z, k)
+        if self.words["mu"] == 0.0:
+            raise Mismatch("a clipped loss without mu needs bounds")
+        mu = self.arith.one(self.words["mu"])
+        return self.rows.totals(self.rows.s * z[:, 0].square()) / (mu + mu)
+
+    def _bounds(self) -> tuple[Array, Array, list[Box]]:
+        low, high = self.ends()
+        return low, high, [self.arith.numbers(np.where(np.isinf(b), 0.0, b)) for b in (low, high)]
+
+    def room(self, natural: Box) -> Box:
+        low, high, ends = self._bounds()
+        above = choose(np.isinf(low), self.one, natural - ends[0])
+        below = choose(np.isinf(high), self.one, ends[1] - natural)
+        return choose(np.isinf(low), below, choose(np.isinf(high), above, above.at_most(below))).positive()
+
+    def inside(self, natural: Box) -> Array:
+        low, high, ends = self._bounds()
+        return (np.isinf(low) | (natural.lo >= ends[0].lo)) & (np.isinf(high) | (natural.hi <= ends[1].lo))
+
+    def cost(self, natural: Box, c: Box) -> Box:
+        p = c * natural
+        found = _like(_half(self.arith, self.words["mu"]), self.one) * p.square()
+        return found if self.words["epsilon"] == 0.0 else found + self.numbers(self.words["epsilon"]) * abs(p)
+
+
+class SquareRoot(RowLoss):
+    """The root of ``sum s r^2`` of each task; that ``c^2 sum s p^2 <= 1`` is for the scale c (`Checker._in_domain`)."""
+
+    residual = True
+
+    def values(self, z: Box, k: int) -> Box:
+        return self.arith.sqrt(self.rows.totals(self.rows.s * z[:, 0].square()))
+
+    def cost(self, natural: Box, c: Box) -> Box:
+        return Box(0 * natural.lo)
+
+
+class Expectile(RowLoss):
+    """``w r^2/2`` with w = level above and 1 - level below 0."""
+
+    residual = True
+
+    @cached_property
+    def sides(self) -> tuple[Box, Box]:
+        level = self.numbers(self.words["level"])
+        return level, self.one - level
+
+    @property
+    def modulus(self) -> Box:
+        level, one = self.arith.one(self.words["level"]), self.arith.one(1.0)
+        return one / (level if self.words["level"] >= 0.5 else one - level)
+
+    def row_values(self, z: Box) -> Box:
+        above, below = self.sides
+        half = self.numbers(0.5)
+        return half * (above * z.positive().square() + below * (-z).positive().square())
+
+    def cost(self, natural: Box, c: Box) -> Box:
+        above, below = self.sides
+        p, half = c * natural, self.numbers(0.5)
+        return half * (p.positive().square() / above + (-p).positive().square() / below)
+
+
+class LogCosh(RowLoss):
+    """``log cosh r``; p = tanh r, and ``(1 + p)/2`` is a probability."""
+
+    residual = True
+
+    @property
+    def modulus(self) -> Box:
+        return self.arith.one(1.0)
+
+    def ends(self) -> tuple[Array, Array]:
+        n = len(self.rows.y)
+        return np.full(n, -1.0), np.full(n, 1.0)
+
+    def _log_two(self) -> Box:
+        return self.arith.log(self.numbers(2.0))
+
+    def row_values(self, z: Box) -> Box:
+        size = abs(z)
+        return size + self.arith.log1p(self.arith.exp(-(size + size))) - self._log_two()
+
+    def room(self, natural: Box) -> Box:
+        return self.one - natural.square()
+
+    def inside(self, natural: Box) -> Array:
+        return np.asarray(abs(natural).hi <= 1)
+
+    def cost(self, natural: Box, c: Box) -> Box:
+        return self.binary(self.numbers(0.5) * (self.one + c * natural)) + self._log_two()
+
+
+class Logistic(RowLoss):
+    """``log(1 + e^(-y z))``; natural: ``pi = y p`` in [0, 1]."""
+
+    @property
+    def modulus(self) -> Box:
+        return self.arith.one(4.0)
+
+    def ends(self) -> tuple[Array, Array]:
+        return np.minimum(self.rows.y, 0.0), np.maximum(self.rows.y, 0.0)
+
+    def row_values(self, z: Box) -> Box:
+        return self.softplus(-(self.y * z))
+
+    def natural(self, p: Array) -> Box:
+        return self.y * super().natural(p)
+
+    def stored(self, natural: Box) -> Box:
+        return self.y * natural
+
+    def room(self, natural: Box) -> Box:
+        return natural * (self.one - natural)
+
+    def moved(self, natural: Box, move: Box) -> Box:
+        return natural - self.y * move
+
+    def inside(self, natural: Box) -> Array:
+        return (natural.lo >= 0) & (natural.hi <= 1)
+
+    def cost(self, natural: Box, c: Box) -> Box:
+        return self.binary(c * natural)
+
+
+class Means(RowLoss):
+    """Losses whose natural variable is a mean ``m = a - p >= 0`` of a label a."""
+
+    @property
+    def label(self) -> Box:
+        return self.y
+
+    def natural(self, p: Array) -> Box:
+        return self.label - super().natural(p)
+
+    def stored(self, natural: Box) -> Box:
+        return self.label - natural
+
+    def room(self, natural: Box) -> Box:
+        return natural
+
+    def moved(self, natural: Box, move: Box) -> Box:
+        return natural + move
+
+    def inside(self, natural: Box) -> Array:
+        return np.asarray(natural.lo >= 0)
+
+    def mean(self, natural: Box, c: Box) -> Box:
+        """At a scale c."""
+        return (self.one - c) * self.label + c * natural
+
+
+class Poisson(Means):
+    """``e^z - y z``."""
+
+    def __init__(self, problem: Problem, rows: Rows, words: dict[str, Any]) -> None:
+        super().__init__(problem, rows, words)
+        if (rows.y < 0.0).any():
+            raise Mismatch("the Poisson loss needs y >= 0")
+
+    def ends(self) -> tuple[Array, Array]:
+        return np.full(len(self.rows.y), -np.inf), self.rows.y
+
+    def row_values(self, z: Box) -> Box:
+        return self.arith.exp(z) - self.y * z
+
+    def cost(self, natural: Box, c: Box) -> Box:
+        mean = self.mean(natural, c)
+        return self.entropy(mean) - mean
+
+
+class Gamma(Means):
+    """``y e^(-z) + z``: Poisson's of label 1 and margin log y - z, but that p has the other sign, ``m = 1 + p``."""
+
+    def __init__(self, problem: Problem, rows: Rows, words: dict[str, Any]) -> None:
+        super().__init__(problem, rows, words)
+        if (rows.y[rows.weight > 0.0] <= 0.0).any():
+            raise Mismatch("the gamma loss needs y > 0")
+        self.logs = self.arith.log(self.arith.numbers(np.where(rows.y > 0.0, rows.y, 1.0)))
+
+    @property
+    def label(self) -> Box:
+        return self.one
+
+    def ends(self) -> tuple[Array, Array]:
+        n = len(self.rows.y)
+        return np.full(n, -1.0), np.full(n, np.inf)
+
+    def row_values(self, z: Box) -> Box:
+        return self.y * self.arith.exp(-z) + z
+
+    def natural(self, p: Array) -> Box:
+        return super().natural(-p)
+
+    def stored(self, natural: Box) -> Box:
+        return natural - self.one
+
+    def moved(self, natural: Box, move: Box) -> Box:
+        return natural - move
+
+    def cost(self, natural: Box, c: Box) -> Box:
+        mean = self.mean(natural, c)
+        return self.entropy(mean) - mean - mean * self.logs
+
+
+class NegativeBinomial(Means):
+    """``(y + size) log(1 + e^z/size) - y z``; m = (y + size) times a probability."""
+
+    def __init__(self, problem: Problem, rows: Rows, words: dict[str, Any]) -> None:
+        super().__init__(problem, rows, words)
+        if (rows.y < 0.0).any():
+            raise Mismatch("the negative binomial loss needs y >= 0")
+        size = self.numbers(words["size"])
+        self.mass, self.log_size = self.y + size, self.arith.log(size)
+
+    @property
+    def modulus(self) -> Box:
+        largest = self.arith.one(max(self.rows.y, default=0.0)) + self.arith.one(self.words["size"])
+        return self.arith.one(4.0) / largest
+
+    def ends(self) -> tuple[Array, Array]:
+        return np.full(len(self.rows.y), -self.words["size"]), self.rows.y
+
+    def row_values(self, z: Box) -> Box:
+        return self.mass * self.softplus(z - self.log_size) - self.y * z
+
+    def room(self, natural: Box) -> Box:
+        return natural * (self.mass - natural)
+
+    def inside(self, natural: Box) -> Array:
+        return (natural.lo >= 0) & (natural.hi <= self.mass.lo)
+
+    def cost(self, natural: Box, c: Box) -> Box:
+        mean = self.mean(natural, c)
+        share = (mean / self.mass).at_most(self.one)
+        return self.mass * self.binary(share) + mean * self.log_size
+
+
+class Tweedie(RowLoss):
+    """``y e^(-k z)/k + e^(l z)/l``, k = power - 1, l = 2 - power: p = a - b with ``a = y e^(-k z)``, ``b = e^(l z)``.
+
+    ``f*(-p)`` is the least ``(a log(a/y) - a)/k + (b log b - b)/l`` over all a, b >= 0 with a - b = p, so that any
+    such a and b will do. Where y = 0 there is no a.
+    """
+
+    def __init__(self, problem: Problem, rows: Rows, words: dict[str, Any]) -> None:
+        super().__init__(problem, rows, words)
+        if (rows.y < 0.0).any():
+            raise Mismatch("the Tweedie loss needs y >= 0")
+        power = self.numbers(words["power"])
+        self.k, self.l = power - self.one, self.one + self.one - power
+        self.some = rows.y > 0.0
+        self.logs = self.arith.log(self.arith.numbers(np.where(self.some, rows.y, 1.0)))
+
+    def ends(self) -> tuple[Array, Array]:
+        return np.full(len(self.rows.y), -np.inf), np.where(self.some, np.inf, 0.0)
+
+    def row_values(self, z: Box) -> Box:
+        exp, nothing = self.arith.exp, Box(0 * z.lo)
+        return choose(self.some, self.y * exp(-(self.k * z)) / self.k, nothing) + exp(self.l * z) / self.l
+
+    def room(self, natural: Box) -> Box:
+        size = abs(natural)
+        return choose(self.some, self.one + size, size)
+
+    def inside(self, natural: Box) -> Array:
+        return self.some | np.asarray(natural.hi <= 0, dtype=bool)
+
+    def cost(self, natural: Box, c: Box) -> Box:
+        p = c * natural
+        about, positive = self._smaller(_floats(p)), np.asarray(p.lo >= 0, dtype=bool)
+        less = self.arith.numbers(np.where(self.some, about, 0.0))
+        a = choose(self.some, choose(positive, less + p, less), Box(0 * p.lo))
+        b = choose(self.some & positive, less, choose(self.some, less - p, -p))
+        found = (self.entropy(a) - a - a * self.logs) / self.k + (self.entropy(b) - b) / self.l
+        return _where_known(np.asarray((a.lo >= 0) & (b.lo >= 0), dtype=bool), found)
+
+    def _smaller(self, p: Array) -> Array:
+        """About the smaller one of the best a and b: they are as above, with some number for z."""
+        y, power = np.where(self.some, self.rows.y, 1.0), self.words["power"]
+        low, high = np.full(len(p), -1e4), np.full(len(p), 1e4)
+        for _ in range(120):
+            z = 0.5 * (low + high)
+            over = y * np.exp(-(power - 1.0) * z) - np.exp((2.0 - power) * z) > p
+            low, high = np.where(over, z, low), np.where(over, high, z)
+        found = np.where(p >= 0.0, np.exp((2.0 - power) * high), y * np.exp(-(power - 1.0) * high))
+        return np.where(np.isfinite(found), found, 0.0)
+
+
+class Multinomial(Loss):
+    """``log sum_q e^(z_q) - z_c``; natural: the probabilities ``[q = c] - p_q``."""
+
+    joint = False
+
+    @property
+    def modulus(self) -> Box:
+        return self.arith.one(2.0)
+
+    @cached_property
+    def onehot(self) -> Array:
+        classes = len(self.problem.outputs_of[self.rows.tasks[0]])
+        return (self.rows.code[:, None] == np.arange(classes)).astype(np.float64)
+
+    def nearest(self, p: Array) -> Array:
+        return self.onehot - np.clip(self.onehot - p, 0.0, 1.0)
+
+    def values(self, z: Box, k: int) -> Box:
+        own = z[np.arange(len(self.rows.y)), self.rows.y.astype(np.int64)]
+        top = Box(z.hi.max(axis=1)) if z.shape[0] else own
+        powers = _sum([self.arith.exp(z[:, c] - top) for c in range(z.shape[1])])
+        return self.rows.totals(self.rows.s * (self.arith.log(powers) + top - own))
+
+    def natural(self, p: Array) -> Box:
+        return self.arith.numbers(self.onehot) - self.arith.numbers(p)
+
+    def vector(self, natural: Box) -> Box:
+        p = self.arith.numbers(self.onehot) - natural
+        return _columns([self.rows.s * p[:, c] for c in range(natural.shape[1])])
+
+    def project(self, p: Array) -> tuple[Box, dict[int, str]]:
         """``pi_q (1 + Z c_q - sum_r pi_r Z c_r)``: probabilities whose sums over the rows are those of the labels."""
-        arith, s, one, labels = self.arith, rows.s, self.numbers(rows, 1.0), self.onehot(rows)
+        arith, s, one, labels = self.arith, self.rows.s, self.one, self.onehot
         n, classes = p.shape
-        pi = [(arith.numbers(labels) - arith.numbers(p))[:, c] for c in range(classes)]
+        pi = [self.natural(p)[:, c] for c in range(classes)]
         largest = np.argmax(labels - p, axis=1)
         for c in range(classes):  # the largest of a row is one minus the others
             rest = one - _sum([pi[r] for r in range(classes) if r != c])
             mine = largest == c  # one class a row, so the others are as stored
             pi[c] = choose(mine, rest, pi[c])
-        columns = self.free_columns(rows.tasks[0])
+        columns = self.problem.free_columns(self.rows.tasks[0], self)
         if columns and n:
             places = [(q, k) for q in range(classes - 1) for k in range(len(columns))]
             matrix, right = [], []
@@ -1570,7 +2188,7 @@ class Problem:
                 right.append((s * target * columns[k]).total())
             c = arith.solve(matrix, right)
             if c is None:
-                return _columns(pi), {0: "its vector has no projection orthogonal to what costs nothing"}
+                return _columns(pi), {0: _NO_PROJECTION}
             moves = [
                 _sum([columns[k] * _like(b, one) for (r, k), b in zip(places, c, strict=True) if r == q])
                 for q in range(classes - 1)
@@ -1583,64 +2201,483 @@ class Problem:
                 return _columns(pi), {0: f"its vector leaves the loss's domain, first in row {first + 1}"}
         return _columns(pi), {}
 
-    # -- dual: its value -------------------------------------------------------------------------------------
+    def gains(self, natural: Box, v: Box, c: Box) -> Box:
+        c, labels = _like(c, self.one), self.arith.numbers(self.onehot)
+        mixed = [(self.one - c) * labels[:, q] + c * natural[:, q] for q in range(natural.shape[1])]
+        total, along = -self.rows.totals(self.rows.s * _sum([self.entropy(x) for x in mixed])), self.offsets(v, c)
+        return total if along is None else total - along
 
-    def dual_losses(self, point: Dual, c: Box) -> Box:
-        """``(-sum s f*(-c p) - c sum v o) / N`` of each task, from below."""
-        parts = [self._dual_part(i, rows, point, c) for i, rows in enumerate(self.rows)]
-        return _joined(parts) / self.unit
 
-    def _dual_part(self, which: int, rows: Rows, point: Dual, c: Box) -> Box:
-        arith, natural, s, one = self.arith, point.natural[which], rows.s, self.numbers(rows, 1.0)
-        c = _like(c, one)
-        if self.loss in ("clipped", "square-root"):
-            p = c * natural
-            gain = p * self._target(which, rows)
-            if self.loss == "clipped":
-                gain = gain - _like(_half(arith, self.cert["loss"]["mu"]), one) * p.square()
-                if self.cert["loss"]["epsilon"] > 0.0:
-                    gain = gain - self.numbers(rows, self.cert["loss"]["epsilon"]) * abs(p)
-            return rows.totals(s * gain)
-        if self.loss == "logistic":
-            pi = c * natural
-            cost = [self._entropy(pi), self._entropy(one - pi)]
-        elif self.loss == "poisson":
-            rate = (one - c) * arith.numbers(rows.y) + c * natural
-            cost = [self._entropy(rate), -rate]
-        else:
-            labels = arith.numbers(self.onehot(rows))
-            cost = [self._entropy((one - c) * labels[:, q] + c * natural[:, q]) for q in range(natural.shape[1])]
-        total = -rows.totals(s * _sum(cost))
-        if rows.offset is not None:
-            o = arith.numbers(rows.offset)
-            if self.centred:
-                o = o - arith.numbers(rows.middle(rows.offset))
-            v = point.joined[which]
-            for q in range(v.shape[1]):
-                total = total - rows.totals(c * v[:, q] * o)
-        return total
+class Cox(Loss):
+    """Cox's partial likelihood of one task: ``sum_r w_r log S_r - sum e z``, e = s in rows with an event, 0 elsewhere.
 
-    def _target(self, which: int, rows: Rows) -> Box:
-        """``y - offset``, less a shift where p is orthogonal to constants."""
-        if which not in self._targets:
-            extras = [rows.y] + ([] if rows.offset is None else [-rows.offset])
-            if self.centred:
-                extras.append(-rows.middle(sum(extras[1:], extras[0])))
-            n = len(rows.y)
-            found = self.arith.scores(np.zeros((n, 0)), np.zeros((1, 0, 1)), [e[:, None] for e in extras])
-            self._targets[which] = found[:, 0]
-        return self._targets[which]
+    The events of one time and stratum, of weight d together, are one term r of weight d (Breslow), or as many terms as
+    there are events, m, of weight d/m (Efron). ``S_r = sum_k a_rk s_k e^(z_k)`` over the rows at risk (entry < time of
+    the events <= own time); a = 1, but in Efron's term l = 0, 1, ... for the events themselves ``1 - l/m``.
 
-    def _entropy(self, x: Box) -> Box:
-        """``x log x`` from above (0 at 0), for numbers that are known to be >= 0: it is convex, so largest at an
-        end."""
-        ends = []
-        for end in (np.maximum(x.lo, 0 * x.lo), x.hi) if x.lo is not x.hi else (x.lo,):
-            there = end > 0
-            safe = Box(np.where(there, end, 0 * end + 1))
-            ends.append(np.where(there, (safe * self.arith.log(safe)).hi, 0 * end))
-        top = ends[0] if len(ends) == 1 else np.maximum(*ends)
-        return Box(top)
+    Natural: ``mu = M/s`` with ``M = e - v``. If M is the sum of any parts ``P_rk >= 0`` of rows at risk that have the
+    sums ``sum_k P_rk = w_r``, then ``F*(-v) <= sum P log(P/(w_r a_rk s_k))``, because log S_r is at least
+    ``sum q (z - log(q/(a s)))`` for all probabilities q. The parts are ``a_rk lambda_r M_k/Lambda_k`` with
+    ``Lambda_k = sum_r a_rk lambda_r``, and numbers lambda_r > 0 that `_increments` finds: whatever they are, the sums
+    over r are M_k, and those over k, rho_r, are about w_r. What they are off is handed on, from each term to the next
+    one, in a row that is at risk in both: ``E_r = sum_{r' <= r} (rho - w)`` of it, which is 0 after the last term.
+    A part P that this changes by less than half of itself costs at most ``|E| (|log(P/(w a s))| + 1 + log 2)`` more.
+    """
+
+    joint = homogeneous = False
+    always_constant = True
+
+    def __init__(self, problem: Problem, rows: Rows, words: dict[str, Any]) -> None:
+        super().__init__(problem, rows, words)
+        arith, t = self.arith, rows.tasks[0]
+        time, event, entry, stratum = rows.y.T
+        weights = problem.cert["task_weights"]
+        there = (rows.weight > 0.0) & (weights is None or weights[t] > 0.0)
+        self.factor = arith.one(problem.cert["loss"]["weights"][t] if problem.loss == "mixed" else 1.0)
+        self.event = np.where(there, event, 0.0)
+        n = len(time)
+        # a row is at risk in the groups `first` to `last` - 1 of events, and, if it is one itself, in its `own`
+        self.first, self.last, self.own = np.zeros(n, int), np.zeros(n, int), np.full(n, -1)
+        self.stratum, self.ends_of_strata = np.zeros(n, int), [0]
+        for label in np.unique(stratum[there]):
+            here = np.flatnonzero(there & (stratum == label))
+            times, start = np.unique(time[here][event[here] == 1.0]), self.ends_of_strata[-1]
+            if not len(times):
+                continue
+            self.stratum[here] = len(self.ends_of_strata) - 1
+            self.first[here] = start + np.searchsorted(times, entry[here], side="right")
+            self.last[here] = start + np.searchsorted(times, time[here], side="right")
+            dead = here[event[here] == 1.0]
+            self.last[dead] -= 1
+            self.own[dead] = self.last[dead]
+            self.ends_of_strata.append(start + len(times))
+        self.n_groups = self.ends_of_strata[-1]
+        self.alive = (self.first < self.last) | (self.own >= 0)
+        self._arrange_terms()
+        self._arrange_windows()
+        self._find_blocks()
+
+    def _arrange_terms(self) -> None:
+        arith = self.arith
+        order = np.argsort(self.own, kind="stable")
+        order = order[self.own[order] >= 0]
+        count = np.bincount(self.own[order], minlength=self.n_groups)
+        self.dead = np.split(order, np.cumsum(count)[:-1]) if self.n_groups else []
+        terms = np.ones(self.n_groups, int) if self.words["ties"] == "breslow" else count
+        self.group = np.repeat(np.arange(self.n_groups), terms)
+        number = np.arange(len(self.group)) - np.repeat(np.cumsum(terms) - terms, terms)
+        whole = arith.numbers(terms[self.group])
+        self.share = (whole - arith.numbers(number)) / whole
+        self.deaths = self._of_deaths(self.rows.s)
+        self.w = self.deaths[self.group] / whole
+
+    def _arrange_windows(self) -> None:
+        """Rows in the order in which they come to be at risk, from the last event back to the first, and go."""
+        self.windows = []
+        for start, stop in zip(self.ends_of_strata[:-1], self.ends_of_strata[1:], strict=True):
+            mine = (self.first >= start) & (self.last <= stop) & (self.first < self.last)
+            comes, goes = np.flatnonzero(mine), np.flatnonzero(mine & (self.first > start))
+            when = np.concatenate([self.last[comes] - 1, self.first[goes] - 1])
+            order = np.argsort(-when, kind="stable")
+            members = np.concatenate([comes, goes])[order]
+            signs = np.repeat([1, -1], [len(comes), len(goes)])[order]
+            upto = np.searchsorted(-when[order], -np.arange(start, stop), side="right")
+            self.windows.append((members, signs, upto))
+
+    def _find_blocks(self) -> None:
+        """Groups of events that are linked by rows at risk in both: M has the mass of the events in each block."""
+        begins = np.zeros(self.n_groups, bool)
+        begins[self.ends_of_strata[:-1]] = True
+        until = np.where(self.own >= 0, self.own, self.last - 1)  # the last group in which a row is at risk
+        furthest = np.full(self.n_groups, -1)
+        np.maximum.at(furthest, self.first[self.alive], until[self.alive])
+        begins[1:] |= np.maximum.accumulate(furthest)[:-1] < np.arange(1, self.n_groups)
+        blocks = np.cumsum(begins) - 1
+        self.block = np.full(len(self.first), -1)
+        self.block[self.alive] = blocks[self.first[self.alive]]
+        self.n_blocks, ends = int(begins.sum()), np.flatnonzero(np.diff(blocks[self.group], append=-1))
+        self.blocks_of_terms = np.split(np.arange(len(self.group)), ends + 1)[:-1]
+        self.until = until
+
+    def live(self, weight: Array) -> Array:
+        return self.alive
+
+    def constants(self, n: int) -> Array:
+        return (self.block[:, None] == np.arange(self.n_blocks)).astype(np.float64)
+
+    def constant_moves(self, sh: Box, v: Box) -> tuple[Box, list[int]]:
+        if not self.n_blocks:
+            return Box(0 * v.lo), []
+        mine = [np.flatnonzero(self.block == k) for k in range(self.n_blocks)]
+        c, solved = self.arith.ratio(*(_stack([box[one].total() for one in mine]) for box in (v, sh)))
+        return choose(self.alive, c[self.block], Box(0 * v.lo)), [] if solved.all() else [0]
+
+    def ends(self) -> tuple[Array, Array]:
+        return np.full(len(self.event), -np.inf), self.event
+
+    # -- sums over rows at risk, and over the terms at which a row is ----------------------------------------
+
+    def _of_deaths(self, x: Box) -> Box:
+        """By group, over its events."""
+        return _stack([x[one].total() for one in self.dead]) if self.dead else self.arith.numbers(np.zeros(0))
+
+    def _of_others(self, x: Box) -> Box:
+        """By group, over the rows at risk that are no events of it."""
+        ends: list[list[Any]] = [[], []]
+        for members, signs, upto in self.windows:
+            for found, end in zip(ends, (x.lo, x.hi), strict=True):
+                sums = self.arith.prefix(signs * end[members])
+                found.append((sums.lo if found is ends[0] else sums.hi)[upto])
+        return Box(*map(np.concatenate, ends))
+
+    def _at_risk(self, x: Box) -> Box:
+        """``S_r`` of numbers x in the place of s e^z, by term."""
+        return self._of_others(x)[self.group] + self.share * self._of_deaths(x)[self.group]
+
+    def _hazards(self, increments: Box) -> Box:
+        """``Lambda_k`` of numbers lambda_r, by row."""
+        by_group = self._by_group(increments)
+        sums = _joined([self.arith.prefix(by_group.lo[a:b]) for a, b in zip(self.ends_of_strata[:-1],
+                        self.ends_of_strata[1:], strict=True)])  # fmt: skip
+        found = sums[self.last + self.stratum] - sums[self.first + self.stratum]
+        own = self._by_group(self.share * increments)[np.maximum(self.own, 0)]
+        return choose(self.own >= 0, found + own, found)
+
+    def _by_group(self, x: Box) -> Box:
+        return _stack([x[a:b].total() for a, b in zip(*self._spans(), strict=True)])
+
+    def _spans(self) -> tuple[Array, Array]:
+        edges = np.searchsorted(self.group, np.arange(self.n_groups + 1))
+        return edges[:-1], edges[1:]
+
+    # -- primal ----------------------------------------------------------------------------------------------
+
+    def values(self, z: Box, k: int) -> Box:
+        """With the largest z of a stratum taken out of its logarithms: the terms have the weight of the events."""
+        if not self.n_groups:
+            return _stack([self.arith.one(0.0)])
+        z = z[:, 0]
+        about, tops = _floats(z), np.zeros(len(self.first))
+        for label in range(len(self.windows)):
+            mine = self.alive & (self.stratum == label)
+            tops[mine] = about[mine].max()
+        z = choose(self.alive, z - self.arith.numbers(tops), Box(0 * z.lo))
+        risk = self._at_risk(choose(self.alive, self.rows.s * self.arith.exp(z), Box(0 * z.lo)))
+        if not np.all(risk.lo > 0):
+            raise Undecided("sums over the rows at risk that may be 0")
+        total = (self.w * self.arith.log(risk)).total()
+        return _stack([self.factor * (total - (self.rows.s * self.arith.numbers(self.event) * z).total())])
+
+    # -- dual ------------------------------------------------------------------------------------------------
+
+    def natural(self, p: Array) -> Box:
+        return self.arith.numbers(self.event) - self.arith.numbers(p.reshape(-1))
+
+    def _vector(self, natural: Box) -> Box:
+        return self.rows.s * (self.arith.numbers(self.event) - natural)
+
+    def vector(self, natural: Box) -> Box:
+        return _columns([_like(self.factor, natural) * self._vector(natural)])
+
+    def project(self, p: Array) -> tuple[Box, dict[int, str]]:
+        """``mu (1 + Z c)``: Z has the constant of each block."""
+        natural = self.natural(p)
+        if not len(p):
+            return natural, {}
+        move, unsolved = self.moves(self.rows.s * natural, self._vector(natural))
+        if unsolved:
+            return natural, {0: _NO_PROJECTION}
+        natural = natural + natural * move
+        outside = np.flatnonzero(~np.asarray(natural.lo >= 0, dtype=bool))
+        if len(outside):
+            return natural, {0: f"its vector leaves the loss's domain, first in row {outside[0] + 1}"}
+        return natural, {}
+
+    def gains(self, natural: Box, v: Box, c: Box) -> Box:
+        if not self.n_groups:
+            return _stack([self.arith.one(0.0)])
+        cost = self._cost_at(natural, v, c)
+        if cost is None:
+            cost = _where_known(np.zeros(1, bool), _stack([self.arith.one(0.0)]))[0]
+        total, along = _stack([-(self.factor * cost)]), self.offsets(v, _like(c, self.one))
+        return total if along is None else total - along
+
+    def _cost_at(self, natural: Box, v: Box, c: Box) -> Box | None:
+        if c.hi <= 0 or (np.all(v.lo == 0) and np.all(v.hi == 0)):  # v = 0: the parts are those of the events
+            logs = self.arith.log(self.deaths[self.group]) + self.arith.log(self.share)
+            return -(self.w * logs).total()
+        scale, one = _like(c, self.one), self.arith.one(1.0)
+        found = self._cost((self.one - scale) * self.arith.numbers(self.event) + scale * natural)
+        if found is None and c.lo < 1:  # F* is convex, and this is a point between two others
+            ends = [self._cost_at(natural, v, end) for end in (one, self.arith.one(0.0))]
+            found = None if ends[0] is None or ends[1] is None else c * ends[0] + (one - c) * ends[1]
+        return found
+
+    def _cost(self, mu: Box) -> Box | None:
+        """None where the parts that are found are not near enough to what they should be."""
+        arith, s = self.arith, self.rows.s
+        mass, some = s * mu, np.asarray(mu.hi > 0, dtype=bool)
+        increments = arith.numbers(self._increments(_floats(mass)))
+        if not np.all(increments.lo > 0):
+            return None
+        hazards = choose(some, self._hazards(increments), self.one)
+        if not np.all(hazards.lo > 0):
+            return None
+        parts = arith.narrowed(mass / hazards)
+        given = increments * self._at_risk(parts)
+        handing = self._handing_on(increments, parts, given - self.w)
+        if handing is None:
+            return None
+        cost = (s * self.entropy(mu)).total() - (mass * arith.log(hazards)).total()
+        return cost + (given * (arith.log(increments) - arith.log(self.w))).total() + handing
+
+    def _handing_on(self, increments: Box, parts: Box, over: Box) -> Box | None:
+        """What it costs to hand on, from term to term, what the parts of each are `over` its weight."""
+        arith, zero = self.arith, self.arith.one(0.0)
+        handed = arith.numbers(np.zeros(len(self.group) + 2)).lo  # |E|, with a 0 before and after
+        for terms in self.blocks_of_terms:
+            lo, hi = arith.prefix(over.lo[terms]).lo, arith.prefix(over.hi[terms]).hi
+            handed[terms[:-1] + 1] = np.maximum(abs(lo), abs(hi))[1:-1]  # after the last one nothing is left
+        r = np.flatnonzero(handed[1:-1] != 0)
+        if not len(r):
+            return zero
+        row = self._links(_floats(parts))[r]
+        cost, known = zero, row >= 0
+        for term, beside in ((r, r), (r + 1, r + 2)):  # what the term has besides: from the one before, to the next
+            share = choose(self.own[row] == self.group[term], self.share[term], self.one[row])
+            ratio = increments[term] * parts[row]
+            both = Box(handed[r + 1]) + Box(handed[beside])
+            known &= np.asarray((share * ratio).lo >= (both + both).hi, dtype=bool)
+            if not known.all():
+                return None
+            logs = arith.log(ratio) - arith.log(self.w[term] * self.rows.s[row])
+            cost = cost + (Box(handed[r + 1]) * (abs(logs) + arith.numbers(np.full(len(r), 1.75)))).total()
+        return cost
+
+    def _links(self, parts: Array) -> Array:
+        """For each term but the last of a block: of the rows at risk there and in the next, that of the largest part;
+        -1 where none has any."""
+        found, heap, come = np.full(len(self.group), -1), list[tuple[float, int]](), 0
+        order = np.argsort(self.first, kind="stable")
+        order = order[self.alive[order] & (parts[order] > 0.0)]
+        for r, (here, next_one) in enumerate(zip(self.group[:-1].tolist(), self.group[1:].tolist(), strict=True)):
+            while come < len(order) and self.first[order[come]] <= here:
+                heapq.heappush(heap, (-float(parts[order[come]]), int(order[come])))
+                come += 1
+            while heap and self.until[heap[0][1]] < next_one:
+                heapq.heappop(heap)
+            if heap:
+                found[r] = heap[0][1]
+        return found
+
+    def _increments(self, mass: Array) -> Array:
+        """About the lambda for which all terms give out their weight: each in turn is given what it should have (the
+        method of Sinkhorn), or all together (Newton's, by conjugate gradients). How they are found is no part of the
+        proof."""
+        w, share, group, own = _floats(self.w), _floats(self.share), self.group, np.maximum(self.own, 0)
+        edges, dead = list(zip(self.ends_of_strata[:-1], self.ends_of_strata[1:], strict=True)), self.own >= 0
+
+        def hazards(x: Array) -> Array:
+            by_group = np.bincount(group, x, self.n_groups)
+            sums = np.concatenate([np.cumsum(np.append(0.0, by_group[a:b])) for a, b in edges])
+            found = sums[self.last + self.stratum] - sums[self.first + self.stratum]
+            return np.asarray(found + dead * np.bincount(group, share * x, self.n_groups)[own])
+
+        def at_risk(x: Array) -> Array:
+            sums = [np.cumsum(np.append(0.0, signs * x[members]))[upto] for members, signs, upto in self.windows]
+            deaths = np.bincount(own[dead], x[dead], self.n_groups)
+            return np.asarray(np.concatenate(sums)[group] + share * deaths[group])
+
+        def quotient(x: Array, y: Array) -> Array:
+            return np.divide(x, y, out=np.zeros_like(x), where=mass > 0.0)
+
+        def newton(found: Array, total: Array, parts: Array, given: Array) -> Array:
+            """The change of log lambda: ``(diag(given) - P diag(1/M) P') x = w - given``."""
+            x, rest = np.zeros_like(w), w - given
+            way, size = rest / w, float(rest @ (rest / w))
+            for _ in range(200):
+                if not size > 1e-40:
+                    break
+                image = given * way - found * at_risk(parts * quotient(hazards(found * way), total))
+                bend = float(way @ image)
+                if not bend > 0.0:
+                    break
+                step = size / bend
+                x, rest = x + step * way, rest - step * image
+                size, before = float(rest @ (rest / w)), size
+                if not size < 1e-28 * float((w - given) @ ((w - given) / w)):
+                    way = rest / w + size / before * way
+            return x
+
+        found, best, least, plain = w / at_risk(self.alive.astype(np.float64)), w, np.inf, 0
+        for _ in range(400):
+            total = hazards(found)
+            parts = quotient(mass, total)
+            given = found * at_risk(parts)
+            off = float(np.abs(given / w - 1.0).max())
+            if off < 0.5 * least or plain > 0:
+                plain = max(plain - 1, 0)
+            else:  # Newton's method has not helped
+                found, plain = best, 10
+                continue
+            if off < least:
+                best, least = found, off
+            if off <= 8.0 * UNIT or not np.isfinite(off):
+                break
+            change = np.log(w / given) if plain or off > 1.0 else newton(found, total, parts, given)
+            found = found * np.exp(np.clip(change, -2.0, 2.0))
+        return np.where(np.isfinite(best) & (best > 0.0), best, 0.0)
+
+
+class Ordinal(Loss):
+    """Proportional odds of one task, thresholds t_1 < t_2 < ... between its ordered classes:
+
+        f = log(1 + e^(z - t_above)) + log(1 + e^(t_below - z)) - log(1 - e^-(t_above - t_below))
+
+    (of the first class and the last one a single term each). With p = b - a, where a, b in [0, 1] are the slopes of the
+    two logarithms, and for every class in the middle, of weight n,
+
+        N = -(sum of s p of the classes below) - (sum of s b of its own)  >=  0,       sum of all s p = 0,
+
+    F*(-v) is at most the sum of ``s (binary(a) + binary(b))`` and, of each such class, ``-(N log(1 + n/N) + n log(1 +
+    N/n))``: for any such a and b, of which `_smaller` finds about the best.
+    """
+
+    joint = False
+    always_constant = True
+
+    def __init__(self, problem: Problem, rows: Rows, words: dict[str, Any]) -> None:
+        super().__init__(problem, rows, words)
+        t = rows.tasks[0]
+        self.classes, self.code = len(problem.cert.classes(t)), rows.code.astype(np.int64)
+        self.first_threshold = sum(map(problem.cert.n_thresholds, range(t)))
+        self.up, self.down = self.code < self.classes - 1, self.code > 0
+        self.middle = [np.flatnonzero(self.code == k) for k in range(1, self.classes - 1)]
+
+    @property
+    def modulus(self) -> Box:
+        return self.arith.one(2.0 if self.middle else 4.0)
+
+    def ends(self) -> tuple[Array, Array]:
+        return np.where(self.up, -1.0, 0.0), np.where(self.down, 1.0, 0.0)
+
+    def values(self, z: Box, k: int) -> Box:
+        arith, s, z = self.arith, self.rows.s, z[:, 0]
+        if self.classes == 1:
+            return _stack([arith.one(0.0)])
+        stop = self.first_threshold + self.classes - 1
+        places = arith.numbers(self.problem.cert.arrays["thresholds"][k][self.first_threshold : stop])
+        nothing = Box(0 * z.lo)
+        above = self.softplus(z - places[np.minimum(self.code, self.classes - 2)])
+        below = self.softplus(places[np.maximum(self.code - 1, 0)] - z)
+        total = (s * (choose(self.up, above, nothing) + choose(self.down, below, nothing))).total()
+        if self.middle:
+            weights = _stack([s[mine].total() for mine in self.middle])
+            shares = arith.numbers(np.ones(len(self.middle))) - arith.exp(places[:-1] - places[1:])
+            if not np.all(shares.lo > 0):
+                raise Undecided("thresholds that are too close to each other")
+            total = total - (weights * arith.log(shares)).total()
+        return _stack([total])
+
+    def natural(self, p: Array) -> Box:
+        return self.arith.numbers(p.reshape(-1))
+
+    def vector(self, natural: Box) -> Box:
+        return _columns([self.rows.s * natural])
+
+    def project(self, p: Array) -> tuple[Box, dict[int, str]]:
+        natural = self.natural(p)
+        if not len(p):
+            return natural, {}
+        size = abs(natural)
+        h = choose(self.up & self.down, self.one - natural.square(), size * (self.one - size))
+        move, unsolved = self.moves(self.rows.s * h, self.rows.s * natural)
+        if unsolved:
+            return natural, {0: _NO_PROJECTION}
+        natural = natural - move * h
+        low, high = map(self.arith.numbers, self.ends())
+        outside = np.flatnonzero(~np.asarray((natural.lo >= low.lo) & (natural.hi <= high.lo), dtype=bool))
+        if len(outside):
+            return natural, {0: f"its vector leaves the loss's domain, first in row {outside[0] + 1}"}
+        if not all(np.all(one.lo >= 0) for one in self._left(natural, natural.positive())):
+            return natural, {0: "its vector has no thresholds"}
+        return natural, {}
+
+    def _left(self, p: Box, b: Box) -> list[Box]:
+        """N of the classes in the middle."""
+        v, found, before = self.rows.s * p, list[Box](), self.arith.one(0.0)
+        for k, mine in enumerate(self.middle):
+            before = before - v[self.code == k].total()
+            found.append(before - (self.rows.s[mine] * b[mine]).total())
+        return found
+
+    def gains(self, natural: Box, v: Box, c: Box) -> Box:
+        arith, s, c = self.arith, self.rows.s, _like(c, self.one)
+        p = c * natural
+        positive = np.asarray(p.lo >= 0, dtype=bool)
+        less = arith.numbers(self._smaller(_floats(p), _floats(s)))
+        a, b = choose(positive, less, less - p), choose(positive, less + p, less)
+        known = np.asarray((a.lo >= 0) & (b.lo >= 0) & (a.hi <= 1) & (b.hi <= 1), dtype=bool)
+        total = (s * _where_known(known, self.binary(a) + self.binary(b))).total()
+        for left, mine in zip(self._left(p, b), self.middle, strict=True):
+            if not left.lo >= 0:
+                return -_where_known(np.zeros(1, bool), _stack([total]))
+            total = total - self._merged(left, s[mine].total())
+        total, along = _stack([-total]), self.offsets(v, c)
+        return total if along is None else total - along
+
+    def _merged(self, a: Box, b: Box) -> Box:
+        """``a log(1 + b/a) + b log(1 + a/b)`` from below: it rises with both."""
+        if not (a.lo > 0 and b.lo > 0):
+            return self.arith.one(0.0)
+        a, b = Box(a.lo), Box(b.lo)
+        return Box((a * self.arith.log1p(b / a) + b * self.arith.log1p(a / b)).lo)
+
+    def _smaller(self, p: Array, s: Array) -> Array:
+        """About the smaller one of the best a and b: ``a b e^gap = (1 - a)(1 - b)`` with the gap of the class's
+        thresholds, for which ``e^-gap = N/(n + N)``. Of the classes at the ends the smaller one is 0."""
+        found, before, size = np.zeros(len(p)), 0.0, np.minimum(np.abs(p), 1.0)
+        for k, mine in enumerate(self.middle):
+            before -= float((s * p)[self.code == k].sum())
+            own, n, low, high = size[mine], float(s[mine].sum()), -50.0, 6.5
+            rest = before - float((s * np.maximum(p, 0.0))[mine].sum())
+            if not rest > 0.0:
+                continue
+            for _ in range(100):  # by the logarithm of the gap
+                middle = 0.5 * (low + high)
+                more = np.expm1(np.exp(middle))
+                half = 0.5 * more * own + 1.0
+                less = (1.0 - own) / (half + np.sqrt(half * half + more * (1.0 - own)))
+                left = rest - float(s[mine] @ less)
+                wide = left * more > n  # N > n e^-gap/(1 - e^-gap)
+                low, high = (low, middle) if wide else (middle, high)
+            found[mine] = less if left >= 0.0 else 0.0
+        return found
+
+
+LOSSES: dict[str, type[Loss]] = {
+    "clipped": Clipped,
+    "logistic": Logistic,
+    "poisson": Poisson,
+    "multinomial": Multinomial,
+    "square-root": SquareRoot,
+    "gamma": Gamma,
+    "tweedie": Tweedie,
+    "negative_binomial": NegativeBinomial,
+    "log_cosh": LogCosh,
+    "expectile": Expectile,
+    "cox": Cox,
+    "ordinal": Ordinal,
+}
+
+
+def _where_known(known: Array, cost: Box) -> Box:
+    """A cost from above; infinite where its formula does not hold."""
+    if known.all():
+        return cost
+    if not _is_float(cost.hi):
+        raise Undecided("a dual point that may leave the domain")
+    return Box(cost.lo, np.where(known, cost.hi, np.inf))
 
 
 def _half(arith: Any, number: float) -> Box:
@@ -2220,7 +3257,7 @@ class Checker:
         problem, arith = self.problem, self.problem.arith
         if problem.loss != "square-root":
             return c
-        for rows, p in zip(problem.rows, point.natural, strict=True):
+        for rows, p in zip((loss.rows for loss in problem.losses), point.natural, strict=True):
             norms = rows.totals(rows.s * p.square())
             for norm in (norms[i] for i in range(len(rows.tasks))):
                 if not up(up(c * c) * norm.hi) <= 1:
@@ -2316,13 +3353,12 @@ class Checker:
         claimed[listed] = False
         if not claimed.any():
             return
-        moduli = {"clipped": problem.cert["loss"].get("mu"), "logistic": 4.0, "multinomial": 2.0}
-        modulus = moduli.get(problem.loss, 0.0)
+        modulus = problem.modulus
         curved = arrays["ridge"][k] > 0.0 or self.edges
-        if modulus == 0.0 or curved or self.penalty.name in ("sorted", "none") or readings.norms is None:
+        if modulus is None or curved or self.penalty.name in ("sorted", "none") or readings.norms is None:
             failures.append(f"nothing proves that the {int(claimed.sum())} features not listed as open are zero")
             return
-        radius = arith.sqrt(arith.one(2.0 * arrays["gap"][k]) * problem.unit / arith.one(modulus)).hi
+        radius = arith.sqrt(arith.one(2.0 * arrays["gap"][k]) * problem.unit / modulus).hi
         norms = readings.norms[self.penalty.features].max(axis=1)
         zero = np.zeros(problem.cert.n_features, dtype=bool)
         zero[self.penalty.features] = self.penalty.zeros(size, c, up(up(norms * radius) / self._strength(k)))
@@ -2503,16 +3539,17 @@ def _upwards(number: float) -> str:
 def described(cert: Certificate, tasks: list[Task], values: list[Value]) -> list[str]:
     """What was proved, of which problem: words about the header and the data, so that no other is taken for it."""
     loss, penalty, arrays = cert["loss"], dict(cert["penalty"]), cert.arrays
-    plain = loss["name"] == "clipped" and loss["labels"] == "numbers" and loss["low"] is None and loss["high"] is None
-    name = "squared" if plain and loss["epsilon"] == 0.0 and loss["mu"] == 1.0 else loss["name"]
-    options = {key: v for key, v in loss.items() if key not in ("name", "labels") and name != "squared"}
+    told = _loss_words(loss)
+    if loss["name"] == "mixed":
+        each = zip(cert.tasks, loss["losses"], loss["weights"], strict=True)
+        told = "mixed: " + ", ".join(f"{task!r} {weight:g} x {_loss_words(own)}" for task, own, weight in each)
     alphas = [one.alpha for one in values]
     span = f"{alphas[0]:g}" if len(alphas) == 1 else f"{max(alphas):g} to {min(alphas):g}"
     ridge = max(float(arrays["ridge"][one.index]) for one in values)
     if "l1" in arrays:
         penalty["l1"] = "by feature"
     parts = [
-        f"loss {_with(name, options)}",
+        f"loss {told}",
         f"penalty {_with(penalty.pop('name'), penalty)}",
         f"alpha = {span}",
         f"ridge up to {ridge:g}" if ridge and len(alphas) > 1 else f"ridge {ridge:g}" if ridge else "",
@@ -2540,6 +3577,12 @@ def described(cert: Certificate, tasks: list[Task], values: list[Value]) -> list
     return ["problem: " + "; ".join(filter(None, parts)), "data: " + "; ".join(filter(None, data))]
 
 
+def _loss_words(loss: dict[str, Any]) -> str:
+    plain = loss["name"] == "clipped" and loss["labels"] == "numbers" and loss["low"] is None and loss["high"] is None
+    name = "squared" if plain and loss["epsilon"] == 0.0 and loss["mu"] == 1.0 else loss["name"]
+    return _with(name, {key: v for key, v in loss.items() if key not in ("name", "labels") and name != "squared"})
+
+
 def _intercept_words(intercept: Any) -> str:
     if isinstance(intercept, bool):
         return "with intercepts" if intercept else "without intercepts"
@@ -2560,8 +3603,6 @@ def _check_values(
 ) -> list[Value]:
     problem = Problem(cert, tasks, arith)
     checker = Checker(problem)
-    if problem.loss == "poisson" and any((y < 0.0).any() for y in problem.y):
-        raise Mismatch("the Poisson loss needs y >= 0")
     together = max(1, _PRODUCTS // (cert.n_features * len(cert.outputs)))
     found = []
     for a in range(0, len(values), together):

@@ -253,7 +253,7 @@ def test_all_members_of_the_library_have_one() -> None:
     from tasksieve.checks.registry import LOSSES, PENALTIES
 
     for loss in LOSSES.values():
-        assert form_of(loss)["name"] in verify._LOSSES
+        assert form_of(loss)["name"] in verify.LOSSES
     for penalty in PENALTIES.values():
         d = penalty.size() or 6
         assert form_of(penalty.on(np.ones(d), 3))[0]["name"] in verify._PENALTIES

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from certificate_mutants import TRIPLES, by_hand, by_library, false_mutants, machine
 from certificate_oracle import Content, Truth
+from hand_cases import CLASSES, NUMBERS
 from page_checker import page_verdicts
 
 from tasksieve import verify as verifier
@@ -151,7 +152,7 @@ FLAWS: dict[str, tuple[str, str, Callable[[Mutant], bool]]] = {
         of("task_weights"),
     ),
     "zeros need no room around the dual point": (
-        'radius = arith.sqrt(arith.one(2.0 * arrays["gap"][k]) * problem.unit / arith.one(modulus)).hi',
+        'radius = arith.sqrt(arith.one(2.0 * arrays["gap"][k]) * problem.unit / modulus).hi',
         "radius = arith.one(0.0).hi",
         because("is zero"),
     ),
@@ -170,7 +171,9 @@ def test_false_mutants_are_refused_and_would_find_a_flaw(tmp_path: Path) -> None
     assert {"gap", "dual_value", "objective", "positive", "digests", "zeros that nothing proves"} <= kinds
     assert any(word.endswith("is zero") for word in kinds)
     assert any(word.endswith("is not zero") for word in kinds)
-    assert {content.header["loss"]["name"] for content, _, _ in mutants} == set(verifier._LOSSES)
+    assert {content.header["loss"]["name"] for content, _, _ in mutants} == {
+        words["name"] for _, words in (*NUMBERS.values(), *CLASSES.values())
+    }
     assert {content.header["penalty"]["name"] for content, _, _ in mutants} == set(verifier._PENALTIES)
     assert sum(truth.disproved() for _, truth, _ in mutants[:100]) > 20  # coefficients that are better are known
     assert judge(mutants, 25, tmp_path) > len(mutants) // 20

@@ -167,19 +167,11 @@ def inside_domain(problem: verify.Problem, dual: Array) -> Array:
     next number beyond it, and the verifier would have to drop the whole task.
     """
     found, start = np.array(dual, dtype=np.float64), 0
-    for rows in problem.rows:
-        n, width = len(rows.y), len(problem.outputs_of[rows.tasks[0]])
+    for loss in problem.losses:
+        n, width = len(loss.rows.y), len(problem.outputs_of[loss.rows.tasks[0]])
         part = slice(start, start + n * width)
         p, start = found[part].reshape(width, n).T, part.stop
-        if problem.loss == "clipped":
-            p = np.clip(p, *(bound[:, None] for bound in problem.bounds(rows)))
-        elif problem.loss == "logistic":
-            p = np.clip(p, *(np.minimum(rows.y, 0.0)[:, None], np.maximum(rows.y, 0.0)[:, None]))
-        elif problem.loss == "poisson":
-            p = np.minimum(p, rows.y[:, None])
-        elif problem.loss == "multinomial":
-            p = problem.onehot(rows) - np.clip(problem.onehot(rows) - p, 0.0, 1.0)
-        found[part] = p.T.ravel()
+        found[part] = loss.nearest(p).T.ravel()
     return found
 
 
@@ -252,12 +244,11 @@ class _Finder(verify.Checker):
     def _check_zeros(self, k: int, size: Any, c: Any, readings: verify.Readings, failures: list[str]) -> None:
         problem, arrays = self.problem, self.problem.cert.arrays
         self.open[k] = np.arange(problem.cert.n_features)
-        moduli = {"clipped": problem.cert["loss"].get("mu"), "logistic": 4.0, "multinomial": 2.0}
-        modulus = moduli.get(problem.loss, 0.0)
+        modulus = problem.modulus
         curved = arrays["ridge"][k] > 0.0 or self.edges
-        if not modulus or curved or self.penalty.name in ("sorted", "none") or readings.norms is None:
+        if modulus is None or curved or self.penalty.name in ("sorted", "none") or readings.norms is None:
             return
-        radius = np.sqrt(2.0 * arrays["gap"][k] * problem.cert["unit"] / modulus)
+        radius = np.sqrt(2.0 * arrays["gap"][k] * problem.cert["unit"] / float(modulus.lo))
         strength = problem.cert["unit"] * arrays["alpha"][k]
         moved = readings.norms[self.penalty.features].max(axis=1) * (radius / strength) * _INSIDE
         zero = np.zeros(problem.cert.n_features, dtype=bool)
