@@ -232,7 +232,12 @@ def rows_of(heading: str) -> list[list[str]]:
     return found
 
 
-LABELS = {"values": ("numbers",), "counts": ("counts, rates",), "signs": ("two classes", "classes")}
+LABELS = {
+    "values": ("numbers",),
+    "counts": ("counts, rates", "amounts from 0"),
+    "positive": ("positive numbers",),
+    "signs": ("two classes", "classes"),
+}
 
 
 def test_the_documentation_lists_the_members() -> None:

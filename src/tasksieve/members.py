@@ -15,6 +15,14 @@ from typing import Any, TypeVar
 
 Member = TypeVar("Member")
 
+#: between a name and the options of its constructor, "tweedie:power=1.3"
+SEPARATOR = ":"
+
+
+def base_name(text: str) -> str:
+    """A name without its options."""
+    return text.partition(SEPARATOR)[0]
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -54,6 +62,7 @@ class Registry(MutableMapping[str, type[Member]]):
                 self._entries.setdefault(point.name, Entry(point.value))
 
     def __getitem__(self, name: str) -> type[Member]:
+        name = base_name(name)
         if name not in self._entries:
             self._search()
         entry = self._entries[name]
@@ -63,6 +72,7 @@ class Registry(MutableMapping[str, type[Member]]):
         return entry.source  # type: ignore[return-value]
 
     def __contains__(self, name: object) -> bool:
+        name = base_name(name) if isinstance(name, str) else name
         if name not in self._entries:
             self._search()
         return name in self._entries
@@ -75,6 +85,8 @@ class Registry(MutableMapping[str, type[Member]]):
         return len(list(iter(self)))
 
     def __setitem__(self, name: str, kind: type[Member]) -> None:
+        if SEPARATOR in name:
+            raise ValueError(f"A name cannot hold {SEPARATOR!r}, behind which options stand; got {name!r}.")
         known = self._entries.get(name)
         if name in self._own or (known is not None and _path(known.source) != _path(kind)):
             raise ValueError(f"There is a {self.word} {name!r} already: choose another name.")
@@ -87,7 +99,7 @@ class Registry(MutableMapping[str, type[Member]]):
 
     def offers(self, name: object) -> bool:
         """Whether the generic estimators take a member by this name."""
-        return isinstance(name, str) and name in self and self._entries[name].offered
+        return isinstance(name, str) and name in self and self._entries[base_name(name)].offered
 
     def offered(self) -> tuple[str, ...]:
         """The names that the generic estimators take."""
@@ -103,16 +115,33 @@ class Registry(MutableMapping[str, type[Member]]):
         return keep
 
     def make(self, member: Any) -> Member:
-        """A member as it is, or that of a name or class, with its defaults."""
+        """A member as it is, or that of a name or class, with its defaults; or of a name with options,
+        ``"huber:delta=0.7"``."""
         base = _load(self._base)
         if isinstance(member, base):
             return member
         if isinstance(member, str) and member in self:
-            return self[member]()
+            return self[member](**self.options_of(member))
         if isinstance(member, type) and issubclass(member, base):
             return member()
         words = f"{self.word} must be one of {sorted(self)} or a {self.group}.{base.__name__}"
         raise ValueError(f"{words}; got {member!r}")
+
+    def options_of(self, text: str) -> dict[str, Any]:
+        """The options behind a name, as the constructor takes them."""
+        name, _, rest = text.partition(SEPARATOR)
+        known = {option.name: option.default for option in options(self[name])}
+        found: dict[str, Any] = {}
+        for part in filter(None, rest.split(",")):
+            key, given, value = (word.strip() for word in part.partition("="))
+            if key not in known or not given:
+                listed = ", ".join(known) or "none"
+                raise ValueError(f"{self.word} {text!r}: {key!r} is no option of {name}; its options are: {listed}.")
+            try:
+                found[key] = _read(value, known[key])
+            except (KeyError, ValueError):
+                raise ValueError(f"{self.word} {text!r}: {key} cannot be {value!r}.") from None
+        return found
 
     def _checked(self, name: str, kind: Any, offered: bool) -> type[Member]:
         base = _load(self._base)
@@ -136,6 +165,16 @@ def formula(kind: type | None) -> str | None:
     return None if kind is None else vars(kind).get("formula")
 
 
+def _read(text: str, default: Any) -> Any:
+    """The value of an option, of the type of its default."""
+    if isinstance(default, str):
+        return text
+    if isinstance(default, bool):
+        return {"True": True, "False": False}[text]
+    number = float(text)
+    return int(number) if isinstance(default, int) and number.is_integer() else number
+
+
 def _load(source: str) -> Any:
     module, _, name = source.partition(":")
     return getattr(import_module(module), name)
@@ -153,7 +192,12 @@ LOSSES: Registry[Any] = Registry(
         "squared": Entry("tasksieve.losses.squared:Squared"),
         "huber": Entry("tasksieve.losses.clipped:Huber"),
         "quantile": Entry("tasksieve.losses.clipped:Quantile"),
+        "expectile": Entry("tasksieve.losses.expectile:Expectile"),
+        "log_cosh": Entry("tasksieve.losses.log_cosh:LogCosh"),
         "poisson": Entry("tasksieve.losses.poisson:Poisson"),
+        "negative_binomial": Entry("tasksieve.losses.negative_binomial:NegativeBinomial"),
+        "gamma": Entry("tasksieve.losses.gamma_loss:Gamma"),
+        "tweedie": Entry("tasksieve.losses.tweedie:Tweedie"),
         "ordinal": Entry("tasksieve.losses.ordinal:Ordinal", offered=False),
         "square-root": Entry("tasksieve.losses.square_root:SquareRoot"),
         "logistic": Entry("tasksieve.losses.logistic:Logistic"),

@@ -245,11 +245,15 @@ PARAMETERS = table(
         check="not_negative", typed=str, help="Calibrated: ridge penalty (with --cv several, 0,0.1).",
     ),
     Parameter(
-        "loss", '{"squared", "huber", "quantile", "poisson", "square-root"} or Loss', "squared",
-        "f, or an object of `tasksieve.losses`: a `tasksieve.losses.RowLoss` of your own.",
+        "loss",
+        '{"squared", "huber", "quantile", "expectile", "log_cosh", "poisson", "negative_binomial", "gamma", "tweedie", '
+        '"square-root"} or Loss',
+        "squared",
+        'f, also with its options, "tweedie:power=1.3"; or an object of `tasksieve.losses`: a '
+        "`tasksieve.losses.RowLoss` of your own.",
         typed=str,
         help="Loss, for models that have several: {names} with --model any, which is the model where --loss "
-        "or --penalty is given and no other.",
+        "or --penalty is given and no other. Its options stand behind a colon: tweedie:power=1.3.",
     ),
     Parameter(
         "penalty", '{"l21", "l11", "sparse_group", "linf", "dirty", "owl"} or RowPenalty', "l21",

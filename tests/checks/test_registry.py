@@ -15,6 +15,7 @@ from tasksieve.checks import check_estimator, check_loss, check_penalty, check_s
 from tasksieve.design import Design, PackedColumns, as_storage
 from tasksieve.losses import Loss
 from tasksieve.losses.clipped import Clipped
+from tasksieve.losses.mean_divergence import MeanDivergence
 from tasksieve.path.problem import Problem
 from tasksieve.penalties import RowPenalty, SparseGroup
 from tasksieve.solvers import WorkingProblem, duality_gap
@@ -23,6 +24,9 @@ from tasksieve.solvers import WorkingProblem, duality_gap
 VARIANTS = (
     "Huber, narrow",
     "quantile, one-sided",
+    "expectile, one-sided",
+    "negative binomial, small",
+    "Tweedie, near gamma",
     "squared_hinge",
     "dirty, near L1,1",
     "sparse group, mostly entries",
@@ -98,7 +102,7 @@ def test_solvers(name, rng):
     x = rng.standard_normal((40, 6))
     y = x[:, 0] - x[:, 3] + 0.5 * rng.standard_normal(40)
     design = Design(as_storage(x), np.array([0, 18, 40]), n_threads=1)
-    labels = {"signs": np.sign(y), "counts": np.abs(np.round(y))}.get(loss.labels, y)
+    labels = {"signs": np.sign(y), "counts": np.abs(np.round(y)), "positive": np.exp(y)}.get(loss.labels, y)
     problem = Problem(design, labels, loss=loss, penalty=penalty)
     at = problem.penalty.at(0.2 * problem.lambda_max())
     assert solver.needs.unmet(problem.loss, at) is None
@@ -140,7 +144,7 @@ def test_every_penalty_is_checked():
 
 def test_every_loss_is_checked():
     have = {type(loss) for loss in registry.LOSSES.values()}
-    bases = {Loss, ts.losses.RowLoss, Clipped}
+    bases = {Loss, ts.losses.RowLoss, Clipped, MeanDivergence}
     need = {c for c in classes_of("tasksieve.losses") if issubclass(c, Loss)} - bases
     assert need == have
 

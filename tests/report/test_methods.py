@@ -41,9 +41,25 @@ def test_members_by_name(loss: str, penalty: str) -> None:
 
 
 def test_members_of_ones_own_are_named() -> None:
-    said = objective_words("MultiTaskRegressor", {"loss": ts.losses.Huber(), "penalty": ts.penalties.LInf()})
-    assert "Huber" in said
-    assert "LInf" in said
+    class Mine(ts.losses.Huber):
+        pass
+
+    class Ours(ts.penalties.LInf):
+        pass
+
+    said = objective_words("MultiTaskRegressor", {"loss": Mine(), "penalty": Ours()})
+    assert "f the loss Mine" in said
+    assert "Ω the penalty Ours" in said
+
+
+@pytest.mark.parametrize("loss", ["tweedie:power=1.3", ts.losses.Tweedie(1.3)], ids=str)
+def test_options_of_a_loss_are_stated(loss: object) -> None:
+    """Given with its name or as an object: the formula of the class, and the values."""
+    params = {"loss": loss, "penalty": "l21"}
+    assert "tweedie loss" in model_words("MultiTaskRegressor", params).lower()
+    said = objective_words("MultiTaskRegressor", params)
+    assert "exp((2 − power)" in said
+    assert "(power = 1.3)" in said
 
 
 def test_the_paragraph_says_model_objective_choice_gap_version_and_whom_to_cite() -> None:

@@ -52,7 +52,8 @@ class Rows:
 
 
 def rows_for(estimator: Any, many_tasks: bool, seed: int = 0) -> Rows:
-    """Rows that suit an estimator: numbers, counts, or classes 0 and 1 (three without tasks) that X explains."""
+    """Rows that suit an estimator: numbers, counts, positive numbers, or classes 0 and 1 (three without tasks) that X
+    explains."""
     rng = np.random.default_rng(seed)
     n, d = 54, 7
     task = rng.permutation(np.repeat(np.arange(TASKS), [15, 21, 18]))
@@ -62,7 +63,9 @@ def rows_for(estimator: Any, many_tasks: bool, seed: int = 0) -> Rows:
     scores = np.einsum("ij,ij->i", X, W[task if many_tasks else 0 * task])
     scores = scores + 0.4 * rng.standard_normal(n)
     if not is_classifier(estimator) and get_tags(estimator).target_tags.positive_only:
-        return Rows(X, rng.poisson(np.exp(0.3 * scores + 0.5)).astype(np.float64), task if many_tasks else None)
+        means = np.exp(0.3 * scores + 0.5)
+        y = means if estimator._loss.labels == "positive" else rng.poisson(means).astype(np.float64)
+        return Rows(X, y, task if many_tasks else None)
     if not is_classifier(estimator):
         return Rows(X, scores + 1.0, task if many_tasks else None)
     if not many_tasks:

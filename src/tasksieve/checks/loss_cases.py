@@ -16,7 +16,7 @@ from .claims import claim
 
 Array = np.ndarray[Any, Any]
 
-LABELS = ("values", "signs", "counts", "one-hot", "survival")
+LABELS = ("values", "signs", "counts", "positive", "one-hot", "survival")
 #: a kind of labels, or a function that draws them
 Labels = str | Callable[[np.random.Generator, int], Array]
 #: cases that are fitted at the end
@@ -24,7 +24,7 @@ FITTED = ("weights, some of them 0", "three classes, weights, some of them 0")
 
 
 def labels_of(kind: Labels, rng: np.random.Generator, n: int) -> Array:
-    """n labels of a kind: numbers, +-1, or counts; or those that a function draws."""
+    """n labels of a kind: numbers, +-1, counts, or positive numbers; or those that a function draws."""
     if callable(kind):
         drawn = np.array(kind(rng, n))
         if drawn.dtype == SURVIVAL and drawn.shape == (n,):
@@ -39,6 +39,8 @@ def labels_of(kind: Labels, rng: np.random.Generator, n: int) -> Array:
         return rng.poisson(1.5, n).astype(np.float64)
     if kind == "survival":
         return survival_labels(rng, n)
+    if kind == "positive":
+        return rng.gamma(1.5, 1.0, n)
     return 2.0 * rng.standard_normal(n)
 
 

@@ -24,7 +24,19 @@ from ..design import (
 )
 from ..design.storage import Beside, Interactions, OwnStorage, Scaled, ScaledStorage, SharedReading
 from ..graph import complete_graph
-from ..losses import Huber, Logistic, Loss, Poisson, Quantile, Squared, SquareRoot
+from ..losses import (
+    Expectile,
+    Gamma,
+    Huber,
+    Logistic,
+    Loss,
+    NegativeBinomial,
+    Poisson,
+    Quantile,
+    Squared,
+    SquareRoot,
+    Tweedie,
+)
 from ..penalties import L21, Dirty, Groups, LInf, RowPenalty, Sorted, SparseGroup
 
 Array = np.ndarray[Any, Any]
@@ -47,6 +59,9 @@ LOSSES: dict[str, Loss] = {
     **{name: kind() for name, kind in losses.BY_NAME.items()},
     "Huber, narrow": Huber(0.2),
     "quantile, one-sided": Quantile(0.9, 0.5),
+    "expectile, one-sided": Expectile(0.9),
+    "negative binomial, small": NegativeBinomial(0.2),
+    "Tweedie, near gamma": Tweedie(1.9),
 }
 
 
@@ -137,6 +152,9 @@ SOLVERS: dict[str, tuple[type[Any], Loss, RowPenalty]] = {
     "proximal Newton, Huber": (solvers.ProximalNewton, Huber(0.5), L21()),
     "proximal Newton, quantile": (solvers.ProximalNewton, Quantile(0.8, 0.3), SparseGroup(0.2)),
     "proximal Newton, Poisson": (solvers.ProximalNewton, Poisson(), L21()),
+    "proximal Newton, gamma": (solvers.ProximalNewton, Gamma(), L21()),
+    "proximal Newton, Tweedie": (solvers.ProximalNewton, Tweedie(), SparseGroup(0.2)),
+    "proximal Newton, expectile": (solvers.ProximalNewton, Expectile(0.8), L21()),
     "proximal point": (solvers.ProximalPoint, SquareRoot(), LInf()),
     "proximal point, sorted": (solvers.ProximalPoint, SquareRoot(), Sorted()),
     "sorted FISTA": (solvers.SortedFista, Squared(), Sorted()),
@@ -175,6 +193,8 @@ ESTIMATORS: dict[str, Any] = {
     "any members, sorted": linear.MultiTaskRegressor(penalty="owl", alpha=0.1),
     "any members, L1,inf": linear.MultiTaskRegressor(penalty="linf", alpha=0.1),
     "any members, dirty": linear.MultiTaskRegressor(penalty="dirty", alpha=0.1, ridge=0.1),
+    "any members, gamma": linear.MultiTaskRegressor("gamma", alpha=0.02),
+    "any members, Tweedie and ridge": linear.MultiTaskRegressor("tweedie:power=1.3", alpha=0.02, ridge=0.1),
     "any members, quantile and l11": linear.MultiTaskRegressor(Quantile(0.7, 0.5), "l11", alpha=0.05),
     "Huber regression": linear.MultiTaskHuber(0.1),
     "quantile regression": linear.MultiTaskQuantile(0.05, smoothing=0.5),

@@ -117,8 +117,9 @@ def split_inference(
 
         \min_{w, b}\ \sum_i s_i f(y_i, x_{iS} \cdot w + b + o_i),
 
-    with f the loss of the model: least squares, Huber's loss, logistic or Poisson regression. Standard errors are
-    robust (HC2: :math:`H^{-1} \bigl(\sum_i s_i^2 f_i'^2 x_i x_i^\top/(1 - h_i)\bigr) H^{-1}`, and Student's
+    with f the loss of the model: least squares, Huber's, the log-cosh or the expectile loss, logistic, Poisson,
+    negative binomial, gamma or Tweedie regression. Standard errors are robust
+    (HC2: :math:`H^{-1} \bigl(\sum_i s_i^2 f_i'^2 x_i x_i^\top/(1 - h_i)\bigr) H^{-1}`, and Student's
     distribution with the degrees of freedom of Bell and McCaffrey), so that neither equal variances nor a true model
     are assumed: an interval is about the best linear combination of the selected features.
 
@@ -196,8 +197,9 @@ def _refuse_loss(loss: Loss) -> None:
         return
     what = "more than two classes" if loss.labels == "one-hot" else f"the {loss.label}"
     raise ValueError(
-        "model: split_inference knows errors of least squares, Huber's loss, logistic and Poisson regression, not of "
-        f"{what}. Give a model with one of these losses."
+        "model: split_inference knows errors of least squares, of Huber's, log-cosh and expectile losses, and of "
+        f"logistic, Poisson, negative binomial, gamma and Tweedie regression, not of {what}. Give a model with one of "
+        "these losses."
     )
 
 
@@ -266,7 +268,9 @@ def _sandwich(
     if isinstance(loss, RowLoss):
         slope, second = loss.slope(y, scores), loss.second(y, scores)
         curvature = loss.curvature(y, scores) if second is None else second
-        variance = curvature if loss.labels != "values" else variance  # the loss has a formula for it
+        known = loss.information(y, scores)
+        if known is not None:  # the loss has a formula for the variance
+            curvature = variance = known
     count, n_units = columns.shape[1], int(unit.max()) + 1
     centred = columns - columns.mean(axis=0) if fit_intercept else columns
     full = np.column_stack([centred, np.ones(len(y))]) if fit_intercept else centred

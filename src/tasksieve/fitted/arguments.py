@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from ..design import thread_count
 from ..messages import ParameterError, value_error
 from ..row_names import row_name
-from ..tasks import TaskData, first_matrix, refuse_masked_or_complex, some_of
+from ..tasks import TaskData, TaskLabels, first_matrix, refuse_masked_or_complex, some_of
 from ..user_warnings import warn
 
 
@@ -175,23 +175,37 @@ def _warn_absent(data: TaskData, present: np.ndarray) -> None:
         )
 
 
-def refuse_negative(data: TaskData) -> None:
-    """Refuse counts below zero, by row and task."""
-    wrong = np.flatnonzero((data.y < 0.0) & (data.weights > 0.0))
+#: kinds of labels that not all numbers are -> what is wrong with them, what must hold, what to do
+_LABELS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], str, str]] = {
+    "counts": (lambda y: y < 0.0, "counts must not be negative", "choose another loss"),
+    "positive": (
+        lambda y: y <= 0.0, "labels of the gamma loss must be positive", "choose the loss 'tweedie', which allows 0",
+    ),
+}  # fmt: skip
+
+
+def refuse_labels(labels: TaskLabels, kind: str) -> None:
+    """Refuse labels that are not of a loss's kind, by row and task."""
+    if kind not in _LABELS:
+        return
+    is_wrong, rule, advice = _LABELS[kind]
+    wrong = np.flatnonzero(is_wrong(labels.y) & (labels.weights > 0.0))
     if not len(wrong):
         return
     i = int(wrong[0])
-    t = int(np.searchsorted(data.offsets, i, side="right")) - 1
-    row = i if data.order is None else int(data.order[i])
-    if data.form in ("list", "shared"):
-        row = i - int(data.offsets[t])
-    task = "" if data.form == "single" else f" of task {data.tasks.tolist()[t]!r}"
+    t = int(np.searchsorted(labels.offsets, i, side="right")) - 1
+    row = i if labels.order is None else int(labels.order[i])
+    if labels.form in ("list", "shared"):
+        row = i - int(labels.offsets[t])
+    task = "" if labels.form == "single" else f" of task {labels.tasks.tolist()[t]!r}"
     raise value_error(
-        "{y}: counts must not be negative; {row}{of_task} is {count:g}. Leave such rows out (NaN is a label that "
-        "is not observed), or choose another loss.",
+        "{y}: {rule}; {row}{of_task} is {label:g}. Leave such rows out (NaN is a label that is not observed), or "
+        "{advice}.",
+        rule=rule,
         row=row_name(row),
         of_task=task,
-        count=data.y[i],
+        label=labels.y[i],
+        advice=advice,
     )
 
 

@@ -86,7 +86,7 @@ def measure_of(model: Any) -> Measure:
     loss = getattr(model, "_loss", None)
     if loss is None or loss.best_constant(np.ones(1), np.ones(1)) is None:
         return R2
-    return Measure("D²", 2, loss.deviance, partial(_losses_of_constant, loss=loss), rounding=1e-14, of_scores=True)
+    return Measure("D²", 2, loss.deviance, partial(_losses_of_constant, loss=loss), loss.sizes, 1e-14, True)
 
 
 def by_task(labels: TaskLabels, predicted: Array, metric: Metric, least: int) -> tuple[Array, Array]:

@@ -33,7 +33,7 @@ from ..tasks import (
 )
 from .arguments import (
     feature_names,
-    refuse_negative,
+    refuse_labels,
     refuse_other_names,
     warn_column,
     warn_no_counts,
@@ -147,6 +147,7 @@ class FittedModel(Shown, BaseEstimator):
         """Mean over tasks of what `measure_of` chooses: R², D² or accuracy."""
         state, measure = self._learned(), measure_of(self)
         labels = self._read_test_labels(X, y, task, sample_weight, state)
+        refuse_labels(labels, getattr(getattr(self, "_loss", None), "labels", "values"))
         answer = self._scores if measure.of_scores else self._predict
         known = None if offset is None else labels.unflatten(read_offset(offset, labels))
         flat = labels.flatten(answer(X, task, state, known))
@@ -288,9 +289,9 @@ class TaskLinearModel(SelectingModel):
             data = with_class_weight(data, getattr(self, "class_weight", None))
             if self.fit_intercept:
                 warn_one_class(data)
-        elif self._loss.labels == "counts":
-            refuse_negative(data)
-            if self.fit_intercept:
+        else:
+            refuse_labels(data, self._loss.labels)
+            if self._loss.labels == "counts" and self.fit_intercept:
                 warn_no_counts(data)
         self._report_passes(data)
         ordinary = without_common_factor(data.weights)

@@ -35,15 +35,16 @@ class Predicting:
     def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
         """Predict numbers or classes.
 
-        Numbers are x . w_t + b_t + offset (with the Poisson loss the exponential of it, a rate), classes those of the
-        largest score (with the logistic loss the most probable ones).
+        Numbers are x . w_t + b_t + offset (with losses of counts and of positive numbers its exponential, a mean),
+        classes those of the largest score (with the logistic loss the most probable ones).
         """
         return like(X, self._predict(X, task, offset=offset))
 
     @takes_named_tasks
     @described_by(DATA)
     def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
-        """Mean over tasks of the accuracy (classes), of R², or of D² (Poisson deviance, pinball loss not smoothed).
+        """Mean over tasks of the accuracy (classes), of R², or of D² (of deviances, of the pinball loss not
+        smoothed, of asymmetric squares).
 
         Returns
         -------

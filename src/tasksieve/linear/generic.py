@@ -105,6 +105,7 @@ class AnyMembers(TaskLinearModel):
             raise _unknown(LOSSES, "a tasksieve.losses.Loss", self.loss, names)
         if not isinstance(self.penalty, RowPenalty) and not PENALTIES.offers(self.penalty):
             raise _unknown(PENALTIES, "a tasksieve.penalties.RowPenalty", self.penalty, PENALTIES.offered())
+        _ = self._loss, self._norm  # refuses options that a member does not have
 
 
 def _unknown(registry: Registry[Any], other: str, given: Any, names: Iterable[str]) -> ParameterError:

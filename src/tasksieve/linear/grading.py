@@ -137,7 +137,8 @@ def grade(
     X, y, task, sample_weight, offset
         The data, in any form that `MultiTaskRegressor.fit` takes.
     loss : str or Loss, default="squared"
-        "squared", "huber", "quantile", "poisson", "square-root", "logistic", "squared_hinge", "smoothed_hinge".
+        "squared", "huber", "quantile", "expectile", "log_cosh", "poisson", "negative_binomial", "gamma", "tweedie",
+        "square-root", "logistic", "squared_hinge", "smoothed_hinge", also with options, "huber:delta=0.5".
     penalty : str or RowPenalty, default="l21"
         "l21", "l11", "sparse_group", "linf", "dirty", "owl", or one of `tasksieve.penalties`.
     alpha : float

@@ -27,7 +27,7 @@ class LinkedRegression(TaskRegression, TaskLinearModel):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = self._loss.labels == "counts"
+        tags.target_tags.positive_only = self._loss.labels in ("counts", "positive")
         return tags
 
 

@@ -10,14 +10,19 @@ from ..members import LOSSES, Registry
 from .base import DataLoss, Evaluation, Loss, gamma
 from .clipped import Huber, Quantile
 from .cox import Cox
+from .expectile import Expectile
+from .gamma_loss import Gamma
 from .hinge import SmoothedHinge, SquaredHinge
+from .log_cosh import LogCosh
 from .logistic import Logistic
 from .multinomial import Multinomial
+from .negative_binomial import NegativeBinomial
 from .ordinal import Ordinal
 from .poisson import Poisson
 from .rowwise import RowLoss
 from .square_root import SquareRoot, TaskNorms
 from .squared import Squared, TargetLoss
+from .tweedie import Tweedie
 
 #: losses by name (`members.LOSSES`); a name of your own is one line, or an entry point of your package
 BY_NAME: Registry[Loss] = LOSSES
@@ -50,8 +55,9 @@ def register(name: str) -> Callable[[type[Loss]], type[Loss]]:
 
 
 __all__ = [
-    "BY_NAME", "Cox", "DataLoss", "Evaluation", "Huber", "Logistic", "Loss", "Multinomial", "Ordinal", "Poisson",
-    "Quantile", "RowLoss", "SmoothedHinge", "SquareRoot", "Squared", "SquaredHinge", "TargetLoss",
-    "TaskNorms", "as_loss", "gamma", "register",
+    "BY_NAME", "Cox", "DataLoss", "Evaluation", "Expectile", "Gamma", "Huber", "LogCosh", "Logistic", "Loss",
+    "Multinomial", "NegativeBinomial", "Ordinal", "Poisson", "Quantile", "RowLoss", "SmoothedHinge",
+    "SquareRoot", "Squared", "SquaredHinge", "TargetLoss", "TaskNorms", "Tweedie", "as_loss", "gamma",
+    "register",
 ]  # fmt: skip
 __dir__ = __all__.copy  # TAB shows these alone

@@ -75,8 +75,8 @@ class Loss(Described):
     label = "loss"
     #: the loss of all rows as a report writes it, "1/n̄ Σ_t Σ_i ..."; each class defines its own
     formula: str
-    #: what labels are: "values" (any numbers), "signs" (-1 and +1), "counts" (from 0), "one-hot" (a column a class),
-    #: "ordered" (the codes 0, 1, .. of ordered classes), "survival" (`outcomes.SURVIVAL`)
+    #: what labels are: "values" (any numbers), "signs" (-1 and +1), "counts" (from 0), "positive" (above 0), "one-hot"
+    #: (a column a class), "ordered" (the codes 0, 1, .. of ordered classes), "survival" (`outcomes.SURVIVAL`)
     labels = "values"
     #: held-out rows are judged one by one (`deviance`); False: beside the rows that were learned from (`held_out`)
     by_row = True
@@ -126,6 +126,10 @@ class Loss(Described):
         """The z that is best for all of these labels, where scores are the part of the deviance explained, D²; None
         where they are R²."""
         return None
+
+    def sizes(self, y: Array) -> Array:
+        """Of labels, in the units of `deviance`: what its rounding is relative to."""
+        return np.abs(y)
 
     def unit(self, mean_rows: float) -> float:
         """Public objectives are sum units divided by this; `mean_rows` is the mean weight of a task."""

@@ -15,11 +15,20 @@ def exp(z: Array) -> Array:
         return np.asarray(np.exp(z))
 
 
+def remainder(t: Array) -> Array:
+    """``e^t - 1 - t``, by its series near 0, where the difference has no digits."""
+    near = np.where(np.abs(t) < 0.1, t, 0.0)
+    series = np.ones_like(near)
+    for k in range(10, 2, -1):
+        series = 1.0 + near / k * series
+    return np.where(np.abs(t) < 0.1, 0.5 * near * near * series, np.expm1(t) - t)
+
+
 def divergence(mean: Array, z: Array) -> Array:
     """``KL(M || e^z)`` in a way that cancels little: ``M (e^t - 1 - t)`` with ``t = z - log M``."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         t = z - np.log(mean)
-        near = mean * (np.expm1(t) - t)
+        near = mean * remainder(t)
         far = (np.exp(z) - mean) - mean * t
         found = np.where(np.abs(t) < 1.0, near, far)
         return np.where(mean > 0.0, np.maximum(found, 0.0), np.exp(z))

@@ -83,6 +83,11 @@ class RowLoss(Loss):
         Newton's method then goes as far towards it as steps succeed."""
         return None
 
+    def information(self, y: Array, z: Array) -> Array | None:
+        """The second derivative that the distribution of the loss expects at z, to which the variance of slopes is
+        proportional; None where there is no distribution: slopes then vary alike."""
+        return None if self.labels == "values" else self.curvature(y, z)
+
     def deviance(self, y: Array, z: Array) -> Array:
         """What a held-out row counts in cross-validation: the loss itself unless said otherwise."""
         return self.value(y, z)
@@ -107,7 +112,8 @@ class RowLoss(Loss):
         return np.minimum(p - low, far), np.minimum(high - p, far)
 
     def diverging_intercepts(self, y: Array, weights: Array, design: Design) -> Array:
-        """Tasks whose best intercept is infinite: its sign, 0 for the others."""
+        """Tasks whose best intercept is infinite: its sign, times how much further out than that of `Poisson` the loss
+        vanishes; 0 for the others."""
         return np.zeros(design.n_tasks)
 
     def intercepts(

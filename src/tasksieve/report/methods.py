@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..members import LOSSES, PENALTIES, formula, options
+from ..members import LOSSES, PENALTIES, Registry, base_name, formula, options
 from .words import count
 
 WANG = "J. Wang, J. Ye (2015). Safe screening for multi-task feature learning with multiple data matrices. ICML."
@@ -63,7 +63,10 @@ PENALTY = {
     "MultinomialOWL": "owl",
 }
 # parameters that are part of an objective, and are given with their value
-STATED = ("l1_ratio", "l1", "group", "delta", "q", "smoothing", "ridge", "l2", "graph_strength", "epsilon")
+STATED = (
+    "l1_ratio", "l1", "group", "delta", "q", "smoothing", "level", "size", "power", "ridge", "l2", "graph_strength",
+    "epsilon",
+)  # fmt: skip
 
 
 def software(version: str) -> str:
@@ -81,13 +84,20 @@ def plain(name: str) -> str:
 
 
 def member_name(member: Any) -> str:
-    """A loss or a penalty by name: a word, or the class of an object."""
-    return member if isinstance(member, str) else type(member).__name__
+    """A loss or a penalty by name: a word without its options, or the class of an object."""
+    return base_name(member) if isinstance(member, str) else type(member).__name__
+
+
+def _member(registry: Registry[Any], given: Any) -> tuple[type | None, dict[str, Any]]:
+    """The class of a loss or a penalty, and its options where they are given with it."""
+    if not isinstance(given, str):
+        return type(given), given.parameters()
+    return (registry[given], registry.options_of(given)) if given in registry else (None, {})
 
 
 def model_words(name: str, params: Mapping[str, Any]) -> str:
     """What an estimator is, with its loss and penalty where it has a choice."""
-    loss, penalty = _loss(plain(name), params), _penalty(plain(name), params)
+    loss, penalty = member_name(_loss_of(plain(name), params)), member_name(_penalty_of(plain(name), params))
     words = WORDS.get(plain(name), plain(name))
     return words.format(loss=loss.replace("_", " "), penalty=penalty.replace("_", "-"))
 
@@ -108,8 +118,10 @@ def objective_words(name: str, params: Mapping[str, Any]) -> str:
         used = ["graph_strength", "epsilon" if "insensitive" in loss else ""]
         terms = "½ Σ_t ‖w_t‖² + ½ Σ_st L_st w_s·w_t + C Σ_i loss_i"
         return f"{terms}, with the {loss} loss and L the graph's Laplacian{_values(own, used)}"
-    loss, penalty = _loss(name, own), _penalty(name, own)
-    members = LOSSES.get(loss), PENALTIES.get(penalty)
+    loss, penalty = member_name(_loss_of(name, own)), member_name(_penalty_of(name, own))
+    found = _member(LOSSES, _loss_of(name, own)), _member(PENALTIES, _penalty_of(name, own))
+    members = [kind for kind, _ in found]
+    own = {**own, **found[0][1], **found[1][1]}
     first = formula(members[0]) or f"1/n̄ Σ_t Σ_i f(y_i, x_i·w_t + b_t), f the loss {loss},"
     second = formula(members[1]) or f"α Ω(W), Ω the penalty {penalty},"
     used = [option.name for kind in members if kind is not None for option in options(kind)]
@@ -161,12 +173,12 @@ def gap_words(gap: float) -> str:
     )
 
 
-def _loss(name: str, params: Mapping[str, Any]) -> str:
-    return member_name(params.get("loss") or LOSS.get(name, "squared"))
+def _loss_of(name: str, params: Mapping[str, Any]) -> Any:
+    return params.get("loss") or LOSS.get(name, "squared")
 
 
-def _penalty(name: str, params: Mapping[str, Any]) -> str:
-    return member_name(params.get("penalty") or PENALTY.get(name, "l21"))
+def _penalty_of(name: str, params: Mapping[str, Any]) -> Any:
+    return params.get("penalty") or PENALTY.get(name, "l21")
 
 
 def _values(params: Mapping[str, Any], used: Sequence[str]) -> str:
