@@ -14,6 +14,7 @@ from .design import Design
 from .ledger import Gauges, Judgement, Ledger, Reach, Rejection
 from .lost import ClusterError, DataLost
 from .packed import ColumnBlock, PackedColumns
+from .part import Part
 from .samples import Samples
 from .shard import NOISE, LocalShard
 from .sparse_columns import SparseColumns
@@ -47,6 +48,7 @@ __all__ = [
     "LocalShard",
     "MappedRowStorage",
     "PackedColumns",
+    "Part",
     "PlinkStorage",
     "Reach",
     "Rejection",

@@ -69,19 +69,24 @@ class Design:
             unpenalised=self.unpenalised,
             n_threads=self.n_threads,
         )
-        self.offsets, self.shared = self.samples.offsets, shared
-        self.n_tasks, self.n_samples = self.samples.n_tasks, self.samples.n_samples
-        self.weights, self.root_weights = weights, self.samples.root_weights
-        self.uniform, self.fit_intercept = self.samples.uniform, fit_intercept
-        self.task_sums, self.per_sample = self.samples.task_sums, self.samples.per_sample
-        self.project, self.nuisance_fit = self.samples.project, self.samples.nuisance_fit
-        self.nuisance_columns = self.samples.nuisance_columns
-        self.nuisance_shifts, self.means = self.samples.nuisance_shifts, self.samples.means
-        self.nuisance_basis, self.n_nuisance = self.samples.basis, self.samples.n_nuisance
-        self.nuisance_sizes, self.independence = self.samples.nuisance_sizes, self.samples.independence
-        self.coefficients, self.exact_products = self.samples.coefficients, self.samples.exact_products
+        self._set_samples(self.samples)
         self.blocks = np.array([0, self.n_tasks]) if blocks is None else np.asarray(blocks, np.int64)
         self.standardize = standardize
+
+    def _set_samples(self, samples: Samples) -> None:
+        """What is asked of the samples is asked of the design."""
+        self.samples = samples
+        self.offsets, self.shared = samples.offsets, samples.shared
+        self.n_tasks, self.n_samples = samples.n_tasks, samples.n_samples
+        self.weights, self.root_weights = samples.weights, samples.root_weights
+        self.uniform, self.fit_intercept = samples.uniform, samples.fit_intercept
+        self.task_sums, self.per_sample = samples.task_sums, samples.per_sample
+        self.project, self.nuisance_fit = samples.project, samples.nuisance_fit
+        self.nuisance_columns = samples.nuisance_columns
+        self.nuisance_shifts, self.means = samples.nuisance_shifts, samples.means
+        self.nuisance_basis, self.n_nuisance = samples.basis, samples.n_nuisance
+        self.nuisance_sizes, self.independence = samples.nuisance_sizes, samples.independence
+        self.coefficients, self.exact_products = samples.coefficients, samples.exact_products
 
     @property
     def passes(self) -> float:

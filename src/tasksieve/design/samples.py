@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -124,6 +125,39 @@ class Samples:
     @property
     def n_nuisance(self) -> int:
         return len(self.nuisance_columns)
+
+    def part(self, tasks: Array, factors: Array | None = None) -> Samples:
+        """The same of some tasks, the row weights of each multiplied by a factor: the basis stays what it is."""
+        found, rows = copy(self), self.rows_of(tasks)
+        root = np.ones(len(tasks)) if factors is None else np.sqrt(factors)
+        found.n_tasks, found.lengths = len(tasks), self.lengths[tasks]
+        found.offsets = np.concatenate([[0], np.cumsum(found.lengths)]).astype(np.int64)
+        found._starts, found.n_samples = found.offsets[:-1], int(found.offsets[-1])
+        found.depth = int(found.lengths.max())
+        weights = np.ones(self.n_samples) if self.weights is None else self.weights
+        found.weights = weights[rows] if factors is None else weights[rows] * found.per_sample(factors)
+        found.root_weights = None if (found.weights == 1.0).all() else np.sqrt(found.weights)
+        found.root = np.ones(found.n_samples) if found.root_weights is None else found.root_weights
+        found.uniform = self.uniform and bool(np.all(root == root[0]))
+        found.nuisance_shifts = np.ascontiguousarray(self.nuisance_shifts[:, tasks])
+        found.nuisance_columns = [column[rows] for column in self.nuisance_columns]
+        found.root_totals = self.root_totals[tasks] * root
+        places = {t: k for k, t in enumerate(tasks.tolist())}
+        found.dependent = [replace(one, task=places[one.task]) for one in self.dependent if one.task in places]
+        found.nuisance_sizes = np.ascontiguousarray(self.nuisance_sizes[:, tasks] * root)
+        found.independence = self.independence[tasks]
+        found.basis = np.take(self.basis, rows, axis=1)
+        found.from_basis = np.ascontiguousarray(self.from_basis[tasks] / root[:, None, None])
+        weighted = [found.weighted(column) for column in found.nuisance_columns]
+        found.weighted_nuisance = np.array(weighted).reshape(-1, found.n_samples)
+        found._inverse_sizes = 1.0 / found.nuisance_sizes
+        found._used_rounding = np.ascontiguousarray(self._used_rounding[:, tasks])
+        found.nuisance_lengths = self.nuisance_lengths[:, tasks] * root
+        return found
+
+    def rows_of(self, tasks: Array) -> Array:
+        """Where the samples of some tasks are in a flat vector."""
+        return np.concatenate([np.arange(self.offsets[t], self.offsets[t + 1]) for t in tasks.tolist()])
 
     def task_sums(self, vector: Array) -> Array:
         """Sums of a flat vector, or of several, over each task."""

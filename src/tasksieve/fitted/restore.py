@@ -26,6 +26,7 @@ class DataFacts:
     class_counts: np.ndarray | None = None
     has_offset: bool = False
     known_fills: Fills | None = None
+    balance: Any = None
 
     @classmethod
     def of(cls, data: TaskData, features: Iterable[np.ndarray]) -> DataFacts:

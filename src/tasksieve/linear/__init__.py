@@ -10,6 +10,7 @@ from .classifier import (
 from .generic import MultiTaskRegressor, MultiTaskRegressorCV
 from .group_lasso import MultiTaskGroupLasso, MultiTaskGroupLassoCV
 from .lasso import MultiTaskElasticNet, MultiTaskElasticNetCV, MultiTaskLasso, MultiTaskLassoCV
+from .mixed import MultiTaskMixed
 from .owl import MultinomialOWL, MultinomialOWLCV, MultiTaskOWL, MultiTaskOWLCV
 from .regressions import (
     MultiTaskHuber,
@@ -36,6 +37,7 @@ __all__ = [
     "MultiTaskLassoCV",
     "MultiTaskLogisticRegression",
     "MultiTaskLogisticRegressionCV",
+    "MultiTaskMixed",
     "MultiTaskOWL",
     "MultiTaskOWLCV",
     "MultiTaskPoisson",

@@ -97,6 +97,10 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             return data.weights
         return self._loss.row_weights(data.weights, np.repeat(data.task_weights, np.diff(data.offsets)))
 
+    def _units(self, data: TaskData, weights: np.ndarray) -> Units:
+        """Units of the labels in which the problem is solved."""
+        return Units.of(self._loss, data, weights)
+
     def _engine_options(self) -> dict[str, Any]:
         """Further arguments of `solve_path`."""
         return {"screening": self.screening}
@@ -232,8 +236,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
                 "{task_weights} times {sample_weight} leaves the range of double precision: divide them by a "
                 "constant."
             )
-        units = Units.of(self._loss, data, weights)
-        layout = lay_out(data, weights)
+        units, layout = self._units(data, weights), lay_out(data, weights)
 
         joined, align = self._penalty().get("penalty"), getattr(layout.storage, "keep_together", None)
         if align is not None and joined is not None:
@@ -329,7 +332,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             raise ValueError("y must have the classes that the model was fitted to.")
         units = problem.units
         lam = self._inward(data, units, np.array([self.alpha]))[0]
-        found = prove(problem, float(lam), units.rows(coef), units.labels(intercept))
+        found = prove(problem, float(lam), units.rows(coef.T).T, units.constants(intercept))
         if units == Units():
             return found
         objective, best, gap = np.ldexp([found.objective, found.best_objective, found.dual_gap], units.f).tolist()

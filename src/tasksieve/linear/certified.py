@@ -194,7 +194,7 @@ class Statement:
         units = self.problem.units
         lam = self.model._inward(self.data, units, np.array([alpha]))[0]
         order = np.argsort(features, kind="stable")
-        found = self.duals.of(float(lam), features[order], units.rows(rows[order]), units.labels(intercept))
+        found = self.duals.of(float(lam), features[order], units.rows(rows[order]), units.constants(intercept))
         return found * self._dual_scale()
 
     def _better(self, alpha: float, features: Array, rows: Array, intercept: Array, gap: float) -> Iterator[Array]:

@@ -15,7 +15,7 @@ from ..path.solve import Value
 from ..tasks import TaskData, lay_out
 from .base import PathEstimator
 from .held_out import Solved
-from .units import Units, exponent_of
+from .units import exponent_of
 
 
 class NullModel:
@@ -37,7 +37,7 @@ class NullModel:
         model = self._model
         data = self._data.with_weights(weights)
         weights = model._row_weights(data)
-        units = Units.of(model._loss, data, weights)
+        units = replace(model._units(data, weights), x=self._exponent)
         layout = lay_out(replace(data, X=self._storage, n_features=self._storage.n_features), weights)
         with one_blas_thread():
             free = np.arange(len(self.covariates))
@@ -50,7 +50,7 @@ class NullModel:
             intercept = found[0] + loss.shift - np.sum(design.nuisance_shifts[first:] * rows, axis=0)
         if loss.has_intercept is not None:
             intercept = np.where(loss.has_intercept, intercept, 0.0)
-        return Solved(self.covariates, np.ldexp(rows, units.y - self._exponent), np.ldexp(intercept, units.y))
+        return Solved(self.covariates, *units.solution(rows, intercept))
 
 
 def fit_null(

@@ -58,7 +58,7 @@ class Units:
 
     def on(self, exponent: int, standardize: bool) -> Units:
         """With X in units of this power of two."""
-        return Units(exponent, self.y, self.f, 0 if standardize else exponent)
+        return replace(self, x=exponent, penalised=0 if standardize else exponent)
 
     def inward(self, lams: np.ndarray) -> np.ndarray:
         """Strengths in these units; what is out of range is as strong, or as weak, as can be."""
@@ -80,12 +80,20 @@ class Units:
         return float(np.ldexp(ridge, 2 * (self.y - self.penalised) - self.f))
 
     def labels(self, y: np.ndarray) -> np.ndarray:
-        """Labels, offsets or intercepts in these units."""
+        """Labels or offsets in these units."""
         return np.ldexp(y, -self.y) if self.y else y
 
+    def constants(self, intercept: np.ndarray) -> np.ndarray:
+        """Intercepts in these units."""
+        return np.ldexp(intercept, -self.y) if self.y else intercept
+
     def rows(self, rows: np.ndarray) -> np.ndarray:
-        """Coefficients in these units."""
+        """Coefficients, (features, tasks), in these units."""
         return np.ldexp(rows, self.x - self.y)
+
+    def solution(self, rows: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients and intercepts in the units of the data."""
+        return np.ldexp(rows, self.y - self.x), np.ldexp(intercept, self.y)
 
     def values(self, points: Any) -> Any:
         """Values of a path in the units of the data."""
@@ -94,12 +102,12 @@ class Units:
     def value(self, point: Any) -> Any:
         """A value of a path in the units of the data."""
         with np.errstate(over="ignore", under="ignore"):
-            rows = np.ldexp(point.rows, self.y - self.x)
+            rows, intercept = self.solution(point.rows, point.intercept)
             found = replace(
                 point,
                 lam=self.outward(point.lam),
                 rows=rows,
-                intercept=np.ldexp(point.intercept, self.y),
+                intercept=intercept,
                 objective=float(np.ldexp(point.objective, self.f)),
                 dual_gap=float(np.ldexp(point.dual_gap, self.f)),
             )
@@ -110,6 +118,37 @@ class Units:
                 "them to similar sizes."
             )
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class TargetUnits(Units):
+    """The same where the labels of each task are divided by a scale of their own: a task's coefficients and intercept
+    are multiplied by it.
+
+    - `scales` (array of shape (T,)): Of the labels of each task.
+    - `lengths` (int array of shape (T,)): Rows of each task.
+    """
+
+    scales: Any = 1.0
+    lengths: Any = 1
+
+    def labels(self, y: np.ndarray) -> np.ndarray:
+        factor = np.repeat(self.scales, self.lengths)
+        if y.dtype.names is None:
+            return super().labels(y) / factor
+        found = y.copy()
+        found["time"] = y["time"] / factor
+        return found
+
+    def constants(self, intercept: np.ndarray) -> np.ndarray:
+        return super().constants(intercept) / self.scales
+
+    def rows(self, rows: np.ndarray) -> np.ndarray:
+        return super().rows(rows) / self.scales
+
+    def solution(self, rows: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        rows, intercept = super().solution(rows, intercept)
+        return rows * self.scales, intercept * self.scales
 
 
 def exponent_of(storage: Any) -> int:

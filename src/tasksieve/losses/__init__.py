@@ -15,6 +15,7 @@ from .gamma_loss import Gamma
 from .hinge import SmoothedHinge, SquaredHinge
 from .log_cosh import LogCosh
 from .logistic import Logistic
+from .mixed import Mixed
 from .multinomial import Multinomial
 from .negative_binomial import NegativeBinomial
 from .ordinal import Ordinal
@@ -56,7 +57,7 @@ def register(name: str) -> Callable[[type[Loss]], type[Loss]]:
 
 __all__ = [
     "BY_NAME", "Cox", "DataLoss", "Evaluation", "Expectile", "Gamma", "Huber", "LogCosh", "Logistic", "Loss",
-    "Multinomial", "NegativeBinomial", "Ordinal", "Poisson", "Quantile", "RowLoss", "SmoothedHinge",
+    "Mixed", "Multinomial", "NegativeBinomial", "Ordinal", "Poisson", "Quantile", "RowLoss", "SmoothedHinge",
     "SquareRoot", "Squared", "SquaredHinge", "TargetLoss", "TaskNorms", "Tweedie", "as_loss", "gamma",
     "register",
 ]  # fmt: skip

@@ -86,6 +86,8 @@ class Loss(Described):
     probabilities = False
     #: labels and predictions multiplied by a > 0 multiply the loss by a to this power; 0: they have no common units
     degree = 0
+    #: only the difference of label and prediction counts: labels have a location and units
+    translates = False
     #: without a penalty its coefficients estimate those of a regression, errors of which are known
     estimates = False
 
@@ -130,6 +132,10 @@ class Loss(Described):
     def sizes(self, y: Array) -> Array:
         """Of labels, in the units of `deviance`: what its rounding is relative to."""
         return np.abs(y)
+
+    def of_task(self, t: int) -> Loss:
+        """The loss of one task: itself, unless each has a loss of its own."""
+        return self
 
     def unit(self, mean_rows: float) -> float:
         """Public objectives are sum units divided by this; `mean_rows` is the mean weight of a task."""

@@ -66,6 +66,7 @@ class Squared(Loss):
     formula = "1/(2n̄) Σ_t Σ_i (y_i − x_i·w_t − b_t)²"
     estimates = True
     degree = 2
+    translates = True
 
     def deviance(self, y: Array, z: Array) -> Array:
         return np.square(y - z)

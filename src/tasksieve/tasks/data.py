@@ -31,6 +31,8 @@ class TaskData(TaskLabels):
     - `unsearched` (list of (Source, name)): Large matrices in which NaN and infinity have not been looked for: the
       norms of their columns will show.
     - `class_factors`: What ``class_weight`` has multiplied the sample weights by, or None.
+    - `balance`: Scales of the responses and weights of the losses under these weights, where tasks have losses of their
+      own and they are known.
     """
 
     X: Any = None
@@ -39,6 +41,7 @@ class TaskData(TaskLabels):
     task_weights_rule: Any = None
     unsearched: Any = ()
     class_factors: Any = None
+    balance: Any = None
 
     @cached_property
     def n_bar(self) -> float:
@@ -85,7 +88,7 @@ class TaskData(TaskLabels):
 
     def with_weights(self, weights: np.ndarray) -> TaskData:
         """The same data under other sample weights: how folds and masks are made, without a copy of X."""
-        changed = replace(self, weights=weights)
+        changed = replace(self, weights=weights, balance=None)
         task_weights = read_task_weights(self.task_weights_rule, changed)
         return replace(changed, task_weights=task_weights)
 

@@ -54,7 +54,7 @@ def read_labels(
     if targets == "survival":
         values, observed, strata = encode(raw)
     else:
-        read = _read_values if targets == "values" else _read_classes
+        read = read_values if targets == "values" else read_classes
         values, observed = read(raw, hidden, labels.where)
     if weights is None:
         weights = np.ones(len(values)) if observed is None else observed.astype(np.float64)
@@ -264,7 +264,7 @@ def _unobserved(raw: np.ndarray, hidden: np.ndarray | None) -> np.ndarray | None
     return hidden if missing is None else hidden | missing
 
 
-def _read_values(
+def read_values(
     raw: np.ndarray, hidden: np.ndarray | None, where: Callable[[int], str]
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Targets as float64, and the mask of those observed (None: all)."""
@@ -319,7 +319,7 @@ def _refuse_mixed(raw: np.ndarray, missing: np.ndarray | None, where: Callable[[
             )
 
 
-def _read_classes(
+def read_classes(
     raw: np.ndarray, hidden: np.ndarray | None, where: Callable[[int], str]
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Class labels as they are, and the mask of those observed (None: all)."""

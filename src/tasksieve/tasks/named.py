@@ -103,13 +103,23 @@ def stack_named(
     matrices = _matched(X)
     sizes = [matrix.shape[0] for matrix in matrices]
     stacked = {
-        name: np.concatenate([_one_per_row(value[label], size, f"{name}[{label!r}]")
-                              for label, size in zip(labels, sizes, strict=True)])
+        name: stack_labels([_one_per_row(value[label], size, f"{name}[{label!r}]")
+                            for label, size in zip(labels, sizes, strict=True)])
         for name, value in {"y": y, **options}.items() if isinstance(value, Mapping) and not (survival and name == "y")
     }  # fmt: skip
     if survival:
         stacked["y"] = read_outcomes([y[label] for label in labels], sizes, labels)
     return {**options, **stacked, "X": stack_rows(matrices), "task": np.repeat(label_array(labels), sizes)}
+
+
+def stack_labels(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Arrays one after the other; numbers beside words, or beside records, stay what they are: objects."""
+    kinds = {part.dtype.kind for part in parts}
+    if len(kinds) == 1 or not kinds & set("OUSV"):
+        return np.concatenate(parts)
+    out = np.empty(sum(map(len, parts)), dtype=object)
+    out[:] = [label for part in parts for label in (list(part) if part.dtype.kind == "V" else part.tolist())]
+    return out
 
 
 def _refuse_other_keys(X: Mapping[Any, Any], others: Mapping[str, Any]) -> None:

@@ -35,6 +35,8 @@ class TaskLabels:
     - `known` (float64 ndarray of shape (N,) or None): What is known of each prediction beforehand (``offset``); None:
       nothing.
     - `strata` (ndarray of labels, or None): Names of the strata of survival labels, by number; None: there are none.
+    - `kinds` (one for each task, or None): Kinds of labels (`Loss.labels`), where tasks may differ: `classes` are then
+      a list, None for tasks that have none.
     """
 
     form: Form
@@ -48,6 +50,7 @@ class TaskLabels:
     class_counts: np.ndarray | None = None
     known: np.ndarray | None = None
     strata: np.ndarray | None = None
+    kinds: tuple[str, ...] | None = None
 
     @property
     def has_offset(self) -> bool:
@@ -115,7 +118,7 @@ class TaskLabels:
     @property
     def class_codes(self) -> np.ndarray | None:
         """The class of each sample, from 0; None where targets are numbers."""
-        if self.classes is None:
+        if self.classes is None or self.kinds is not None:
             return None
         return (self.y > 0 if self.class_counts is None else self.y).astype(np.intp)
 
@@ -123,15 +126,36 @@ class TaskLabels:
     def balance_codes(self) -> np.ndarray | None:
         """What folds and halves are balanced by: the class of each sample, from 0, or whether it is an event; None
         where targets are numbers."""
+        if self.kinds is not None:
+            return self._mixed_codes()
         if self.y.dtype.names is not None:
             return self.y["event"].astype(np.int64)
         if self.classes is None:
             return None
         return np.maximum(self.y, 0).astype(np.int64)
 
+    def _mixed_codes(self) -> np.ndarray | None:
+        """The same where tasks are of unlike kinds: 0 in those of numbers."""
+        assert self.kinds is not None
+        codes, values = np.zeros(int(self.offsets[-1]), dtype=np.int64), self.values
+        for kind, part in zip(self.kinds, self.per_task(), strict=True):
+            if kind == "survival":
+                codes[part] = self.y["event"][part]
+            elif kind in ("signs", "ordered"):
+                codes[part] = np.maximum(values[part], 0.0)
+        return codes if self.balanced_by else None
+
+    @property
+    def values(self) -> np.ndarray:
+        """Labels as numbers: of survival times, and of what stands beside them in their records."""
+        return self.y if self.y.dtype.names is None else self.y["time"]
+
     @property
     def balanced_by(self) -> str:
         """The same in words; empty where targets are numbers."""
+        if self.kinds is not None:
+            words = {"survival": "event", "signs": "class", "ordered": "class"}
+            return " and ".join(sorted({words[kind] for kind in self.kinds if kind in words}))
         if self.y.dtype.names is not None:
             return "event"
         return "" if self.classes is None else "class"
