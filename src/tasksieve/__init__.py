@@ -39,9 +39,9 @@ _NAMES = {
     "genotypes": ("Genotypes", "read_pgen", "read_plink", "read_vcf_zarr"),
     "linear": (
         "CalibratedMultiTaskLasso", "CalibratedMultiTaskLassoCV", "MultiTaskClassifier",
-        "MultiTaskClassifierCV", "MultiTaskElasticNet", "MultiTaskElasticNetCV", "MultiTaskGroupLasso",
-        "MultiTaskGroupLassoCV", "MultiTaskHuber", "MultiTaskHuberCV", "MultiTaskLasso", "MultiTaskLassoCV",
-        "MultiTaskLogisticRegression", "MultiTaskLogisticRegressionCV", "MultiTaskMixed",
+        "MultiTaskClassifierCV", "MultiTaskCox", "MultiTaskCoxCV", "MultiTaskElasticNet", "MultiTaskElasticNetCV",
+        "MultiTaskGroupLasso", "MultiTaskGroupLassoCV", "MultiTaskHuber", "MultiTaskHuberCV", "MultiTaskLasso",
+        "MultiTaskLassoCV", "MultiTaskLogisticRegression", "MultiTaskLogisticRegressionCV", "MultiTaskMixed",
         "MultiTaskOWL", "MultiTaskOWLCV",
         "MultiTaskPoisson", "MultiTaskPoissonCV", "MultiTaskQuantile", "MultiTaskQuantileCV",
         "MultiTaskRegressor", "MultiTaskRegressorCV", "MultiTaskSparseGroupLasso",

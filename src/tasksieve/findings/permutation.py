@@ -123,7 +123,8 @@ def permutation_test(
 
     Notes
     -----
-    Weights and offsets belong to their labels and move with them; rows of weight 0 are absent and stay.
+    Weights and offsets belong to their labels and move with them; rows of weight 0 are absent and stay. Of survival
+    labels entry, time and event move together, within strata.
 
     One matrix shared by all tasks: rows of Y are permuted, so that relations between the tasks stay as they are; labels
     that are missing move along.
@@ -166,6 +167,7 @@ def permutation_test(
     null = np.array([alpha_of(problem.units.outward(level), factor) for level in levels.tolist()])
     pvalue = (1 + _count_reached(null, statistic)) / (1 + int(n_permutations))
     moved = "rows of Y" if data.shared else "the labels within tasks"
+    moved += " and strata" if data.strata is not None else ""
     if named is not None:
         moved += ", whole groups together"
     if covariates:
@@ -177,10 +179,15 @@ def _permutations(data: TaskData, named: tuple[Array, Array] | None, seed: int) 
     """``draw(k)``: the next k permutations of the rows, (k, rows), as the row whose label comes to a row."""
     own = canonical(data)
     if named is not None:
+        if data.strata is not None:
+            raise value_error(
+                "{groups} cannot be permuted within strata: leave the groups out, or make a group a stratum."
+            )
         shufflers = _by_groups(data, own, named, seed)
     else:
-        moving = [(k, rows) for k, rows in enumerate(own.rows) if len(rows) > 1]
-        shufflers = [partial(_shuffle_rows, rows, own.stream(seed, k)) for k, rows in moving]
+        parts = [(k, *part) for k, rows in enumerate(own.rows) for part in _strata(data, rows)]
+        moving = [(k, number, rows) for k, number, rows in parts if len(rows) > 1]
+        shufflers = [partial(_shuffle_rows, rows, own.stream(seed, k, more=number)) for k, number, rows in moving]
     if not shufflers:
         why = "every task has one row only. Give tasks with two observed rows or more."
         if named is not None:
@@ -194,6 +201,15 @@ def _permutations(data: TaskData, named: tuple[Array, Array] | None, seed: int) 
         return sources
 
     return draw
+
+
+def _strata(data: TaskData, rows: Array) -> list[tuple[tuple[int, ...], Array]]:
+    """Rows that may change places: all, or those of each stratum (in every task of a shared matrix)."""
+    if data.strata is None:
+        return [((), rows)]
+    of_row = data.y["stratum"].reshape(data.n_tasks if data.shared else 1, -1).T[rows]
+    kinds, position = np.unique(of_row, axis=0, return_inverse=True)
+    return [(tuple(kind), rows[position.ravel() == k]) for k, kind in enumerate(kinds.tolist())]
 
 
 def _shuffle_rows(rows: Array, stream: np.random.Generator, sources: Array) -> None:

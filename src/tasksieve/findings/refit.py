@@ -13,6 +13,7 @@ from ..docstrings import described_by
 from ..fitted.arguments import check_number
 from ..fitted.documented import DATA
 from ..fitted.restore import set_state
+from ..linear.held_out import Solved
 from ..tasks import TaskData, is_task_list, some_of
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
@@ -179,4 +180,8 @@ def _like(model: Any, coef: Array, intercept: Array, data: TaskData) -> Any:
     for name in ("classes_", "feature_names_in_", "scale_", "alpha_"):
         if hasattr(model, name):
             setattr(other, name, getattr(model, name))
+    if hasattr(other, "_set_baseline"):
+        own = coef[[model.tasks_.tolist().index(name) for name in data.tasks.tolist()]]
+        features = np.flatnonzero(own.any(axis=0))
+        other._set_baseline(data, Solved(features, np.ascontiguousarray(own[:, features].T), np.zeros(len(own))))
     return other

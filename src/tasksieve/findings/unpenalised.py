@@ -55,7 +55,7 @@ def fit_task(
         n_threads=1,
     )
     known = () if offset is None else (np.ascontiguousarray(offset, dtype=np.float64),)
-    on = loss.on(design, np.ascontiguousarray(y, dtype=np.float64), *known)
+    on = loss.on(design, np.ascontiguousarray(y, dtype=np.float64 if y.dtype.names is None else None), *known)
     first = int(fit_intercept)
     shifts, basis = design.nuisance_shifts[first:, 0], design.nuisance_basis
     unique = len(basis) - first == count
@@ -89,7 +89,8 @@ def fit_task(
         elif fit_intercept:
             before = on.null.nuisance[first:, 0]
             rest += float((weights @ centred / weights.sum()) @ (before - coef))
-    intercept = rest - float(shifts @ coef) if fit_intercept else 0.0
+    constant = fit_intercept and (on.has_intercept is None or bool(on.has_intercept[0]))
+    intercept = rest - float(shifts @ coef) if constant else 0.0
     scores = columns @ coef + intercept + (0.0 if offset is None else offset)
     return TaskFit(coef, intercept, scores, unique, columns)
 
@@ -114,10 +115,18 @@ def _least_squares(columns: Array, target: Array, ridge: float, positive: bool) 
 def _refuse_divergence(on: Any, basis: Array) -> None:
     """Refuse a fit that diverges, as where classes are separated."""
     null = on.null
-    curvature = null.second if null.second is not None else null.curvature
-    steep = np.linalg.eigvalsh((basis * curvature) @ basis.T) if len(basis) else np.ones(1)
-    if on.explained(null)[0] or not steep[0] > _FLAT * steep[-1]:
+    hessian, scale = on.nuisance_hessian(null) or _of_rows(null, basis)
+    steep = np.linalg.eigvalsh(hessian) if len(hessian) else np.ones(1)
+    if on.explained(null)[0] or not steep[0] > _FLAT * scale:
         raise NoFit(
             "its rows are explained ever better by ever larger coefficients (classes that the features separate, "
-            "counts that are all 0 where a feature is on), so that the fit without a penalty does not exist"
+            "counts that are all 0 where a feature is on, a feature that is largest in all events), so that the fit "
+            "without a penalty does not exist"
         )
+
+
+def _of_rows(null: Any, basis: Array) -> tuple[Array, float]:
+    """The second derivative of a sum over rows in coefficients of the basis, and its largest eigenvalue."""
+    curvature = null.second if null.second is not None else null.curvature
+    hessian = (basis * curvature) @ basis.T
+    return hessian, float(np.linalg.eigvalsh(hessian)[-1]) if len(hessian) else 0.0

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ..tasks import TaskLabels, count_rows, read_labels, to_numpy
+from ..tasks import TaskLabels, count_rows, read_labels, read_offset, to_numpy
 from .assess import Cells, Column, Part, Ranked, auc, explained, units_of
 from .covariates import covariates_of
 from .measures import measure_of, places_of_tasks
 from .quality import HeldOutQuality
+from .survival_quality import quality_columns
 
 # Lower bound of probabilities, so that one wrong row does not make the log loss infinite.
 SMALLEST = 1e-15
@@ -27,7 +28,8 @@ def quality_on(
     groups: Any = None,
     null: Any = None,
 ) -> HeldOutQuality:
-    """R² (or D²) and the mean loss of each task, or accuracy, AUC and log loss, with standard errors.
+    """R² (or D²) and the mean loss of each task, or accuracy, AUC and log loss, or concordance, D² and the deviance for
+    each event, with standard errors.
 
     Nothing is chosen by these rows, provided that they are new to the model, which cannot be checked here.
 
@@ -49,6 +51,10 @@ def quality_on(
     measure = measure_of(model)
 
     def columns(model: Any) -> list[Column]:
+        if model._targets == "survival":
+            scores = labels.flatten(model._scores(X, task, offset=offset))[rows]
+            known = None if offset is None else read_offset(offset, labels)[rows]
+            return quality_columns(labels.y[rows], scores, known, labels.weights[rows], cells, model._loss)
         if measure.constant_losses is None:
             return _of_classes(model, X, options, labels, rows, cells)
         answer = model._scores(X, task, offset=offset) if measure.of_scores else model.predict(X, **options)

@@ -24,8 +24,9 @@ class HeldOutQuality:
     ----------
     tasks : ndarray of shape (T,)
     measures : tuple of str
-        Reported, the headline first: "R²" or "D²" and the model's loss; "accuracy", "AUC" and the loss of classes.
-        Of losses smaller is better, of the others greater.
+        Reported, the headline first: "R²" or "D²" and the model's loss; "accuracy", "AUC" and the loss of classes;
+        "concordance", "D²" and the deviance for each event of survival. Of losses smaller is better, of the others
+        greater.
     values : ndarray of shape (T, M)
         Of each task; NaN where a measure is not defined: no row held out, constant labels, one class only.
     errors : ndarray of shape (T, M)
@@ -77,6 +78,9 @@ class HeldOutQuality:
     of its training rows alone has 1/2, as it should. A fold with one class only has no pairs; it is left out and
     counted. Of several classes it is the mean of each against the rest. R² and D² compare with the best constant of all
     held-out rows of a task, which no model knows: so the null model's are mostly a little below 0.
+    Of survival, concordance is Harrell's, with pairs formed within a fold, a task and a stratum. The deviance of a fold
+    is that of all rows less that of the rows learned from, and D² is one minus its ratio to that of a model without
+    features; terms of rows are derivatives in the logarithms of their weights, which is what a standard error needs.
     """
 
     tasks: np.ndarray
@@ -130,7 +134,8 @@ class HeldOutQuality:
     @property
     def null_words(self) -> str:
         """What the null model is."""
-        return null_model_words(self.null_covariates)
+        constants = "baseline hazards" if "concordance" in self.measures else "intercepts"
+        return null_model_words(self.null_covariates, constants)
 
     @property
     def left_out_words(self) -> str:
@@ -148,6 +153,8 @@ class HeldOutQuality:
         made = f"Out of fold ({self.folds})." if self.folds else "Out of fold."
         if "AUC" in self.measures:
             made += " AUC compares rows of the same fold and task."
+        if "concordance" in self.measures:
+            made += " Concordance compares rows of the same fold, task and stratum."
         made = f"{made} {self.left_out_words}".rstrip()
         if not self.optimistic:
             return f"{made} One model was tried: nothing was chosen by the rows that judge it."
@@ -230,9 +237,9 @@ class HeldOutQuality:
         return "\n".join([*lines, self.note])
 
 
-def null_model_words(n_covariates: int) -> str:
+def null_model_words(n_covariates: int, constants: str = "intercepts") -> str:
     """What the null model is made of."""
     if not n_covariates:
-        return "null model (intercepts only)"
+        return f"null model ({constants} only)"
     many = "s" * (n_covariates != 1)
-    return f"null model (intercepts and {n_covariates:,} covariate{many})"
+    return f"null model ({constants} and {n_covariates:,} covariate{many})"

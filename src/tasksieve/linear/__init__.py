@@ -7,6 +7,7 @@ from .classifier import (
     MultiTaskLogisticRegression,
     MultiTaskLogisticRegressionCV,
 )
+from .cox import MultiTaskCox, MultiTaskCoxCV
 from .generic import MultiTaskRegressor, MultiTaskRegressorCV
 from .group_lasso import MultiTaskGroupLasso, MultiTaskGroupLassoCV
 from .lasso import MultiTaskElasticNet, MultiTaskElasticNetCV, MultiTaskLasso, MultiTaskLassoCV
@@ -27,6 +28,8 @@ __all__ = [
     "CalibratedMultiTaskLassoCV",
     "MultiTaskClassifier",
     "MultiTaskClassifierCV",
+    "MultiTaskCox",
+    "MultiTaskCoxCV",
     "MultiTaskElasticNet",
     "MultiTaskElasticNetCV",
     "MultiTaskGroupLasso",

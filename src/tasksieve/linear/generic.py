@@ -46,7 +46,7 @@ class AnyMembers(TaskLinearModel):
 
     def _takes(self, loss: type[Loss]) -> bool:
         """Whether the labels of a loss are those of the model."""
-        return not loss.of_classes()
+        return not loss.of_classes() and loss.labels != "survival"
 
     def _knows_loss(self) -> bool:
         """Whether the loss is one, or the name of one that the model takes."""
@@ -118,6 +118,11 @@ class _AnyRegression(LinkedRegression, AnyMembers):
     """A regression whose loss and penalty are parameters."""
 
     _loss = AnyMembers._loss
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self._loss.labels == "survival":
+            raise ParameterError("loss", "is about times to an event: use MultiTaskCox", self.loss)
 
 
 @documented

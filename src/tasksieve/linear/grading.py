@@ -11,13 +11,14 @@ import scipy.sparse
 
 from ..complex_numbers import refuse_complex
 from ..fitted.arguments import check_number
-from ..losses import Loss, as_loss
+from ..losses import Cox, Loss, as_loss
 from ..messages import value_error
 from ..penalties import RowPenalty
 from ..proof.certificate import Certificate
 from ..proof.claims import certify
 from .certified import Statement
 from .classifier import MultiTaskClassifier
+from .cox import MultiTaskCox
 from .generic import MultiTaskRegressor
 
 Array = np.ndarray[Any, Any]
@@ -138,7 +139,8 @@ def grade(
         The data, in any form that `MultiTaskRegressor.fit` takes.
     loss : str or Loss, default="squared"
         "squared", "huber", "quantile", "expectile", "log_cosh", "poisson", "negative_binomial", "gamma", "tweedie",
-        "square-root", "logistic", "squared_hinge", "smoothed_hinge", also with options, "huber:delta=0.5".
+        "square-root", "logistic", "squared_hinge", "smoothed_hinge", also with options, "huber:delta=0.5"; "cox", with
+        y as `MultiTaskCox` takes it.
     penalty : str or RowPenalty, default="l21"
         "l21", "l11", "sparse_group", "linf", "dirty", "owl", or one of `tasksieve.penalties`.
     alpha : float
@@ -146,7 +148,7 @@ def grade(
     ridge : float, default=0.0
         :math:`\rho`
     fit_intercept, standardize, positive, feature_weights, task_weights, class_weight, task_graph, graph_strength
-        As in `MultiTaskRegressor` and `MultiTaskClassifier`.
+        As in `MultiTaskRegressor` and `MultiTaskClassifier`. Cox's loss has no intercept.
     solve : bool, default=True
         Also solve the problem: for a better dual point, and to say how far our solution is below theirs.
     tol : float, default=1e-9
@@ -178,14 +180,18 @@ def grade(
         "positive": positive, "feature_weights": feature_weights, "task_weights": task_weights,
         "task_graph": task_graph, "graph_strength": graph_strength, "tol": tol,
     }  # fmt: skip
-    classes = as_loss(loss).of_classes()
+    stated = as_loss(loss)
+    classes = stated.of_classes()
     if class_weight is not None and not classes:
         raise value_error("{class_weight} is for losses of classes; this one is of numbers.")
-    model: Any = (
-        MultiTaskClassifier(loss, penalty, class_weight=class_weight, **options)
-        if classes
-        else MultiTaskRegressor(loss, penalty, **options)
-    )
+    model: Any
+    if isinstance(stated, Cox):
+        del options["fit_intercept"]
+        model = MultiTaskCox(ties=stated.ties, penalty=penalty, **options)
+    elif classes:
+        model = MultiTaskClassifier(loss, penalty, class_weight=class_weight, **options)
+    else:
+        model = MultiTaskRegressor(loss, penalty, **options)
     model._check_parameters()
     statement = Statement(model, X, y, task, sample_weight, offset)
     rows, constants = _read(coef, intercept, statement, fit_intercept, positive)

@@ -42,6 +42,8 @@ def mean_held_out(data: TaskData, loss: Loss, folds: Sequence[tuple[np.ndarray, 
     held = np.zeros(data.n_tasks)
     for _, test in folds:
         held += [loss.held_out_size(data.y[part], test[part]) for part in data.per_task()]
+    if not held.any():
+        raise value_error("{cv}: no fold holds out an event: use folds that do.")
     return np.where(held > 0.0, held, np.nan) / len(folds)
 
 

@@ -47,7 +47,7 @@ Array = np.ndarray[Any, Any]
 class _AnyLosses(Predicting, AnyMembers):
     """A model with a loss for each task."""
 
-    _targets: ClassVar[Literal["values", "classes"]] = "values"
+    _targets: ClassVar[Literal["values", "classes", "survival"]] = "values"
 
     losses: Any
     loss_weights: Any

@@ -355,6 +355,11 @@ class DataLoss:
         weights = np.ones(design.n_samples) if design.weights is None else design.weights
         return gamma(8) ** 2 * float(design.task_sums(weights) @ np.square(self.shift))
 
+    def nuisance_hessian(self, at: Evaluation) -> tuple[Array, float] | None:
+        """Of one task, where the loss is no sum over rows: its second derivative in coefficients of the columns that it
+        depends on, and a scale beside which an eigenvalue is nothing. None: the curvatures of the rows give it."""
+        return None
+
     def explained(self, at: Evaluation) -> Array:
         """Tasks whose rows nuisance columns explain ever better, without an end: there is no finite optimum."""
         return np.zeros(self.design.n_tasks, dtype=bool)

@@ -38,6 +38,7 @@ from ..outcomes import SURVIVAL
 from ..user_warnings import warn
 from .base import DataLoss, Evaluation, Loss, gamma
 from .divergence import poisson_metric
+from .partial_likelihood import held_out_contributions
 from .risk_gaps import nested_excess, scaled_point, softmax_excess
 from .risk_sets import RiskPoint, RiskSets, risk_sets
 
@@ -72,6 +73,7 @@ class Cox(Loss):
     label = "partial-likelihood deviance"
     formula = "1/n̄ Σ_t Σ_events (log Σ_at risk exp(x_k·w_t) − x_i·w_t)"
     labels = "survival"
+    by_row = False
 
     def __init__(self, ties: str = "efron") -> None:
         if ties not in TIES:
@@ -80,6 +82,12 @@ class Cox(Loss):
 
     def certificate_form(self) -> dict[str, Any]:
         return {"name": "cox", "ties": self.ties}
+
+    def held_out(self, y: Array, z: Array, train: Array, test: Array) -> Array:
+        return held_out_contributions(y, z, train, test, self.ties)
+
+    def held_out_size(self, y: Array, test: Array) -> float:
+        return float(np.sum(test[y["event"]]))
 
     def on(self, design: Design, y: Array, offset: Array | None = None) -> DataLoss:
         return CoxOnData(self, design, y, offset)
@@ -237,6 +245,10 @@ class CoxOnData(DataLoss):
             if not np.any(length * longest > 1e-15):
                 break
         return part
+
+    def nuisance_hessian(self, at: Evaluation) -> tuple[Array, float]:
+        hessian, sides = self._hessians(at.margin, self._directions)
+        return hessian[0], float(sides[0].max(initial=0.0))
 
     def explained(self, at: Evaluation) -> Array:
         nothing = self.design.task_sums(np.abs(at.residual)) == 0.0
