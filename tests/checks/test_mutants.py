@@ -524,6 +524,26 @@ class SmallRates(Poisson):
         return found
 
 
+class ShortMetric(Poisson):
+    """A row metric of less than half of what it has to be."""
+
+    def on(self, design, y):
+        found = super().on(design, y)
+        whole = found.metric
+        found.metric = lambda at, scale, gap: 0.4 * whole(at, scale, gap)
+        return found
+
+
+class StillMetric(Poisson):
+    """Row by row the fitted means, however large the gap."""
+
+    def on(self, design, y):
+        found = super().on(design, y)
+        whole = found.metric
+        found.metric = lambda at, scale, gap: whole(at, scale, 0.0)
+        return found
+
+
 class BeyondTheBox(ts.losses.Huber):
     """Slopes scaled out of their box."""
 
@@ -609,6 +629,8 @@ LOSSES = [
     (WithoutMean(), "L2"),
     (Reversed(), "L4"),
     (SmallRates(), "L8"),
+    (ShortMetric(), "L8"),
+    (StillMetric(), "L8"),
     (BeyondTheBox(), "L7"),
     (CornersForgotten(), "L4"),
     (SharpQuantile(), "L5"),

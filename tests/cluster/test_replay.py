@@ -43,6 +43,19 @@ def test_masks_stand_for_all_that_came_before() -> None:
     assert replay.anchors[1] == Question("remember", (2, NAME, None))
 
 
+def test_norms_under_a_row_metric_are_measured_again_in_the_first_reading() -> None:
+    replay = Replay()
+    asked = Question("also_measure", (1,))
+    for question in (remember(1), Question("begin", (NAME,)), asked, remember(2, "measure_all")):
+        replay.add(question)
+    assert verbs(replay) == ["remember", "begin", "also_measure", "measure_all"]
+    replay.add(Question("also_measure", (2,)))
+    replay.add(remember(3, "measure_all"))
+    replay.compact({0: (b"",)})
+    assert verbs(replay) == ["also_measure", "remember", "remember", "remember", "begin", "restore"]
+    assert replay.questions()[0].common == (2,)
+
+
 def test_questions_are_the_same_to_the_bit() -> None:
     one, other = (Anchored(np.ones((1, 2)), np.full(2, 0.5), 1.0) for _ in range(2))
     assert same(([one], NAME, None), ([other], NAME, None))

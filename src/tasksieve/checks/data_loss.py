@@ -233,13 +233,19 @@ def l8_ball(case: DataCase, z: Array) -> None:
             centre = centre + ball.residual_coef * at.residual
             if ball.y_coef:
                 centre = centre + ball.y_coef * loss.target
-            away = np.sqrt(design.task_sums((there.residual - centre) ** 2))
+            apart = there.residual - centre
+            away = np.sqrt(design.task_sums(apart**2))
             if ball.slack is not None:
                 away = np.maximum(away - ball.slack, 0.0)
             if ball.stretch is not None:
                 away = away / ball.stretch
             distance = float(np.linalg.norm(away))
             rounding = 1e-7 * (1.0 + float(np.linalg.norm(there.residual)))
+            if ball.metric is not None:  # row by row it says more
+                apart = np.maximum(np.abs(apart) - rounding * 1e-2, 0.0)
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    shares = np.where(apart > 0.0, apart**2 / ball.metric, 0.0)
+                distance = max(distance, float(np.sqrt(shares.sum())))
             holds = distance <= ball.radius * (1.0 + 1e-6) + rounding
             case.claim(holds, words, scale=scale, gap=gap, distance=distance, radius=ball.radius)
 

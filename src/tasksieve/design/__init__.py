@@ -5,9 +5,10 @@ that is features x tasks. Nothing above this layer sees a data matrix. `Storage`
 
 ``storage/`` holds raw columns, ``shard.py`` and ``anchored.py`` some features with what is known of them,
 ``ledger.py`` the vectors over features (levels, gauges, rejections), ``samples.py`` tasks, weights and intercepts,
-``packed.py`` the columns in use, ``moments.py`` and ``sums.py`` sums over rows that come in blocks. ``device/`` keeps
-columns on a GPU or streams them through it; ``cluster/`` has shards in the workers of a Dask cluster (``fleet.py``:
-which worker holds what, and recovery of what is lost).
+``row_metric.py`` norms under other weights of the rows, ``packed.py`` the columns in use, ``moments.py`` and
+``sums.py`` sums over rows that come in blocks. ``device/`` keeps columns on a GPU or streams them through it;
+``cluster/`` has shards in the workers of a Dask cluster (``fleet.py``: which worker holds what, and recovery of what is
+lost).
 """
 
 from .design import Design
@@ -15,6 +16,7 @@ from .ledger import Gauges, Judgement, Ledger, Reach, Rejection
 from .lost import ClusterError, DataLost
 from .packed import ColumnBlock, PackedColumns
 from .part import Part
+from .row_metric import Cover
 from .samples import Samples
 from .shard import NOISE, LocalShard
 from .sparse_columns import SparseColumns
@@ -39,6 +41,7 @@ __all__ = [
     "BesideStorage",
     "ClusterError",
     "ColumnBlock",
+    "Cover",
     "DataLost",
     "DenseStorage",
     "Design",

@@ -32,13 +32,16 @@ from typing import Any
 import numpy as np
 
 from .._kernels import kernels
+from .row_metric import Cover
 
 Array = np.ndarray[Any, Any]
 
 FLOAT32_UNIT = 2.0**-24 * 1.01  # the margin covers the float64 arithmetic of the combination
 FLOAT32_RANGE = 2.0**-49  # with the least norm below: covers what numbers below single precision's range lose
 FLOAT32_SMALL = 2.0**-100
+METRIC_SMALL = 2.0**-50  # the same for norms under a row metric, whose squares have to stay in the range
 UPWARDS = 1.0 + 2.0**-22  # more than the product and its rounding to single precision can lose
+UPWARDS_SQUARED = 1.0 + 2.0**-20  # the same where squares are added up in single precision
 _SMALL_BOUND = 200_000  # products of a bound that a second thread is not worth waking for
 _BLOCK = 4096  # features at a time where a penalty is evaluated in NumPy
 
@@ -85,6 +88,9 @@ class AnchorStore:
         self._moments = np.empty((count, 3))
         self._first_moments: Array | None = None
         self._longest: Array | None = None  # largest norm of each feature over the tasks
+        # norms under a row metric, and of the ordinary columns centred alike (`row_metric`: m and c)
+        self._metric: tuple[Array, Array] | None = None
+        self._metric_unit = 1.0
 
     def store(self, products: Array) -> None:
         unit = _unit_of(products, self._threads)
@@ -97,10 +103,43 @@ class AnchorStore:
         self._spare.append(self._products.pop(m))
         self._units = np.delete(self._units, m, axis=0)
 
-    def _upwards(self, norms: Array, factor: float = 1.0) -> Array:
+    def keep_metric(self, least: Array, shifted: Array) -> None:
+        """Squares of the norms under a row metric, and of those under the ordinary weights with the same centring."""
+        least, shifted = (np.ascontiguousarray(np.sqrt(squares)) for squares in (least, shifted))
+        self._metric_unit = _unit_of(least, self._threads)
+        self._metric = (
+            self._upwards(least, 1.0 / self._metric_unit, METRIC_SMALL),
+            self._upwards(shifted, 1.0 / self._unit, METRIC_SMALL),
+        )
+
+    def metric_norms(self, cover: Cover) -> Array:
+        """``sqrt(alpha c^2 + beta m^2)``, or more."""
+        norms, unit = self._under(cover, None)
+        return norms * (unit * self._unit)
+
+    def _under(self, cover: Cover, stretch: Array | None) -> tuple[Array, float]:
+        """These norms in single precision and the power of two they are in, beside the unit; none of them is larger
+        than the `stretch` of an ellipsoid that holds the ball makes it."""
+        assert self._metric is not None
+        least, shifted = self._metric
+        factors = np.sqrt(cover.beta) * (self._metric_unit / self._unit), np.sqrt(cover.alpha)
+        unit = float(2.0 ** np.frexp(max(float(np.max(factors)), 1e-300))[1])
+        first, second = ((factor / unit).astype(np.float32) for factor in factors)
+        out, more = least * first, shifted * second
+        np.square(out, out=out)
+        np.square(more, out=more)
+        out += more
+        np.sqrt(out, out=out)
+        out *= np.float32(UPWARDS_SQUARED)
+        if stretch is not None:
+            np.multiply(self._norms, (stretch * (UPWARDS / unit)).astype(np.float32), out=more)
+            np.minimum(out, more, out=out)
+        return np.maximum(out, np.float32(METRIC_SMALL), out=out), unit
+
+    def _upwards(self, norms: Array, factor: float = 1.0, least: float = FLOAT32_SMALL) -> Array:
         """Norms in single precision, none of them smaller than ``factor norms``: a bound must not lose by that."""
         out = np.empty(norms.shape, dtype=np.float32)
-        kernels.store_single(np.ascontiguousarray(norms), factor * UPWARDS, FLOAT32_SMALL, self._threads, out)
+        kernels.store_single(np.ascontiguousarray(norms), factor * UPWARDS, least, self._threads, out)
         return out
 
     def bound(
@@ -109,15 +148,19 @@ class AnchorStore:
         penalty: Any,
         radius: float = 0.0,
         stretch: Array | None = None,
+        cover: Cover | None = None,
         note: bool = False,
     ) -> tuple[Array, Array]:
         """Each feature's gauge: an estimate, and an upper bound over a ball around a vector.
 
         `stretch` (one positive number a task) makes the ball an ellipsoid: a vector e belongs to it if
-        ``sum_t ||e_t||^2 / stretch_t^2 <= radius^2``. `note`: keep the moments for `ball_bound`.
+        ``sum_t ||e_t||^2 / stretch_t^2 <= radius^2``. `cover`: there is a row metric, too, which the one that was
+        measured last covers. `note`: keep the moments for `ball_bound`.
         """
         moments = self._moments if note else None
-        self._fill(vector, penalty, radius, self._estimate, self._upper, stretch=stretch, moments=moments)
+        self._fill(
+            vector, penalty, radius, self._estimate, self._upper, stretch=stretch, cover=cover, moments=moments
+        )
         return self._estimate, self._upper
 
     def ball_bound(
@@ -158,24 +201,29 @@ class AnchorStore:
         upper: Array,
         *,
         stretch: Array | None = None,
+        cover: Cover | None = None,
         chosen: Array | None = None,
         moments: Array | None = None,
     ) -> None:
-        norms, remainder = self._norms, vector.remainder
-        if stretch is not None and norms.shape[1] > 1:
+        norms, remainder, spectral = self._norms, vector.remainder, vector.spectral
+        if cover is not None:
+            norms, unit = self._under(cover, stretch)
+            radius, remainder, spectral = radius * unit, np.zeros(self._tasks), 0.0
+        elif stretch is not None and norms.shape[1] > 1:
             norms, remainder = self._upwards(norms * stretch), remainder / stretch
         elif stretch is not None:  # one norm a feature: the ball around the ellipsoid
             radius = radius * float(np.max(stretch))
         thresholds = penalty.thresholds()
         if thresholds is None:
-            self._ask(replace(vector, remainder=remainder), penalty, radius, norms, estimate, upper)
+            off = None if cover is None else vector.remainder
+            self._ask(replace(vector, remainder=remainder), penalty, radius, norms, off, estimate, upper)
             return
         kernels.anchored_ratios(
             self._products,
             vector.coef * self._units,
             norms,
             remainder * self._unit,
-            vector.spectral * self._unit,
+            spectral * self._unit,
             radius * self._unit,
             *thresholds,
             penalty.positive,
@@ -185,11 +233,30 @@ class AnchorStore:
             chosen,
             moments,
         )
+        if cover is not None:
+            upper += self._remainders(vector, *thresholds)
+
+    def _remainders(self, vector: Anchored, group: Array, l1: Array | None) -> Array:
+        """What the remainder of a vector adds to each gauge at most: the ordinary norms count for it."""
+        if self._norms.shape[1] == 1:
+            errors = self._norms[:, 0] * vector.spectral
+        else:
+            errors = np.sqrt(np.square(self._norms, dtype=np.float64) @ np.square(vector.remainder))
+        least = group if l1 is None else np.where(group > 0.0, group, l1)
+        return np.divide(errors * (UPWARDS * self._unit), least, out=np.zeros(len(errors)), where=least > 0.0)
 
     def _ask(
-        self, vector: Anchored, penalty: Any, radius: float, norms: Array, estimate: Array, upper: Array
+        self,
+        vector: Anchored,
+        penalty: Any,
+        radius: float,
+        norms: Array,
+        off: Array | None,
+        estimate: Array,
+        upper: Array,
     ) -> None:
-        """The same through the penalty's own methods, a block of features at a time."""
+        """The same through the penalty's own methods, a block of features at a time. `off`: the remainder, where the
+        ordinary norms count for it."""
         everything, pieces = np.arange(len(norms)), penalty.pieces(_BLOCK)
         for block in pieces:
             part = penalty if len(pieces) == 1 else penalty.restrict(everything[block])
@@ -197,16 +264,26 @@ class AnchorStore:
             for products, own in zip(self._products, vector.coef * self._units, strict=True):
                 centre += own * products[block]
             sizes = norms[block].astype(np.float64) * self._unit
+            errors = None if off is None else self._norms[block] * (off * self._unit)
             estimate[block], upper[block] = row_reaches(
-                part, centre, sizes, vector.remainder, vector.spectral, radius
+                part, centre, sizes, vector.remainder, vector.spectral, radius, errors
             )
 
 
 def row_reaches(
-    penalty: Any, centre: Array, sizes: Array, remainder: Array, spectral: float, radius: float
+    penalty: Any,
+    centre: Array,
+    sizes: Array,
+    remainder: Array,
+    spectral: float,
+    radius: float,
+    off: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Estimates and upper bounds of the gauges of some rows, by the penalty's own methods."""
-    if sizes.shape[1] == 1:  # the remainder moves the row within a ball of its own
+    """Estimates and upper bounds of the gauges of some rows, by the penalty's own methods. `off`: what the entries may
+    be off, in place of what the remainder says."""
+    if off is not None:
+        upper = penalty.row_reach(centre, off, sizes, radius)
+    elif sizes.shape[1] == 1:  # the remainder moves the row within a ball of its own
         upper = penalty.row_reach(centre, 0.0, np.broadcast_to(sizes, centre.shape), radius + spectral)
     else:
         upper = penalty.row_reach(centre, sizes * remainder, sizes, radius)

@@ -161,8 +161,9 @@ class Ledger:
 
     def _reach(self, reach: Reach, penalty: Any) -> Array:
         if reach.verb == "bound":
-            vector, radius, stretch = reach.arguments
-            return np.asarray(self._shard.bound(vector, penalty, radius=radius, stretch=stretch)[1])
+            vector, radius, stretch, cover = reach.arguments
+            ball = {"radius": radius, "stretch": stretch, "cover": cover}
+            return np.asarray(self._shard.bound(vector, penalty, **ball)[1])
         first, centre, coefs, radius = reach.arguments
         return np.asarray(self._shard.ball_bound(first, centre, coefs, penalty, radius))
 

@@ -41,6 +41,16 @@ class ColumnBlock:
             kernels.segment_products(self.x, positions, r, self.offsets, False, threads, out)
         return out
 
+    def norms_under(self, metric: Array, positions: Array) -> Array | None:
+        """Norms of some columns with a factor for the square of each row: (len(positions), n_tasks)."""
+        out = np.empty((len(positions), self.n_tasks))
+        threads = self.n_threads if out.size * 50 > 200_000 else 1
+        if self.shared:
+            kernels.shared_products(self.x, positions, metric.reshape(self.n_tasks, -1).T, True, threads, out)
+        else:
+            kernels.segment_products(self.x, positions, metric, self.offsets, True, threads, out)
+        return np.sqrt(out, out=out)
+
     def combine(self, positions: Array, rows: Array) -> Array:
         """``X W`` as a flat vector, for the given rows of W."""
         out = np.empty(int(self.offsets[-1]))

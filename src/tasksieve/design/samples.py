@@ -109,18 +109,31 @@ class Samples:
         for column, shift in zip(raw, self.nuisance_shifts[len(constant) :], strict=True):
             shift[:] = self.means(column)
             self.nuisance_columns.append(column - self.per_sample(shift))
+        self._weigh_nuisance(constant + raw)
+
+    def _weigh_nuisance(self, raw: list[Array]) -> None:
+        """What follows from the weights for the nuisance columns; `raw` are these before they were shifted."""
         #: norms of the weighted constant, by task
         self.root_totals = np.sqrt(self.task_sums(np.square(self.root)))
         self.dependent: list[Dependence] = []
         self.nuisance_sizes = np.full(self.nuisance_shifts.shape, np.inf)
         self.independence = np.ones(self.n_tasks)
-        self.basis, self.from_basis = self._nuisance_basis(constant + raw)
+        self.basis, self.from_basis = self._nuisance_basis(raw)
         weighted = [self.weighted(column) for column in self.nuisance_columns]
         self.weighted_nuisance = np.array(weighted).reshape(-1, self.n_samples)
         self._inverse_sizes = 1.0 / self.nuisance_sizes  # 0 where a column has no coefficient
         self._used_rounding = (8.0 * 2.0**-53) * (self._inverse_sizes > 0.0)
         #: norms of the weighted nuisance columns
         self.nuisance_lengths = np.sqrt(self.task_sums(np.square(self.weighted_nuisance)))
+
+    def reweighted(self, metric: Array) -> Samples:
+        """The same samples and nuisance columns with other weights of the rows: `metric` times those that they have."""
+        other = copy(self)
+        other.weights = metric if self.weights is None else metric * self.weights
+        other.root = other.root_weights = np.sqrt(other.weights)
+        other.uniform = False
+        other._weigh_nuisance(other.nuisance_columns)
+        return other
 
     @property
     def n_nuisance(self) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .anchored import Anchored, AnchorStore
+from .row_metric import Cover, MetricRequest
 from .samples import Samples, centred
 from .storage import ColumnStorage, ProductRequest
 
@@ -93,6 +94,9 @@ class LocalShard:
         self._fragile = np.empty(0, dtype=np.int64)
         self._anchor_store: Any = None
         self._unshelved: list[Any] = []
+        # a row metric whose norms the next reading of all columns is to measure; what a reading has found for one
+        self._wanted_metric: Array | None = None
+        self._metric_products: tuple[MetricRequest, list[Any]] | None = None
         #: relative rounding error of a correlation: |error| <= rounding * norm * ||r_t||
         self.rounding = 0.0
 
@@ -154,7 +158,8 @@ class LocalShard:
             out = self._first_pass(projected)
         else:
             self.measure()
-            out = self._read([self._asked(self.samples.weighted(projected), features)])[0]
+            read = self._read_all if features is None else self._read
+            out = read([self._asked(self.samples.weighted(projected), features)])[0]
         if len(self._fragile):
             chosen = self._fragile if features is None else np.flatnonzero(np.isin(features, self._fragile))
             for low in range(0, len(chosen), TAKE_BLOCK):
@@ -237,10 +242,22 @@ class LocalShard:
             self._anchor_store = self._new_anchor_store()
         while self._unshelved:
             self._anchor_store.store(self._unshelved.pop(0))
+        if self._metric_products is not None:
+            (request, found), self._metric_products = self._metric_products, None
+            self._anchor_store.keep_metric(*request.squares(found, self._norms, self._scale, self._there))
         return self._anchor_store
 
     def _new_anchor_store(self) -> Any:
         return AnchorStore(self._norms, self.samples.n_tasks, self.n_threads)
+
+    def also_measure(self, metric: Array) -> None:
+        """The next reading of all columns measures their norms under a row metric, too (`row_metric`), which `bound`
+        uses from then on."""
+        self._wanted_metric = metric
+
+    def metric_norms(self, cover: Cover) -> Array:
+        """Norms of all columns under row metrics that the measured one covers: upper bounds in single precision."""
+        return self._here(self._anchors().metric_norms(cover))
 
     def forget(self, m: int) -> None:
         """Anchor m is not needed any more."""
@@ -326,10 +343,25 @@ class LocalShard:
             asked.append(self._asked(samples.weighted(projected)))
         # Where X holds NaN or infinity so will its norms: for the caller to see, not to be warned of.
         with np.errstate(invalid="ignore", over="ignore"):
-            raw, *loadings = self._read(asked)
+            raw, *loadings = self._read_all(asked)
             products = None if projected is None else loadings.pop()
             self._measure(raw, loadings, weights)
         return products
+
+    def _read_all(self, asked: list[ProductRequest]) -> list[Any]:
+        """Products of all columns; the same reading serves a row metric that is wanted."""
+        metric, self._wanted_metric = self._wanted_metric, None
+        if metric is None:
+            return self._read(asked)
+        request = MetricRequest(self.samples, metric, self._pass_rounding)
+        found = self._read([*asked, *request.products()])
+        self._metric_products = request, found[len(asked) :]
+        return found[: len(asked)]
+
+    @property
+    def _pass_rounding(self) -> float:
+        """Relative rounding error of the products of one reading."""
+        return 4.0 * (self.samples.depth + 8) * _EPS
 
     def _measure(self, raw: Any, loadings: list[Any], weights: Array) -> None:
         """Norms, standard deviations, and the list of columns that need care, from the columns' squared lengths and
@@ -345,7 +377,7 @@ class LocalShard:
             loading = loadings.pop()
             loading *= loading
             squares -= loading
-        self.rounding = 4.0 * (samples.depth + 8) * _EPS
+        self.rounding = self._pass_rounding
         if len(samples.basis):
             lost = self.rounding * raw
             self.rounding *= FRAGILE_RATIO

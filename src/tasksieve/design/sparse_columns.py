@@ -51,6 +51,10 @@ class SparseColumns:
         self._shard.passes = passes
         return out
 
+    def norms_under(self, metric: Array, positions: Array) -> Array | None:
+        """As of `ColumnBlock`: not known here, where columns are not formed."""
+        return None
+
     def combine(self, positions: Array, rows: Array) -> Array:
         """``X~ W`` as a flat vector, for the given rows of W."""
         design = self.design

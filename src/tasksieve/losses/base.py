@@ -298,18 +298,21 @@ class DataLoss:
         return None
 
     def _ellipsoid(self, at: Evaluation, scale: float, gap: float, metric: Array) -> Ball | None:
-        """Both halves together: ``sum_i (u* - (r + u)/2)_i^2/k_i <= gap - 1/4 sum_i (r - u)_i^2/k_i``, with the largest
-        k of each task for all of its rows."""
+        """Both halves together: ``sum_i (u* - (r + u)/2)_i^2/k_i <= gap - 1/4 sum_i (r - u)_i^2/k_i``."""
         design = self.design
-        steepest = np.maximum.reduceat(metric, design.offsets[:-1]) * (1.0 + 64.0 * UNIT)
+        metric = metric * (1.0 + 64.0 * UNIT)
+        steepest = np.maximum.reduceat(metric, design.offsets[:-1])
         if not np.all(np.isfinite(steepest)):
             return None
-        steepest = np.maximum(steepest, 1e-300)
         dual = scale * at.residual
-        apart = design.task_sums(np.square(at.slope - dual))
-        square = gap - 0.25 * (1.0 - gamma(design.n_samples + 32)) * float(np.sum(apart / steepest))
+        # what rounding may have added to a difference does not count
+        apart = np.maximum(np.abs(at.slope - dual) - 8.0 * UNIT * (np.abs(at.slope) + np.abs(dual)), 0.0)
+        with np.errstate(over="ignore"):
+            shares = np.divide(np.square(apart), metric, out=np.zeros_like(apart), where=metric > 0.0)
+        square = gap - 0.25 * (1.0 - gamma(design.n_samples + 32)) * float(np.sum(shares))
         radius = math.sqrt(max(square, gamma(64) * gap))
-        return Ball(radius, vector=0.5 * (at.slope + dual), stretch=np.sqrt(steepest))
+        centre = np.where(metric > 0.0, 0.5 * (at.slope + dual), 0.0)
+        return Ball(radius, vector=centre, stretch=np.sqrt(np.maximum(steepest, 1e-300)), metric=metric)
 
     def sphere(self, at: Evaluation, scale: float, gap: float) -> Ball | None:
         """The gap-safe sphere: the dual objective is 1/L-strongly concave, so ``||u - u*||^2 <= 2 L gap`` (Ndiaye,

@@ -150,7 +150,7 @@ class Anchors:
         first = self.anchor(0)
         centre = self.current.scaled(current_coef) + first.scaled(first_coef)
         if self._judged is not self.current or not self._can_note(penalty):
-            return "bound", (centre, radius, None)
+            return "bound", (centre, radius, None, None)
         return "ball_bound", (first, centre, (current_coef, first_coef), radius)
 
     def _can_note(self, penalty: RowPenalty) -> bool:

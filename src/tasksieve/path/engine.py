@@ -448,6 +448,8 @@ class Engine:
             are many."""
             step.open += n_open
             if everything or n_open > max(64, _TOUCH_FRACTION * self.design.n_features):
+                if self._sieve is not None:
+                    self._sieve.before_reading(at, goal)
                 self.problem.anchors.add(at.residual)
                 ledger.measure_all(at.residual, penalty, errors, next_question(0.0))
             else:

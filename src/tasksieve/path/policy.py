@@ -54,6 +54,15 @@ SHARED_BYTES = 1 << 30  # that walks in lockstep may keep, or half of X where th
 # memory a hundred times as fast as numbers cross or this process reads its own.
 MOST_COLUMN_BYTES = 1 << 16
 
+# --- row metrics -----------------------------------------------------------------------------------------------------
+
+# Lengths of columns under the row metric of a ball, beside those that the largest k of each task gives.
+HELPFUL_LENGTH = 0.9  # longer ones reject hardly more, and cost as much again as the bounds themselves
+# Of the lengths that are known: shorter ones are measured beside the next products. So two to four measurements serve a
+# path of fifty values; twice as many would reject half a percent of the features more.
+WORTH_MEASURING = 0.75
+FEW_UNDECIDED = 0.02  # of the features: so few left by the last screening are not worth a measurement
+
 
 class Kind(StrEnum):
     """What follows a path."""
@@ -270,3 +279,17 @@ def walks_that_fit(n_features: int, n_tasks: int, stored_bytes: int) -> int:
     """How many walks on rows may keep what they keep at the same time."""
     free = int(SHARE_OF_FREE * min(free_memory(), 2.0**62))
     return max(SHARED_BYTES, min(stored_bytes // 2, free)) // bytes_of_walk(n_features, n_tasks)
+
+
+def metric_helps(length: float) -> bool:
+    """Whether a ball is worth bounding by its row metric, by the mean length of columns under it, of 1 where the
+    largest k of each task counts for all of its rows."""
+    return length < HELPFUL_LENGTH
+
+
+def metric_pays(known: float, exact: float, undecided: float) -> bool:
+    """Whether norms under a row metric are measured in the reading of all columns that comes next: by the mean lengths
+    that follow from the last measurement, or from the largest k of each task, those that this one would give, and the
+    part of the features that screening has left at the last value. It costs no reading of its own, but about the
+    arithmetic of two more vectors."""
+    return metric_helps(exact) and exact < WORTH_MEASURING * known and undecided > FEW_UNDECIDED

@@ -12,6 +12,7 @@ from ..losses import DataLoss, Loss, as_loss
 from ..penalties import L21, RowPenalty
 from ..penalties.coupling import Coupling
 from .anchors import Anchors
+from .row_metric import MeasuredMetric
 
 Array = np.ndarray[Any, Any]
 
@@ -74,6 +75,8 @@ class Problem:
         self.units: Any = None
         #: past passes over the data, the first for the residual of W = 0
         self.anchors = Anchors(design)
+        #: the row metric under which its columns were measured last
+        self.metric = MeasuredMetric(design)
         self._null_levels: Any = None  # where they are
         self._null_array: Array | None = None
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..design import Reach, Rejection
+from ..design import Cover, Reach, Rejection
 from ..losses import Evaluation
 from ..penalties import RowPenalty
 from ..screening.rules import Rule
@@ -27,6 +27,10 @@ from .pair import Pair, Point
 from .problem import Problem
 
 Array = np.ndarray[Any, Any]
+
+_SHORTER = 0.5  # than the mean under a row metric no column is taken to be
+_PACKED_DIGITS = 1e-6
+_TYPICAL_GAP = 10.0  # times the goal: gaps at which a value is screened while it is solved
 
 
 class Sieve:
@@ -43,6 +47,8 @@ class Sieve:
         self._problem, self._design, self._loss = problem, problem.design, problem.loss
         self._columns, self._anchors, self._ledger = columns, problem.anchors, ledger
         self._lam_max = problem.lambda_max()
+        self._metric = problem.metric
+        self._undecided = 1.0  # part of the features that the last screening before a value has left
         self._targets = np.empty(0, dtype=np.int64), np.empty((0, self._design.n_tasks))
         self._last: tuple[Pair, float, list[Ball]] | None = None
         self._cut = self._first_cut() if problem.loss.squared else None
@@ -73,6 +79,7 @@ class Sieve:
         reaches = self._reaches(pair, lam, penalty)
         proven, _ = self._ledger.reject(Rejection(reaches, penalty, self._kept(pair), about, promising))
         self.rules[0].sequential_counts.append(proven)
+        self._undecided = 1.0 - proven / max(self._design.n_features, 1)
         return proven
 
     def during(self, pair: Pair, penalty: RowPenalty, about: Array | None = None) -> int:
@@ -102,9 +109,11 @@ class Sieve:
         """Balls that could reject something, one after another: a cut may need one more anchor, of which balls before
         it do not know."""
         for ball in self._pair_balls(pair, lam, penalty):
-            if not self._hopeful(ball, lam):
+            lengths = None if ball.metric is None else self._metric.lengths(ball.metric)
+            if not self._hopeful(ball, lengths, lam):
                 continue
-            verb, arguments = self._question(ball, penalty)
+            cover = None if ball.metric is None or lengths is None else self._metric.cover(ball.metric)
+            verb, arguments = self._question(ball, penalty, cover)
             sharper = None
             # What was measured at the centre may be sharper than what the anchors know of it.
             if penalty.euclid is not None and not ball.y_coef and not ball.cut_coef and ball.vector is None:
@@ -112,20 +121,25 @@ class Sieve:
                 sharper = ball.residual_coef * (pair.lam / lam), moved
             yield Reach(verb, arguments, sharper)
 
-    def _hopeful(self, ball: Ball, lam: float) -> bool:
-        """Whether the ball could reject anything if its centre were zero."""
+    def _hopeful(self, ball: Ball, lengths: Array | None, lam: float) -> bool:
+        """Whether the ball could reject anything if its centre were zero; `lengths` are about those of columns of norm
+        1 under its metric."""
         least = 1.0
-        if ball.stretch is not None:
+        if lengths is not None:
+            least = _SHORTER * float(np.min(lengths))
+        elif ball.stretch is not None:
             least = float(np.min(ball.stretch if ball.slack is None else ball.stretch[ball.slack == 0.0]))
         return bool(ball.radius * least * self._ledger.least < lam)
 
-    def _question(self, ball: Ball, penalty: RowPenalty) -> tuple[str, tuple[Any, ...]]:
+    def _question(self, ball: Ball, penalty: RowPenalty, cover: Cover | None) -> tuple[str, tuple[Any, ...]]:
         """The method of shards that bounds over a ball, and its arguments but for the penalty."""
         anchors = self._anchors
         if ball.vector is not None:
             centre = anchors.express(ball.vector)
             if ball.slack is not None:
                 centre = centre.loosened(ball.slack)
+            if cover is not None:
+                centre = centre.loosened(self._metric.drift(ball.vector))
         elif ball.cut_coef and self._cut is not None:
             # W = 0: one more pass, for the image of the cut, which the next solutions are not far from
             position = anchors.position_of(self._cut.image)
@@ -139,7 +153,15 @@ class Sieve:
             centre = anchors.current.scaled(ball.residual_coef) + anchors.anchor(1).scaled(ball.y_coef)
         else:
             return anchors.ball_question(ball.residual_coef, ball.y_coef, penalty, ball.radius)
-        return "bound", (centre, ball.radius, ball.stretch)
+        return "bound", (centre, ball.radius, ball.stretch, cover)
+
+    def before_reading(self, at: Evaluation, goal: float) -> None:
+        """All columns are about to be read, for the certificate of a point: their norms under its row metric come along
+        where that pays."""
+        if any(rule.of_loss for rule in self.rules):
+            metric = self._loss.metric(at, 1.0, self._loss.floored_gap(_TYPICAL_GAP * goal))
+            if metric is not None:
+                self._metric.before_reading(metric, self._undecided)
 
     # -- balls ----------------------------------------------------------------------------------------------------
 
@@ -212,7 +234,15 @@ class Sieve:
         errors = self._rounding(ball, at) * norms
         if ball.slack is not None:
             errors = errors + norms * ball.slack
-        return centre, errors, norms if ball.stretch is None else norms * ball.stretch
+        if ball.stretch is None:
+            return centre, errors, norms
+        reach = norms * ball.stretch
+        if ball.metric is not None and self._metric.lengths(ball.metric) is not None:
+            under = self._columns.norms_under(ball.metric, self._columns.positions(features))
+            if under is not None:
+                # beside nuisance columns what is packed of a column is known to so many digits of the column
+                reach = np.minimum(reach, under + _PACKED_DIGITS * reach)
+        return centre, errors, reach
 
     def _target_products(self, features: Array) -> Array:
         """Correlations of the target with some features: those of the last call are kept."""

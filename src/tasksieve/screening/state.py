@@ -246,6 +246,9 @@ class Ball:
         The centre, where it is none of these combinations.
     stretch : array of shape (T,), optional
         An ellipsoid: e belongs to it if ``sum_t ‖e_t‖²/stretch_t² <= radius²``.
+    metric : array of shape (N,), optional
+        Of each row: e belongs to the set only if ``sum_i e_i²/metric_i <= radius²``, too, with e_i = 0 where the metric
+        is 0. `stretch` is then the root of its largest entry in each task, so that it says less.
     slack : array of shape (T,), optional
         In each task the centre is known up to a vector of this length.
     """
@@ -257,6 +260,7 @@ class Ball:
     vector: Array | None = None
     stretch: Array | None = None
     slack: Array | None = None
+    metric: Array | None = None
 
     def centre(self, state: DualState) -> Array:
         """The centre in sample space, without a ridge part."""

@@ -18,8 +18,8 @@ Array = np.ndarray[Any, Any]
 
 #: verbs after which a shard is another one
 CHANGING = frozenset({
-    "accept", "begin", "correct", "forget", "judge", "keep_penalty", "measure", "measure_all", "noted_bound",
-    "null_bounds", "reject", "remember", "restore", "stand_at_null", "touch_open",
+    "accept", "also_measure", "begin", "correct", "forget", "judge", "keep_penalty", "measure", "measure_all",
+    "noted_bound", "null_bounds", "reject", "remember", "restore", "stand_at_null", "touch_open",
 })  # fmt: skip
 
 

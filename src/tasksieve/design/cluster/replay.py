@@ -20,6 +20,7 @@ class Replay:
         self.anchors: list[Question] = []
         self._first: Question | None = None  # norms are measured in the first reading of all
         self._begun: Question | None = None
+        self._metric: Question | None = None  # measured by the reading that came next: any reading measures the same
         self._base: list[Question] = []
         self._since: list[Question] = []
 
@@ -27,6 +28,10 @@ class Replay:
         """Something has changed the shards."""
         verb = question.verb
         if verb == "keep_penalty":
+            return
+        if verb == "also_measure":
+            self._metric = question
+            self._since.append(question)
             return
         if self._first is None:
             self._first = question
@@ -49,7 +54,8 @@ class Replay:
     def _compact(self, rest: list[Question]) -> None:
         first = [] if self._first is None or self._first.verb != "measure" else [self._first]
         begun = [] if self._begun is None else [self._begun]
-        self._base, self._since = [*first, *self.anchors, *begun, *rest], []
+        metric = [] if self._metric is None else [self._metric]
+        self._base, self._since = [*first, *metric, *self.anchors, *begun, *rest], []
 
     @property
     def long(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..row_metric import Cover
 from ..samples import Samples
 from ..shard import Centred
 from ..storage.base import by_part
@@ -234,6 +235,13 @@ class ClusterShard:
 
     def error_gauges(self, errors: Array, penalty: Any) -> Array:
         return np.concatenate(self.everywhere("error_gauges", errors, self.named(penalty)))
+
+    def also_measure(self, metric: Array) -> None:
+        """The shards are told with the next question, which is a reading."""
+        self.queue(Question("also_measure", (metric,)))
+
+    def metric_norms(self, cover: Cover) -> Array:
+        return np.concatenate(self.everywhere("metric_norms", cover))
 
     def forget(self, m: int) -> None:
         """Anchor m is not needed any more: the shards are notified with the next question."""

@@ -59,11 +59,14 @@ class Thresholds:
         remainder: torch.Tensor,
         spectral: float,
         radius: float,
+        error: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """An estimate of each gauge, and its bound over a ball and a remainder: `anchored_ratios` of the kernels."""
+        """An estimate of each gauge, and its bound over a ball and a remainder: `anchored_ratios` of the kernels.
+        `error`: what the remainder moves each row by, where other norms count for it."""
         shared = norms.shape[1] == 1
         kappa = norms.amax(dim=1)
-        error = kappa * spectral if shared else torch.linalg.vector_norm(norms * remainder, dim=1)
+        if error is None:
+            error = kappa * spectral if shared else torch.linalg.vector_norm(norms * remainder, dim=1)
         b = centre.clamp(min=0.0) if self.positive else centre
         sizes = b.abs()
         largest = sizes.amax(dim=1)
