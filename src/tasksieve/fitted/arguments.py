@@ -145,6 +145,9 @@ def check_parameters(estimator: Any) -> None:
 def warn_one_class(data: TaskData) -> None:
     """Name the tasks with one class only: with an intercept, their loss has no finite minimiser."""
     present = data.weights > 0
+    if data.ordered:
+        _warn_one_ordered(data, present)
+        return
     if data.class_counts is not None:
         _warn_absent(data, present)
         return
@@ -155,6 +158,17 @@ def warn_one_class(data: TaskData) -> None:
         warn(
             f"{len(names)} task(s) have rows of one class only ({some_of(names)}): their best intercept would be "
             "infinite and is kept finite.",
+        )
+
+
+def _warn_one_ordered(data: TaskData, present: np.ndarray) -> None:
+    """The same for ordered classes, of which a task may lack any but the last two."""
+    parts = zip(data.tasks.tolist(), data.per_task(), strict=True)
+    names = [name for name, part in parts if len(np.unique(data.y[part][present[part]])) < 2]
+    if names:
+        warn(
+            f"{len(names)} task(s) have rows of one class only ({some_of(names)}): they do not affect the model, their "
+            "coefficients are 0 and that class is predicted.",
         )
 
 

@@ -152,6 +152,7 @@ class OutOfFold:
     - `codes` (int array of shape (N,)): Classes, from 0; None: numbers.
     - `losses`: ``losses(flat, z)`` of some entries of the flat sample space.
     - `answers`: ``answers(z)``: responses, decision values, or probabilities with their classes on a last axis.
+    - `decide`: ``decide(z)``: codes of classes; by default those of the largest score, or of the sign of one.
     - `ranks`: By what classes are ranked for AUC; by default the answers.
     - `width`: The most numbers that an answer has.
     """
@@ -165,10 +166,12 @@ class OutOfFold:
         losses: Callable[[np.ndarray, np.ndarray], np.ndarray],
         answers: Callable[[np.ndarray], np.ndarray],
         ranks: Callable[[np.ndarray], np.ndarray] | None = None,
+        decide: Callable[[np.ndarray], np.ndarray] | None = None,
         width: int,
     ) -> None:
         self._labels, self._measure, self._codes = labels, measure, codes
         self._losses, self._answers, self._ranks = losses, answers, ranks or answers
+        self._decide = decide or (lambda z: np.argmax(z, axis=1) if z.ndim == 2 else z > 0)
         self._rows, self._null = (HeldOutRows(len(labels.y), measure, codes) for _ in range(2))
         self._sums, self._counts = np.zeros((len(labels.y), width)), np.zeros((len(labels.y), 1))
 
@@ -182,7 +185,7 @@ class OutOfFold:
 
     def _judge(self, rows: HeldOutRows, flat: np.ndarray, z: np.ndarray) -> None:
         if self._codes is not None:
-            met = self._codes[flat] == (np.argmax(z, axis=1) if z.ndim == 2 else z > 0)
+            met = self._codes[flat] == self._decide(z)
             rows.add(flat, self._losses(flat, z), met, self._ranks(z))
             return
         assert self._measure.row_losses is not None

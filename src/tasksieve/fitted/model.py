@@ -44,7 +44,7 @@ from .measures import mean_over_tasks, measure_of
 from .predictions import Predictions
 from .progress import reporter
 from .shown import Shown
-from .state import LinearState, read_rows
+from .state import LinearState, read_rows, thresholds_by_task
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,6 +85,7 @@ class FittedModel(Shown, BaseEstimator):
             self._joint,
             getattr(self, "_needs_offset", False),
             getattr(self, "_fills", None),
+            getattr(self, "thresholds_", None),
         )
 
     def _remember_features(self, X: Any, n_features: int) -> None:
@@ -272,11 +273,12 @@ class TaskLinearModel(SelectingModel):
         return (self._loss.with_classes() if self._several else None) or self._loss
 
     def _read(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
-        targets: Literal["values", "classes", "many classes", "survival"] = self._targets
+        targets: Literal["values", "classes", "many classes", "ordered", "survival"] = self._targets
         if targets == "classes":
             if task is None:
                 warn_column(y)
             targets = "classes" if self._loss.with_classes() is None else "many classes"
+            targets = "ordered" if self._loss.labels == "ordered" else targets
         data = read_tasks(
             X if getattr(self, "device", None) is None else placed(X, self),
             y,
@@ -284,8 +286,9 @@ class TaskLinearModel(SelectingModel):
             sample_weight,
             task_weights=getattr(self, "task_weights", None),
             targets=targets,
+            categories=getattr(self, "categories", None),
         )
-        if targets in ("classes", "many classes"):
+        if targets in ("classes", "many classes", "ordered"):
             data = with_class_weight(data, getattr(self, "class_weight", None))
             if self.fit_intercept:
                 warn_one_class(data)
@@ -336,6 +339,9 @@ class TaskLinearModel(SelectingModel):
             self.coef_, self.intercept_ = np.split(self.coef_, cuts), np.split(self.intercept_, cuts)
             if not isinstance(data.classes, list):
                 self.coef_, self.intercept_ = np.stack(self.coef_, axis=1), np.stack(self.intercept_, axis=1)
+        thresholds = getattr(point, "thresholds", None)
+        if thresholds is not None:
+            self.thresholds_ = thresholds_by_task(thresholds, data.classes)
         self.tasks_ = data.tasks
         unit = self._unit(data)
         self.objective_ = float(point.objective) / unit

@@ -20,7 +20,7 @@ from .parameters import unfitted
 from .predictions import Predictions
 from .restore import DataFacts, set_state
 from .solved_values import SolvedValues
-from .state import LinearState
+from .state import LinearState, thresholds_by_task
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -221,6 +221,20 @@ class RegularizationPath(SolvedValues):
     def intercept(self, k: int) -> np.ndarray:
         """Intercepts at value k, of shape (T,); more than two classes: in the order of the rows of `coef`."""
         return np.array(self._points[k].intercept, dtype=np.float64)[self._order]
+
+    @described_by(POSITION)
+    def thresholds(self, k: int) -> Any:
+        """Thresholds between ordered classes at value k.
+
+        Returns
+        -------
+        ndarray of shape (T, K - 1), or list of T arrays
+            As ``thresholds_`` of the model.
+        """
+        found = self._points[k].thresholds
+        if found is None or self._facts is None:
+            raise ValueError("this path has no thresholds: its classes are not ordered ones.")
+        return thresholds_by_task(found, self._facts.classes)
 
     @described_by(POSITION)
     def model(self, k: int) -> Any:

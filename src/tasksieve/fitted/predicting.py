@@ -17,7 +17,7 @@ from .predictions import Predictions, available_if
 def gives_probabilities(model: Any) -> bool:
     """Whether scores are log-odds: where there is a choice of losses, the logistic one."""
     loss = getattr(model, "loss", "logistic")
-    if not (loss.probabilities if isinstance(loss, Loss) else loss == "logistic"):
+    if not (loss.probabilities if isinstance(loss, Loss) else loss in ("logistic", "ordinal")):
         raise AttributeError(f"predict_proba needs loss='logistic'; the loss is {loss!r}.")
     return True
 
@@ -133,7 +133,7 @@ class TaskClassification(Predicting, ClassifierMixin):
             task: a list by task, (n, K_t) without ``task``, and with it the probabilities of that task's rows.
         """
         state = self._learned()
-        return like(X, state.probabilities(self._scores(X, task, state, offset)))
+        return like(X, state.probabilities(self._scores(X, task, state, offset), task))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -48,6 +48,7 @@ _SAME = [field.name for field in fields(DataFacts) if field.name != "known_fills
 ATTRIBUTES = {
     "coef": "coef_",
     "intercept": "intercept_",
+    "thresholds": "thresholds_",
     "tasks": "tasks_",
     "classes": "classes_",
     "single": "_single",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, softmax
 
+from ..losses.ordinal import interval_probabilities
 from ..tasks import Fills, add_offset, is_task_list, linear_scores, map_rows, read_matrix, task_codes
 
 
@@ -34,6 +35,8 @@ class LinearState:
     - `joint`: Whether several classes are judged together, not one by one against the rest.
     - `needs_offset`: Fitted with an offset: scores without one would be of another kind.
     - `fills`: What stands for missing genotypes.
+    - `thresholds` (ndarray of shape (T, K - 1), or list of T arrays): Between ordered classes, P(y <= k) = 1/(1 +
+      exp(score - threshold)); None where there are none.
     """
 
     coef: Any
@@ -45,6 +48,7 @@ class LinearState:
     joint: bool = False
     needs_offset: bool = False
     fills: Fills | None = None
+    thresholds: Any = None
 
     @property
     def rows(self) -> np.ndarray:
@@ -179,6 +183,8 @@ class LinearState:
         return found
 
     def _row_labels(self, scores: np.ndarray, position: Any) -> np.ndarray:
+        if self.thresholds is not None:
+            return self._ordered_labels(np.argmax(self._ordered_probabilities(scores, position), axis=-1), position)
         if isinstance(self.coef, list):
             return np.asarray(self.classes[position][np.argmax(scores, axis=-1)])
         if self.coef.ndim == 3:
@@ -209,9 +215,12 @@ class LinearState:
             out[codes == t] = part
         return out
 
-    def probabilities(self, scores: Any) -> Any:
+    def probabilities(self, scores: Any, task: Any = None) -> Any:
         """Probabilities of the classes on a last axis, p = 1 / (1 + exp(-score)); of more than two the softmax, or,
-        where each was judged against the rest, these divided by their sum."""
+        where each was judged against the rest, these divided by their sum; of ordered ones by their thresholds. The
+        `task` is that of the `scores`."""
+        if self.thresholds is not None:
+            return self._between_thresholds(scores, task)
         if isinstance(scores, list):
             return [self.probabilities(part) for part in scores]
         return map_rows(self._row_probabilities, scores)
@@ -222,6 +231,63 @@ class LinearState:
             return class_probabilities(scores, several)
         each = np.maximum(expit(scores), 1e-300)
         return each / each.sum(axis=-1, keepdims=True)
+
+
+    # -- ordered classes ----------------------------------------------------------------------------------------------
+
+    @property
+    def _all_thresholds(self) -> np.ndarray:
+        """(T, K - 1); a task with fewer classes has infinite ones beyond its last."""
+        if not isinstance(self.thresholds, list):
+            return np.asarray(self.thresholds)
+        padded = np.full((len(self.thresholds), max(map(len, self.thresholds))), np.inf)
+        for t, own in enumerate(self.thresholds):
+            padded[t, : len(own)] = own
+        return padded
+
+    def _ordered_probabilities(self, scores: np.ndarray, position: Any) -> np.ndarray:
+        """On a last axis; ``position``: the task, or the tasks of the rows, None: a column per task."""
+        own = self._all_thresholds
+        own = own[0] if position is None and scores.ndim == 1 else own if position is None else own[position]
+        margins = own - scores[..., None]
+        end = np.full((*margins.shape[:-1], 1), np.inf)
+        return interval_probabilities(np.concatenate([-end, margins], axis=-1), np.concatenate([margins, end], axis=-1))
+
+    def _ordered_labels(self, codes: np.ndarray, position: Any) -> np.ndarray:
+        if not isinstance(self.classes, list):
+            return np.asarray(self.classes[codes])
+        if isinstance(position, int):
+            return np.asarray(self.classes[position][codes])
+        classes = as_they_are(self.classes)
+        out = np.empty(codes.shape, dtype=np.result_type(*classes))
+        for t, own in enumerate(classes):
+            here = (slice(None), t) if position is None else position == t
+            out[here] = own[codes[here]]
+        return out
+
+    def _between_thresholds(self, scores: Any, task: Any) -> Any:
+        """A list by task where tasks have different classes."""
+        differ = isinstance(self.thresholds, list)
+        if isinstance(scores, list):
+            found = [map_rows(self._ordered_probabilities, part, t) for t, part in enumerate(scores)]
+            return [part[..., : len(own) + 1] for part, own in zip(found, self.thresholds, strict=True)]
+        codes = None if task is None else task_codes(task, self.tasks, len(scores))
+        every = map_rows(self._ordered_probabilities, scores, codes)
+        if not differ:
+            return every
+        parts = [every[:, t] if codes is None else every[codes == t] for t in range(len(self.tasks))]
+        return [part[:, : len(own) + 1] for part, own in zip(parts, self.thresholds, strict=True)]
+
+
+def thresholds_by_task(thresholds: np.ndarray, classes: Any) -> Any:
+    """Thresholds (m, T) between the codes of classes as a model has them: (T, K - 1), or a list where tasks have classes
+    of their own. Beyond the last class that had rows they are infinite."""
+    counts = [len(own) - 1 for own in classes] if isinstance(classes, list) else [len(classes) - 1] * thresholds.shape[1]
+    padded = np.full((thresholds.shape[1], max(max(counts), len(thresholds))), np.inf)
+    padded[:, : len(thresholds)] = thresholds.T
+    if not isinstance(classes, list):
+        return np.ascontiguousarray(padded[:, : counts[0]])
+    return [padded[t, :count].copy() for t, count in enumerate(counts)]
 
 
 def class_probabilities(scores: np.ndarray, several: bool) -> np.ndarray:

@@ -12,6 +12,7 @@ from .generic import MultiTaskRegressor, MultiTaskRegressorCV
 from .group_lasso import MultiTaskGroupLasso, MultiTaskGroupLassoCV
 from .lasso import MultiTaskElasticNet, MultiTaskElasticNetCV, MultiTaskLasso, MultiTaskLassoCV
 from .mixed import MultiTaskMixed
+from .ordinal import MultiTaskOrdinal, MultiTaskOrdinalCV
 from .owl import MultinomialOWL, MultinomialOWLCV, MultiTaskOWL, MultiTaskOWLCV
 from .regressions import (
     MultiTaskHuber,
@@ -43,6 +44,8 @@ __all__ = [
     "MultiTaskMixed",
     "MultiTaskOWL",
     "MultiTaskOWLCV",
+    "MultiTaskOrdinal",
+    "MultiTaskOrdinalCV",
     "MultiTaskPoisson",
     "MultiTaskPoissonCV",
     "MultiTaskQuantile",

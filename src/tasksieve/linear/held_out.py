@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -21,7 +21,7 @@ from ..fitted.held_out import (
 )
 from ..fitted.measures import Measure
 from ..fitted.state import class_probabilities
-from ..losses import Loss
+from ..losses import Loss, Ordinal
 from ..messages import value_error
 from ..tasks import TaskData
 
@@ -133,6 +133,8 @@ def _one_task(data: TaskData, t: int, loss: Loss, point: Any, rows: np.ndarray, 
 
     if data.classes is None:
         return OneTaskRegressor({"predict": lambda X: loss.link(scores(X))})
+    if data.ordered:
+        return _one_ordered_task(data.classes_of(t), lambda X: X is rows, z, scores, point.thresholds[:, t])
     classes, several = data.classes_of(t), data.class_counts is not None
 
     def predict(X: Any) -> np.ndarray:
@@ -149,6 +151,21 @@ def _one_task(data: TaskData, t: int, loss: Loss, point: Any, rows: np.ndarray, 
     return OneTaskClassifier(answers, classes)
 
 
+def _one_ordered_task(
+    classes: np.ndarray, known: Callable[[Any], bool], z: np.ndarray, scores: Callable[[Any], np.ndarray], own: np.ndarray
+) -> OneTask:
+    """A task of ordered classes; z are the thresholds less the scores of rows that are `known`, `own` its thresholds."""
+
+    def shares(X: Any) -> np.ndarray:
+        margins = z if known(X) else own - scores(X)[:, None]
+        found = Ordinal().class_probabilities(margins)
+        return np.pad(found, ((0, 0), (0, max(len(classes) - found.shape[1], 0))))[:, : len(classes)]
+
+    return OneTaskClassifier(
+        {"predict": lambda X: classes[np.argmax(shares(X), axis=1)], "predict_proba": shares}, classes
+    )
+
+
 # --- scores of held-out rows -----------------------------------------------------------------------------------------
 
 
@@ -162,7 +179,8 @@ def coefficient_columns(data: TaskData) -> list[Any]:
 def path_scores(data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> Scores:
     """Rows of each task with a positive weight, and for tasks that have any their predictions at each point (rows x K).
 
-    More than two classes: a last axis for those of the task. The columns of all features selected anywhere on the path
+    More than two classes: a last axis for those of the task; ordered ones: for the thresholds less the prediction. The
+    columns of all features selected anywhere on the path
     are read once, a bounded number at a time.
     """
     chosen = [np.flatnonzero(weights[part] > 0) for part in data.per_task()]
@@ -199,6 +217,12 @@ def path_scores(data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> S
             part = coef[:, :, own[t]]
             found = columns[first + chosen[t]] @ part.reshape(len(features), -1)
             scores[t] += found.reshape(len(found), *part.shape[1:])
+    if len(points) and getattr(points[0], "thresholds", None) is not None:
+        thresholds = np.stack([point.thresholds for point in points])
+        for t in kept:
+            own = thresholds[:, :, t]
+            if not np.isnan(own).any():  # the task has thresholds
+                scores[t] = own - scores[t][:, :, None]
     return chosen, scores
 
 
@@ -207,27 +231,32 @@ def path_scores(data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> S
 
 @dataclass
 class Solved:
-    """Features, their rows of coefficients, and intercepts: all that predictions need of a value."""
+    """Features, their rows of coefficients, intercepts and thresholds: all that predictions need of a value."""
 
     features: np.ndarray
     rows: np.ndarray
     intercept: np.ndarray
+    thresholds: np.ndarray | None = None
 
 
 def pack_points(points: Sequence[Any]) -> dict[str, np.ndarray]:
     """Values of a path as arrays."""
-    return {
+    found = {
         "features": np.concatenate([point.features for point in points]).astype(np.int64),
         "rows": np.concatenate([point.rows for point in points]),
         "ends": np.cumsum([len(point.features) for point in points]),
         "intercept": np.stack([point.intercept for point in points]),
     }
+    if len(points) and getattr(points[0], "thresholds", None) is not None:
+        found["thresholds"] = np.stack([point.thresholds for point in points])
+    return found
 
 
 def unpack_point(arrays: dict[str, np.ndarray], k: int) -> Solved:
     """Value k of them."""
     low, high = arrays["ends"][k - 1] if k else 0, arrays["ends"][k]
-    return Solved(arrays["features"][low:high], arrays["rows"][low:high], arrays["intercept"][k])
+    thresholds = arrays["thresholds"][k] if "thresholds" in arrays else None
+    return Solved(arrays["features"][low:high], arrays["rows"][low:high], arrays["intercept"][k], thresholds)
 
 
 # --- predictions out of fold -----------------------------------------------------------------------------------------
@@ -238,24 +267,30 @@ def out_of_fold(data: TaskData, loss: Loss, measure: Measure) -> OutOfFold:
     width = 1
     if data.class_counts is not None:
         width = int(np.max(data.class_counts))
+    elif data.ordered:
+        width = max(len(data.classes_of(t)) for t in range(data.n_tasks))
     elif data.classes is not None and loss.probabilities:
         width = 2
 
     def answers(z: np.ndarray) -> np.ndarray:
         if data.classes is None:
             return loss.link(z)
+        if isinstance(loss, Ordinal):
+            shares = loss.class_probabilities(z)
+            return np.pad(shares, ((0, 0), (0, width - shares.shape[1])))
         return class_probabilities(z, data.class_counts is not None) if loss.probabilities else z
 
     def losses(flat: np.ndarray, z: np.ndarray) -> np.ndarray:
         return loss.deviance(data.y[flat][:, None], z[:, None])[:, 0]
 
-    return OutOfFold(data, measure, data.class_codes, losses=losses, answers=answers, width=width)
+    decide = (lambda z: np.argmax(answers(z), axis=1)) if data.ordered else None
+    return OutOfFold(data, measure, data.class_codes, losses=losses, answers=answers, decide=decide, width=width)
 
 
 def in_form_of_y(data: TaskData, flat: np.ndarray) -> Any:
     """Answers in the order and the form of y, classes on a last axis; a list by task where these differ."""
     given = data.unflatten(flat)
-    if data.class_counts is None or not isinstance(data.classes, list):
+    if (data.class_counts is None and not data.ordered) or not isinstance(data.classes, list):
         return given
     if data.shared:
         given = [given[:, t] for t in range(data.n_tasks)]

@@ -45,12 +45,14 @@ class NullModel:
             known = () if data.known is None else (units.labels(data.known),)
             loss = model._loss_of(data).on(design, units.labels(layout.y), *known)
             found, first = loss.null.nuisance, int(model.fit_intercept)
-        rows, intercept = found[first:], np.zeros(design.n_tasks)
+        rows, intercept = found[first : design.n_nuisance], np.zeros(design.n_tasks)
         if first:
             intercept = found[0] + loss.shift - np.sum(design.nuisance_shifts[first:] * rows, axis=0)
+        thresholds = loss.thresholds(found)
         if loss.has_intercept is not None:
+            thresholds = None if thresholds is None else thresholds - np.where(loss.has_intercept, 0.0, intercept)
             intercept = np.where(loss.has_intercept, intercept, 0.0)
-        return Solved(self.covariates, *units.solution(rows, intercept))
+        return Solved(self.covariates, *units.solution(rows, intercept), thresholds)
 
 
 def fit_null(
@@ -68,7 +70,7 @@ def as_null(null: PathEstimator, facts: Any, found: Solved) -> PathEstimator:
     none = float("nan")
     nothing = np.full(found.rows.shape[1], none)
     value = Value(np.inf, found.features, found.rows, found.intercept, none, none, 0, 0, 0, 0.0, True)
-    null._set_solution(facts, replace(value, residual_norms=nothing, clusters=[]))
+    null._set_solution(facts, replace(value, residual_norms=nothing, clusters=[], thresholds=found.thresholds))
     return null
 
 

@@ -32,6 +32,7 @@ from .matrix import read_matrix, read_stacked, refuse_not_finite
 from .moments import TaskMoments
 from .moving import on_device, placed
 from .offset import add_offset, read_offset
+from .ordered import known_order
 from .refusals import refuse_masked_or_complex
 from .sample_space import Form, TaskLabels
 from .scores import linear_scores

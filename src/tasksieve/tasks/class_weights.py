@@ -27,13 +27,13 @@ def with_class_weight(data: TaskData, rule: Any) -> TaskData:
             factors[part] = share[position]
     elif isinstance(rule, Mapping):
         values = {name: _weight(name, value) for name, value in rule.items()}
-        known = set()
+        known, codes = set(), data.class_codes
+        assert codes is not None
         for t, part in enumerate(data.per_task()):
             names = data.classes_of(t).tolist()
             known.update(names)
             by_code = np.array([values.get(name, 1.0) for name in names])
-            codes = data.y[part] > 0 if data.class_counts is None else data.y[part]
-            factors[part] = by_code[codes.astype(np.intp)]
+            factors[part] = by_code[codes[part]]
         strange = [name for name in values if name not in known]
         if strange:
             raise ValueError(f"class_weight names the class {strange[0]!r}, which is not in y.")

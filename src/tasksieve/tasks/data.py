@@ -14,6 +14,7 @@ from sklearn import get_config
 from .fills import Fills
 from .labels import read_labels
 from .matrix import read_source, read_task_list
+from .ordered import encode_ordered, known_order
 from .sample_space import TaskLabels
 from .source import RowSource, Source, is_task_list, kind_of
 from .tensors import refuse_mixed
@@ -100,7 +101,8 @@ def read_tasks(
     sample_weight: Any = None,
     *,
     task_weights: Any = None,
-    targets: Literal["values", "classes", "many classes", "survival"] = "values",
+    targets: Literal["values", "classes", "many classes", "ordered", "survival"] = "values",
+    categories: Any = None,
 ) -> TaskData:
     """Read X, y, task and weights in any form of the contract.
 
@@ -108,7 +110,8 @@ def read_tasks(
       brought to NumPy, once.
     - `y` (array of shape (n,) or (n, T), or list of 1-D arrays): NaN (None, NA) is a label that is not observed. Of
       survival labels see `endpoints`.
-    - `targets`: Numbers, labels of two classes to be read as -1 / +1, or of any number of classes, or times of events.
+    - `targets`: Numbers, labels of two classes to be read as -1 / +1, or of any number of classes, or times of events;
+      "ordered" classes stand in the order of `categories` (None: of an ordered categorical, or sorted).
     """
     # The norms of the columns show NaN and infinity too, and are needed anyway: a large matrix is not read twice.
     unsearched: list[tuple[Source, str]] = []
@@ -124,7 +127,10 @@ def read_tasks(
 
     sources = _alike(read_task_list(X, read)) if is_task_list(X) else [read(X, "X")]
     rows = [source.shape[0] for source in sources] if is_task_list(X) else sources[0].shape[0]
-    labels = read_labels(rows, y, task, sample_weight, targets=targets)
+    ordered = targets == "ordered"
+    labels = read_labels(rows, y, task, sample_weight, targets="labels" if ordered else targets)
+    if ordered:
+        labels = encode_ordered(labels, known_order(y) if categories is None else categories)
     source = RowSource(sources, labels.order, None if labels.shared else labels.offsets)
     return TaskData(
         **vars(labels),

@@ -12,6 +12,7 @@ import scipy.sparse
 
 from .endpoints import read_outcomes
 from .labels import label_array
+from .ordered import known_order
 from .sample_space import one_column
 from .tensors import stack_rows, to_host, to_numpy
 
@@ -109,6 +110,12 @@ def stack_named(
     }  # fmt: skip
     if survival:
         stacked["y"] = read_outcomes([y[label] for label in labels], sizes, labels)
+    orders = [known_order(y[label]) for label in labels]
+    order = orders[0]
+    if order is not None and all(other == order for other in orders):  # of ordered categoricals, which NumPy forgets
+        from pandas import Categorical
+
+        stacked["y"] = Categorical(stacked["y"], categories=order, ordered=True)
     return {**options, **stacked, "X": stack_rows(matrices), "task": np.repeat(label_array(labels), sizes)}
 
 

@@ -32,6 +32,7 @@ class TaskLabels:
     - `classes`: ndarray of labels, list of such (one per task), or None
     - `class_counts` (int ndarray of shape (T,), or None): Number of classes of each task, where a task has more than
       two.
+    - `ordered`: Whether classes are ordered: y holds their codes, from 0, however many they are.
     - `known` (float64 ndarray of shape (N,) or None): What is known of each prediction beforehand (``offset``); None:
       nothing.
     - `strata` (ndarray of labels, or None): Names of the strata of survival labels, by number; None: there are none.
@@ -51,6 +52,7 @@ class TaskLabels:
     known: np.ndarray | None = None
     strata: np.ndarray | None = None
     kinds: tuple[str, ...] | None = None
+    ordered: bool = False
 
     @property
     def has_offset(self) -> bool:
@@ -120,7 +122,8 @@ class TaskLabels:
         """The class of each sample, from 0; None where targets are numbers."""
         if self.classes is None or self.kinds is not None:
             return None
-        return (self.y > 0 if self.class_counts is None else self.y).astype(np.intp)
+        signs = self.class_counts is None and not self.ordered
+        return (self.y > 0 if signs else self.y).astype(np.intp)
 
     @property
     def balance_codes(self) -> np.ndarray | None:
