@@ -280,9 +280,10 @@ class LinearState:
 
 
 def thresholds_by_task(thresholds: np.ndarray, classes: Any) -> Any:
-    """Thresholds (m, T) between the codes of classes as a model has them: (T, K - 1), or a list where tasks have classes
-    of their own. Beyond the last class that had rows they are infinite."""
-    counts = [len(own) - 1 for own in classes] if isinstance(classes, list) else [len(classes) - 1] * thresholds.shape[1]
+    """Thresholds (m, T) between the codes of classes as a model has them: (T, K - 1), or a list where tasks have
+    classes of their own. Beyond the last class that had rows they are infinite."""
+    own = classes if isinstance(classes, list) else [classes] * thresholds.shape[1]
+    counts = [len(part) - 1 for part in own]
     padded = np.full((thresholds.shape[1], max(max(counts), len(thresholds))), np.inf)
     padded[:, : len(thresholds)] = thresholds.T
     if not isinstance(classes, list):

@@ -152,9 +152,13 @@ def _one_task(data: TaskData, t: int, loss: Loss, point: Any, rows: np.ndarray, 
 
 
 def _one_ordered_task(
-    classes: np.ndarray, known: Callable[[Any], bool], z: np.ndarray, scores: Callable[[Any], np.ndarray], own: np.ndarray
+    classes: np.ndarray,
+    known: Callable[[Any], bool],
+    z: np.ndarray,
+    scores: Callable[[Any], np.ndarray],
+    own: np.ndarray,
 ) -> OneTask:
-    """A task of ordered classes; z are the thresholds less the scores of rows that are `known`, `own` its thresholds."""
+    """A task of ordered classes; z are thresholds less the scores of rows that are `known`, `own` its thresholds."""
 
     def shares(X: Any) -> np.ndarray:
         margins = z if known(X) else own - scores(X)[:, None]
@@ -220,9 +224,8 @@ def path_scores(data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> S
     if len(points) and getattr(points[0], "thresholds", None) is not None:
         thresholds = np.stack([point.thresholds for point in points])
         for t in kept:
-            own = thresholds[:, :, t]
-            if not np.isnan(own).any():  # the task has thresholds
-                scores[t] = own - scores[t][:, :, None]
+            if not np.isnan(thresholds[:, :, t]).any():  # the task has thresholds
+                scores[t] = thresholds[:, :, t] - scores[t][:, :, None]
     return chosen, scores
 
 

@@ -132,7 +132,9 @@ class Margins:
     def at(cls, classes: Classes, z: Array, lower: Array, upper: Array) -> Margins:
         above, below = z - classes.of_rows(upper), classes.of_rows(lower) - z
         (first, over), (second, under) = _softplus(above), _softplus(below)
-        return cls(above, below, upper - lower, (first, second), over, under)
+        with np.errstate(invalid="ignore"):  # classes that a task does not have
+            width = upper - lower
+        return cls(above, below, width, (first, second), over, under)
 
     @property
     def values(self) -> Array:
@@ -233,8 +235,7 @@ class ThresholdNewton:
         return classes.design.task_sums(classes.weights * at.values) + np.sum(classes.mass * wide, axis=1)
 
     def _at(self, z: Array, thresholds: Array) -> tuple[Margins, Array]:
-        with np.errstate(invalid="ignore"):
-            at = Margins.at(self._classes, z, *self._classes.bounds(thresholds))
+        at = Margins.at(self._classes, z, *self._classes.bounds(thresholds))
         return at, self.value_of(at)
 
     def _longest(self, at: Margins, move: Array, along: Array) -> tuple[Array, Array, Array]:

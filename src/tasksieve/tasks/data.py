@@ -127,10 +127,11 @@ def read_tasks(
 
     sources = _alike(read_task_list(X, read)) if is_task_list(X) else [read(X, "X")]
     rows = [source.shape[0] for source in sources] if is_task_list(X) else sources[0].shape[0]
-    ordered = targets == "ordered"
-    labels = read_labels(rows, y, task, sample_weight, targets="labels" if ordered else targets)
-    if ordered:
+    if targets == "ordered":
+        labels = read_labels(rows, y, task, sample_weight, targets="labels")
         labels = encode_ordered(labels, known_order(y) if categories is None else categories)
+    else:
+        labels = read_labels(rows, y, task, sample_weight, targets=targets)
     source = RowSource(sources, labels.order, None if labels.shared else labels.offsets)
     return TaskData(
         **vars(labels),

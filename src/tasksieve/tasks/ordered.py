@@ -24,7 +24,7 @@ def known_order(y: Any) -> list[Any] | None:
         return orders[0]
     if hasattr(y, "columns") and hasattr(y, "iloc"):  # a data frame, a column a task
         return known_order([y.iloc[:, t] for t in range(y.shape[1])]) if y.shape[1] else None
-    kind = getattr(y, "dtype", None)
+    kind: Any = getattr(y, "dtype", None)
     return kind.categories.tolist() if getattr(kind, "ordered", None) is True else None
 
 
@@ -50,8 +50,8 @@ def encode_ordered(labels: TaskLabels, categories: Any) -> TaskLabels:
     if several:
         absent = [name for name in names if name not in categories]
         if absent:
-            raise ParameterError("categories", f"is a dict without task {absent[0]!r}: it needs the classes of each task")
-    own = [_read(categories[name] if several else categories) for name in names] if several else []
+            raise ParameterError("categories", f"is a dict without task {absent[0]!r}: it needs the classes of each")
+    own = [_read(categories[name]) for name in names] if several else []
     common = None if several else _read(categories)
     for t, part in enumerate(labels.per_task()):
         order = own[t] if common is None else common
@@ -68,8 +68,8 @@ def encode_ordered(labels: TaskLabels, categories: Any) -> TaskLabels:
             codes[i] = place[label]
     if np.all(codes[present] == codes[present][:1]) and (common is not None or labels.n_tasks == 1):
         raise value_error("{y} has one class only: a model of ordered classes needs two.")
-    classes = label_array(common) if common is not None else [label_array(order) for order in own]
-    return replace(labels, classes=classes, y=codes, ordered=True)
+    by_task = [label_array(order) for order in own]
+    return replace(labels, classes=by_task if common is None else label_array(common), y=codes, ordered=True)
 
 
 def _read(categories: Any) -> list[Any]:
