@@ -56,9 +56,10 @@ def likelihood(design, y, raw, thresholds):
             k, z = int(y[i]), wide(raw[i])
             if s[i] == 0.0:
                 continue
+            low = -np.inf if k == 0 else thresholds[k - 1, t]
+            high = thresholds[k, t] if k < len(thresholds) else np.inf
             shares = [
-                wide(float(th > 0)) if np.isinf(th) else 1 / (1 + np.exp(z - wide(th)))
-                for th in (-np.inf if k == 0 else thresholds[k - 1, t], thresholds[k, t] if k < len(thresholds) else np.inf)
+                wide(float(th > 0)) if np.isinf(th) else 1 / (1 + np.exp(z - wide(th))) for th in (low, high)
             ]
             total -= s[i] * np.log(shares[1] - shares[0])
     return total
@@ -212,7 +213,7 @@ def test_metric_bounds_both_halves(rng):
     """Sum (r - u*)^2/(2k) <= P(W) - P*, with the optimum of a small problem solved well."""
     for seed in range(6):
         own = np.random.default_rng(seed)
-        loss, design, y, _ = loss_of(own, classes=4, free=seed % 2)
+        _, design, y, _ = loss_of(own, classes=4, free=seed % 2)
         problem = Problem(design, y, loss="ordinal")
         lam = 0.3 * problem.lambda_max()
         points = [solve_path(problem, [lam], tol=tol).points[0] for tol in (1e-13, 0.1)]
@@ -258,13 +259,15 @@ def test_labels_and_intercepts_that_make_no_sense(rng):
     design = Design(as_storage(rng.standard_normal((6, 2))), np.array([0, 6]))
     with pytest.raises(ValueError, match="codes 0, 1"):
         Ordinal().on(design, np.array([0.0, 1.0, 0.5, 1.0, 2.0, 0.0]))
+    design = Design(as_storage(rng.standard_normal((6, 2))), np.array([0, 6]), fit_intercept=False)
     with pytest.raises(ValueError, match="fit_intercept"):
-        Ordinal().on(Design(as_storage(rng.standard_normal((6, 2))), np.array([0, 6]), fit_intercept=False), np.zeros(6))
+        Ordinal().on(design, np.zeros(6))
 
 
 def test_deviance_of_classes_that_a_fit_has_not_seen():
     z = np.array([[-np.inf, 0.3, 0.3]])
-    assert Ordinal().class_probabilities(z)[0] == pytest.approx([0.0, 1 / (1 + np.exp(-0.3)), 0.0, 1 / (1 + np.exp(0.3))])
+    shares = [0.0, 1 / (1 + np.exp(-0.3)), 0.0, 1 / (1 + np.exp(0.3))]
+    assert Ordinal().class_probabilities(z)[0] == pytest.approx(shares)
     assert Ordinal().deviance(np.array([0]), z)[0] == pytest.approx(2 * 52 * np.log(2))
     assert Ordinal().deviance(np.array([3]), z)[0] == pytest.approx(2 * np.log1p(np.exp(0.3)))
 
