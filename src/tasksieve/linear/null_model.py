@@ -52,7 +52,8 @@ class NullModel:
         if loss.has_intercept is not None:
             thresholds = None if thresholds is None else thresholds - np.where(loss.has_intercept, 0.0, intercept)
             intercept = np.where(loss.has_intercept, intercept, 0.0)
-        return Solved(self.covariates, *units.solution(rows, intercept), thresholds=thresholds)
+        rows, intercept = units.solution(rows, intercept)
+        return Solved(self.covariates, rows, intercept, thresholds)
 
 
 def fit_null(
