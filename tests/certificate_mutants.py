@@ -11,7 +11,17 @@ from typing import Any
 
 import numpy as np
 from certificate_oracle import Content, Truth, unpack
-from hand_cases import CLASSES, LOSSES, MACHINES, NUMBERS, PENALTIES, make_case, make_machine, penalty_of
+from hand_cases import (
+    CLASSES,
+    LOSSES,
+    MACHINES,
+    MEANS,
+    NUMBERS,
+    PENALTIES,
+    make_case,
+    make_machine,
+    penalty_of,
+)
 from hand_certificates import Case
 
 import tasksieve as ts
@@ -27,6 +37,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
     {"standardize": True, "intercept": False, "weights": True},
 )
 ROWS, FEATURES, TASKS = 4, 3, 2
+
 
 
 def from_case(case: Case, margin: float = 1e-3) -> Content:
@@ -57,8 +68,9 @@ def by_library(number: int) -> Content:
     z = [block @ np.array([1.5, -1.0, 0.0]) + 0.5 * rng.standard_normal(len(block)) for block in x]
     weight = [rng.uniform(0.5, 2.0, len(v)) for v in z] if number % 3 else [np.ones(len(v)) for v in z]
     classes, labels = None, z
-    if loss == "poisson":
-        labels = [np.round(np.exp(np.clip(v, -2.0, 2.0))) for v in z]
+    if loss in MEANS:
+        labels = [np.exp(np.clip(v, -2.0, 2.0)) for v in z]
+        labels = labels if loss == "gamma" else [np.round(v) for v in labels]
     elif loss in CLASSES:
         count = 3 if loss == "multinomial" else 2
         positions = [np.argsort(np.argsort(v)) * count // len(v) for v in z]
@@ -132,7 +144,7 @@ def change_array(content: Content, rng: Any) -> str:
         values[...] = np.maximum(values, values.T)
     if name == "sorted_weights":
         values[...] = np.sort(np.abs(values))[::-1]
-    if content.header["loss"]["name"] == "poisson" and name.startswith("y"):
+    if content.header["loss"]["name"] in MEANS and name.startswith("y"):
         flat[k] = abs(flat[k])
     return f"{name}[{k}]"
 
@@ -141,7 +153,7 @@ def change_header(content: Content, rng: Any) -> str:
     header = content.header
     loss, penalty = header["loss"], header["penalty"]
     positions: list[tuple[dict[str, Any], str]] = [(header, "unit")]
-    positions += [(loss, key) for key in ("mu", "epsilon", "low", "high") if loss.get(key)]
+    positions += [(loss, key) for key in ("mu", "epsilon", "low", "high", "size", "level", "power") if loss.get(key)]
     positions += [(penalty, key) for key in ("group", "l1") if penalty.get(key)]
     if not isinstance(header["intercept"], bool):
         positions.append((header, "intercept"))
@@ -350,6 +362,17 @@ def residuals(content: Content) -> Array:
             p = sides / (1.0 + np.exp(np.clip(sides * z, -700, 700)))
         elif loss["name"] == "poisson":
             p = y - np.exp(np.clip(z, -700, 700))
+        elif loss["name"] == "gamma":
+            p = y * np.exp(np.clip(-z, -700, 700)) - 1.0
+        elif loss["name"] == "tweedie":
+            k = loss["power"] - 1.0
+            p = y * np.exp(np.clip(-k * z, -700, 700)) - np.exp(np.clip((1.0 - k) * z, -700, 700))
+        elif loss["name"] == "negative_binomial":
+            p = y - (y + loss["size"]) / (1.0 + loss["size"] * np.exp(np.clip(-z, -700, 700)))
+        elif loss["name"] == "log_cosh":
+            p = np.tanh(y - z)
+        elif loss["name"] == "expectile":
+            p = np.where(y > z, loss["level"], 1.0 - loss["level"]) * (y - z)
         elif loss["name"] == "square-root":
             factor = np.float64((content.header.get("task_weights") or [1.0] * len(content.y))[t])
             size = factor * np.sqrt(content.weight[t] @ (y - z) ** 2)

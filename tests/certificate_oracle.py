@@ -56,7 +56,7 @@ class Content:
 
         labels = []
         for t, y in enumerate(self.y):
-            columns = [y, self.weight[t]] + ([] if self.offset is None else [self.offset[t]])
+            columns = [*np.atleast_2d(y.T), self.weight[t]] + ([] if self.offset is None else [self.offset[t]])
             labels.append(digest(np.stack(columns, axis=1)))
         matrices = self.x[:1] if self.header["shared"] else self.x
         return {"matrices": [digest(x) for x in matrices], "labels": labels}
@@ -75,10 +75,19 @@ class Content:
     def labels(self) -> list[Array]:
         """y as the data have it."""
         classes = self.header.get("classes")
+        if any(y.ndim == 2 for y in self.y):
+            names = ("time", "event", "entry", "stratum")
+            kinds = [(name, float) for name in names]
+            records = [np.array([tuple(row) for row in y], dtype=kinds) if y.ndim == 2 else None for y in self.y]
+            rest = self.copy()
+            rest.y = [y if y.ndim == 1 else np.zeros(0) for y in self.y]
+            return [own if record is None else record for own, record in zip(rest.labels(), records, strict=True)]
         if classes is None:
             return self.y
-        nested = isinstance(classes[0], list)
-        return [np.array(classes[t] if nested else classes, dtype=object)[y.astype(int)] for t, y in enumerate(self.y)]
+        nested = any(one is None or isinstance(one, list) for one in classes)
+        own = [classes[t] if nested else classes for t in range(len(self.y))]
+        return [y if one is None else np.array(one, dtype=object)[y.astype(int)]
+                for one, y in zip(own, self.y, strict=True)]  # fmt: skip
 
     def data(self) -> dict[str, Any]:
         """What the verifier is called with."""
@@ -151,6 +160,10 @@ def solved(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fraction
 
 def entropy(x: Any) -> Any:
     return x * mpmath.log(x) if x > 0 else mpf(0)
+
+
+#: losses that are about y - z alone
+RESIDUAL = ("clipped", "square-root", "log_cosh", "expectile")
 
 
 class Truth:
@@ -297,6 +310,8 @@ class Truth:
             losses = [max(-m, mpf(0)) + mpmath.log1p(mpmath.exp(-abs(m))) for m in margins]
         elif self.name == "poisson":
             losses = [mpmath.exp(real(b)) - real(a * b) for a, b in zip(y, z0, strict=True)]
+        elif self.name in ("gamma", "tweedie", "negative_binomial", "log_cosh", "expectile"):
+            losses = [self._outcome(real(a), real(b), real(a - b)) for a, b in zip(y, z0, strict=True)]
         elif self.name == "square-root":
             return mpmath.sqrt(real(sum((w * (a - b) ** 2 for w, a, b in zip(s, y, z0, strict=True)), ZERO)))
         else:
@@ -306,6 +321,58 @@ class Truth:
                 exact += weight * self._clipped(a - b, mu, epsilon, self.bounds(t, i))
             return real(exact)
         return sum((real(a) * b for a, b in zip(s, losses, strict=True)), mpf(0))
+
+    def _outcome(self, y: Any, z: Any, r: Any) -> Any:
+        """f of one row; r = y - z."""
+        if self.name == "gamma":
+            return y * mpmath.exp(-z) + z
+        if self.name == "tweedie":
+            k, rest = self._powers
+            return y * mpmath.exp(-k * z) / k + mpmath.exp(rest * z) / rest
+        if self.name == "negative_binomial":
+            size = mpf(self.loss["size"])
+            return (y + size) * mpmath.log1p(mpmath.exp(z) / size) - y * z
+        if self.name == "log_cosh":
+            return abs(r) + mpmath.log1p(mpmath.exp(-2 * abs(r))) - mpmath.log(2)
+        return self._side(r) * r * r / 2
+
+    @property
+    def _powers(self) -> tuple[Any, Any]:
+        return mpf(self.loss["power"]) - 1, 2 - mpf(self.loss["power"])
+
+    def _side(self, r: Any) -> Any:
+        level = mpf(self.loss["level"])
+        return level if r > 0 else 1 - level
+
+    def _conjugate(self, y: Any, p: Any) -> Any:
+        """``f*(-p)``, without ``-p y`` where the loss is about y - z."""
+        if self.name == "gamma":
+            return entropy(1 + p) - (1 + p) * (1 + mpmath.log(y))
+        if self.name == "negative_binomial":
+            size = mpf(self.loss["size"])
+            share = (y - p) / (y + size)
+            return (y + size) * (entropy(share) + entropy(1 - share)) + (y - p) * mpmath.log(size)
+        if self.name == "log_cosh":
+            return (entropy(1 + p) + entropy(1 - p)) / 2
+        if self.name == "expectile":
+            return p * p / (2 * self._side(p))
+        k, rest = self._powers
+        if y == 0:
+            return (entropy(-p) + p) / rest
+        z = self._tweedie_score(float(y), float(p))
+        for _ in range(6):  # Newton's method: at the end a - b = p to 60 digits
+            a, b = y * mpmath.exp(-k * z), mpmath.exp(rest * z)
+            z += (a - b - p) / (k * a + rest * b)
+        return -p * z - y * mpmath.exp(-k * z) / k - mpmath.exp(rest * z) / rest
+
+    def _tweedie_score(self, y: float, p: float) -> Any:
+        k, rest = (float(one) for one in self._powers)
+        low, high = -700.0, 700.0
+        for _ in range(100):
+            z = (low + high) / 2
+            over = y * np.exp(-k * z) - np.exp(rest * z) > p
+            low, high = (z, high) if over else (low, z)
+        return mpf(high)
 
     @staticmethod
     def _clipped(r: Fraction, mu: Fraction, epsilon: Fraction, bounds: tuple[Any, Any]) -> Fraction:
@@ -379,7 +446,7 @@ class Truth:
         elif self.name == "logistic":
             h = [a * b * (1 - a * b) for a, b in zip(y, p, strict=True)]
         else:
-            h = [a - b for a, b in zip(y, p, strict=True)] if self.name == "poisson" else [ONE] * n
+            h = [self._room(a, b) for a, b in zip(y, p, strict=True)]
         if columns and n:
             matrix = [[sum((a * b * w * k for a, b, w, k in zip(left, right, s, h, strict=True)), ZERO)
                        for right in columns] for left in columns]  # fmt: skip
@@ -395,13 +462,28 @@ class Truth:
             elif self.name == "logistic":
                 outside = not 0 <= y[i] * p[i] <= 1
             else:
-                outside = self.name == "poisson" and y[i] - p[i] < 0
+                outside = self._outside(y[i], p[i])
             if outside:
                 return None
         large = self.name == "square-root" and sum((w * b * b for w, b in zip(s, p, strict=True)), ZERO) > 1
         if large and self.norm == "none":  # here there is no c that could help
             return None
         return [p]
+
+    def _room(self, y: Fraction, p: Fraction) -> Fraction:
+        if self.name == "negative_binomial":
+            return (y - p) * (Fraction(self.loss["size"]) + p)
+        if self.name == "tweedie":
+            return abs(p) + (y > 0)
+        return {"poisson": y - p, "gamma": 1 + p, "log_cosh": 1 - p * p}.get(self.name, ONE)
+
+    def _outside(self, y: Fraction, p: Fraction) -> bool:
+        """Whether p is not in the domain."""
+        if self.name == "negative_binomial":
+            return not -Fraction(self.loss["size"]) <= p <= y
+        if self.name == "tweedie":
+            return y == 0 and p > 0
+        return {"poisson": p > y, "gamma": p < -1, "log_cosh": abs(p) > 1}.get(self.name, False)
 
     def _project_classes(self, t: int, p: list[list[Fraction]]) -> list[list[Fraction]] | None:
         s, columns, classes = self.s[t], self._columns(t), range(len(p))
@@ -456,7 +538,7 @@ class Truth:
         for t in self.tasks:
             for p in self.p[t]:
                 for w, b, a, o in zip(self.s[t], p, self.y[t], self.offset[t], strict=True):
-                    along += w * b * ((a if self.name in ("clipped", "square-root") else 0) - o)
+                    along += w * b * ((a if self.name in RESIDUAL else 0) - o)
                     quadratic += w * b * b
                     sizes += w * abs(b)
         self._rows = [
@@ -546,6 +628,8 @@ class Truth:
                 cost = entropy(c * y * p[0]) + entropy(1 - c * y * p[0])
             elif self.name == "poisson":
                 cost = entropy(y - c * p[0]) - (y - c * p[0])
+            elif self.name != "multinomial":
+                cost = self._conjugate(y, c * p[0])
             else:
                 cost = sum(entropy((int(y) == q) - c * own) for q, own in enumerate(p))
             total += weight * cost
@@ -622,7 +706,7 @@ class Truth:
         claimed = [] if opened is None else [j for j in range(self.d) if j not in opened]
         if not claimed:
             return []
-        modulus = {"clipped": self.loss.get("mu"), "logistic": 4.0, "multinomial": 2.0}.get(self.name, 0.0)
+        modulus = self._modulus()
         if not modulus or self.ridge > 0 or self.edges or self.norm in ("sorted", "none"):
             return ["zeros that nothing proves"]
         if set(claimed) & set(self.free):
@@ -633,6 +717,15 @@ class Truth:
         # a smaller c leaves more room, as long as the gap is still proved with it
         least = self._least_scale()
         return [f"feature {j} is zero" for j in self._not_zero(claimed, radius, least)]
+
+    def _modulus(self) -> Any:
+        if self.name == "expectile":
+            level = Fraction(self.loss["level"])
+            return 1 / max(level, 1 - level)
+        if self.name == "negative_binomial":
+            return 4 / (max((max(y, default=ZERO) for y in self.y), default=ZERO) + Fraction(self.loss["size"]))
+        moduli = {"clipped": self.loss.get("mu"), "logistic": 4.0, "multinomial": 2.0, "log_cosh": 1.0}
+        return moduli.get(self.name, 0.0)
 
     def _least_scale(self) -> Any:
         arrays, gap = self.arrays, real(self.gap)

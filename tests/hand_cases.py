@@ -19,6 +19,11 @@ NUMBERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "quantile": (ts.losses.Quantile(q=0.25, smoothing=0.5), {**SQUARED, "mu": 0.5, "low": -0.75, "high": 0.25}),
     "poisson": ("poisson", {"name": "poisson"}),
     "square-root": ("square-root", {"name": "square-root"}),
+    "gamma": ("gamma", {"name": "gamma"}),
+    "tweedie": (ts.losses.Tweedie(power=1.4), {"name": "tweedie", "power": 1.4}),
+    "negative_binomial": (ts.losses.NegativeBinomial(size=1.7), {"name": "negative_binomial", "size": 1.7}),
+    "log_cosh": ("log_cosh", {"name": "log_cosh"}),
+    "expectile": (ts.losses.Expectile(level=0.8), {"name": "expectile", "level": 0.8}),
 }
 CLASSES: dict[str, tuple[Any, dict[str, Any]]] = {
     "logistic": ("logistic", {"name": "logistic"}),
@@ -30,6 +35,7 @@ CLASSES: dict[str, tuple[Any, dict[str, Any]]] = {
     "multinomial": ("logistic", {"name": "multinomial"}),
 }
 LOSSES = (*NUMBERS, *CLASSES)
+MEANS = ("poisson", "gamma", "tweedie", "negative_binomial")  # labels that are not negative, and stay where they are
 PENALTIES = ("l21", "l11", "sparse_group", "linf", "dirty", "owl", "groups", "groups-rows", "groups-entries")
 MACHINES = ("hinge", "squared_hinge", "logistic", "epsilon_insensitive", "squared_epsilon_insensitive", "squared")
 
@@ -89,8 +95,11 @@ def make_case(
     classes: list[Any] | None = None
     if loss in NUMBERS:
         named, words = NUMBERS[loss]
-        if loss == "poisson":
+        if loss in ("poisson", "negative_binomial"):
             y = [rng.poisson(np.exp(0.5 * v)).astype(float) for v in z]
+        elif loss in ("gamma", "tweedie"):
+            y = [np.exp(0.5 * v) * rng.gamma(2.0, 0.5, len(v)) for v in z]
+            y = y if loss == "gamma" else [v * (rng.random(len(v)) < 0.7) for v in y]
         else:
             y = [v + 0.5 * rng.standard_normal(len(v)) + far for v in z]
         estimator: Any = ts.MultiTaskRegressor
@@ -102,7 +111,8 @@ def make_case(
         classes = ["a", "b", "c"][:levels]
         estimator = ts.MultiTaskClassifier
     weight = [rng.uniform(0.5, 2.0, n) for n in n_rows] if options.get("weights") else None
-    offset = [0.3 * rng.standard_normal(n) + (far if loss in NUMBERS and loss != "poisson" else 0.0) for n in n_rows]
+    away = far if loss in NUMBERS and loss not in MEANS else 0.0
+    offset = [0.3 * rng.standard_normal(n) + away for n in n_rows]
     offset = offset if options.get("offset") and loss != "multinomial" else None
     norm, penalty_words, arrays = penalty_of(penalty, d, rng)
     if options.get("feature_weights") and penalty in ("l21", "l11", "sparse_group", "linf", "dirty"):

@@ -120,7 +120,19 @@ class Case:
             return (y / (1.0 + np.exp(np.clip(y * z, -700, 700))))[:, None]
         if name == "poisson":
             return (y - np.exp(z))[:, None]
+        if name == "gamma":
+            return (y * np.exp(-z) - 1.0)[:, None]
+        if name == "tweedie":
+            a, b = self.tweedie(y, z)
+            return (a - b)[:, None]
+        if name == "negative_binomial":
+            size = self.loss["size"]
+            return (y - (y + size) / (1.0 + size * np.exp(-z)))[:, None]
         r = y - z
+        if name == "log_cosh":
+            return np.tanh(r)[:, None]
+        if name == "expectile":
+            return (self.sides(r) * r)[:, None]
         if name == "square-root":
             size = np.sqrt(self.s(t) @ r**2)
             return (r / size if size > 0 else 0 * r)[:, None]
@@ -129,6 +141,27 @@ class Case:
         if self.loss["mu"] == 0.0:
             return np.where(over > 0, high, np.where(over < 0, low, 0.0))[:, None]
         return np.clip(over / self.loss["mu"], low, high)[:, None]
+
+    def tweedie(self, y: Array, z: Array) -> tuple[Array, Array]:
+        power = self.loss["power"]
+        return y * np.exp(-(power - 1.0) * z), np.exp((2.0 - power) * z)
+
+    def sides(self, r: Array) -> Array:
+        """Weights of the expectile loss."""
+        return np.where(r > 0.0, self.loss["level"], 1.0 - self.loss["level"])
+
+    def room(self, t: int, q: Array) -> Array:
+        """h of the format's table."""
+        name, y = self.loss["name"], self.y[t]
+        if name == "logistic":
+            pi = self.sign(t) * q
+            return pi * (1.0 - pi)
+        if name == "tweedie":
+            return np.abs(q) + (y > 0.0)
+        rooms = {"poisson": y - q, "gamma": 1.0 + q, "log_cosh": 1.0 - q * q}
+        if name == "negative_binomial":
+            return (y - q) * (self.loss["size"] + q)
+        return rooms.get(name, np.ones(len(q)))
 
     def corrected(self, t: int, p: Array) -> Array:
         """Brought near the complement of what costs nothing, in floating point, as any writer would."""
@@ -156,8 +189,7 @@ class Case:
                 h = np.minimum(q - low, high - q)
                 h = np.where(np.isinf(h), 1.0, np.maximum(h, 0.0))
             else:
-                pi = self.sign(t) * q if name == "logistic" else q
-                h = pi * (1 - pi) if name == "logistic" else self.y[t] - q if name == "poisson" else np.ones(n)
+                h = self.room(t, q)
             c = np.linalg.lstsq(z.T @ ((s * h)[:, None] * z), z.T @ (s * q), rcond=None)[0]
             q = q - h * (z @ c)
             if name == "square-root":
@@ -184,6 +216,18 @@ class Case:
                 total += s @ np.logaddexp(0.0, -y * z)
             elif name == "poisson":
                 total += s @ (np.exp(z) - y * z)
+            elif name == "gamma":
+                total += s @ (y * np.exp(-z) + z)
+            elif name == "tweedie":
+                a, b = self.tweedie(y, z)
+                total += s @ (a / (self.loss["power"] - 1.0) + b / (2.0 - self.loss["power"]))
+            elif name == "negative_binomial":
+                size = self.loss["size"]
+                total += s @ ((y + size) * np.logaddexp(0.0, z - np.log(size)) - y * z)
+            elif name == "log_cosh":
+                total += s @ (np.logaddexp(y - z, z - y) - np.log(2.0))
+            elif name == "expectile":
+                total += s @ (self.sides(y - z) * (y - z) ** 2) / 2
             elif name == "square-root":
                 total += np.sqrt(s @ (y - z) ** 2)
             else:
@@ -210,11 +254,35 @@ class Case:
                 total += s @ (xlogx(y * q) + xlogx(1 - y * q))
             elif name == "poisson":
                 total += s @ (xlogx(y - q) - (y - q))
+            elif name == "gamma":
+                total += s @ (xlogx(1 + q) - (1 + q) * (1.0 + np.log(y)))
+            elif name == "tweedie":
+                k, rest = self.loss["power"] - 1.0, 2.0 - self.loss["power"]
+                a, b = self.tweedie(y, self.score_of(y, q))
+                logs = np.log(np.where(y > 0.0, y, 1.0))
+                total += s @ ((xlogx(a) - a * (1.0 + logs)) / k + (xlogx(b) - b) / rest)
+            elif name == "negative_binomial":
+                size = self.loss["size"]
+                share = (y - q) / (y + size)
+                total += s @ ((y + size) * (xlogx(share) + xlogx(1 - share)) + (y - q) * np.log(size))
+            elif name == "log_cosh":
+                total += s @ ((xlogx(1 + q) + xlogx(1 - q)) / 2 - q * y)
+            elif name == "expectile":
+                total += s @ (q**2 / (2 * self.sides(q)) - q * y)
             elif name == "square-root":
                 total -= s @ (q * y)
             else:
                 total += s @ (self.loss["mu"] * q**2 / 2 + self.loss.get("epsilon", 0.0) * np.abs(q) - q * y)
         return total / self.unit
+
+    def score_of(self, y: Array, p: Array) -> Array:
+        """The z at which the Tweedie loss has the slope -p."""
+        low, high = np.full(len(p), -500.0), np.full(len(p), 500.0)
+        for _ in range(200):
+            z = (low + high) / 2
+            a, b = self.tweedie(y, z)
+            low, high = np.where(a - b > p, z, low), np.where(a - b > p, high, z)
+        return high
 
     def scaled(self) -> Array:
         return self.coef * self.sd()
