@@ -18,6 +18,7 @@ from mpmath import mpf
 Array = np.ndarray[Any, Any]
 
 COX = ("cox efron", "cox breslow")
+RESIDUAL = ("squared", "log_cosh", "expectile")  # of y - z
 WORDS: dict[str, dict[str, Any]] = {
     "squared": {"name": "clipped", "mu": 1.0, "low": None, "high": None, "labels": "numbers"},
     "logistic": {"name": "logistic"},
@@ -49,7 +50,8 @@ def terms_of(y: Array, s: Array, ties: str) -> list[tuple[float, Array, Array, f
 
 @dataclass
 class Outcome:
-    """One task: labels as the format lists them, weights (with the factor of the task in them), offsets."""
+    """One task: labels as the format lists them, weights, offsets; of a mixture the factor of the weights and the scale of
+    y - z."""
 
     kind: str
     words: dict[str, Any]
@@ -58,10 +60,14 @@ class Outcome:
     weight: Array
     offset: Array
     classes: list[Any] | None = None
+    factor: float = 1.0
+    scale: float = 1.0
 
     def expression(self, z: Any, thresholds: Any) -> Any:
         """F for the solver."""
-        s, y, name = self.weight, self.y, self.words["name"]
+        s, y, name = self.weight * self.factor, self.y, self.words["name"]
+        if self.scale != 1.0:
+            y, z = y / self.scale, z / self.scale
         if name == "clipped":
             return cp.sum(cp.multiply(s, cp.square(y - z))) / 2
         if name == "logistic":
@@ -102,7 +108,7 @@ class Outcome:
 
     def value(self, z: list[Any], thresholds: Array) -> Any:
         """F in 40 digits."""
-        s, name = [mpf(float(one)) for one in self.weight], self.words["name"]
+        s, name = [mpf(float(one)) * mpf(self.factor) for one in self.weight], self.words["name"]
         exp, log = mpmath.exp, mpmath.log
         if name == "cox":
             total = -sum((a * z[i] for i, a in enumerate(s) if self.y[i, 1]), mpf(0))
@@ -113,7 +119,8 @@ class Outcome:
                 inside = sum(s[i] * exp(z[i]) for i in dead) * part + sum(s[i] * exp(z[i]) for i in others)
                 total += weight * log(inside)
             return total
-        y, total = [mpf(float(one)) for one in self.y], mpf(0)
+        y, total = [mpf(float(one)) / mpf(self.scale) for one in self.y], mpf(0)
+        z = [one / mpf(self.scale) for one in z]
         for i, a in enumerate(s):
             if name == "clipped":
                 f = (y[i] - z[i]) ** 2 / 2
@@ -143,8 +150,10 @@ class Outcome:
         return total
 
     def slopes(self, z: Array, thresholds: Array) -> Array:
-        """p = -dF/dz / s, in plain floating point."""
+        """p, minus the slope of f, in plain floating point."""
         y, s, name = self.y, self.weight, self.words["name"]
+        if self.scale != 1.0:
+            y, z = y / self.scale, z / self.scale
         with np.errstate(over="ignore"):
             if name == "clipped":
                 return y - z
@@ -183,7 +192,7 @@ class Outcomes:
     parts: list[Outcome]
     alpha: float
     ridge: float = 0.0
-    factors: list[float] | None = None
+    mixed: bool = False
     intercept: bool = True
     free: list[int] = field(default_factory=list)
     unit: float = 10.0
@@ -193,8 +202,9 @@ class Outcomes:
     def d(self) -> int:
         return self.parts[0].x.shape[1]
 
-    def factor(self, t: int) -> float:
-        return 1.0 if self.factors is None else self.factors[t]
+    @property
+    def scales(self) -> Array:
+        return np.array([part.scale for part in self.parts])
 
     @cached_property
     def solution(self) -> tuple[float, Array, Array, list[Array]]:
@@ -204,9 +214,10 @@ class Outcomes:
         has = [self.intercept and part.words["name"] not in ("cox", "ordinal") for part in self.parts]
         for t, part in enumerate(self.parts):
             z = part.x @ w[:, t] + part.offset + (b[t] if has[t] else 0.0)
-            loss += self.factor(t) * part.expression(z, places[t])
+            loss += part.expression(z, places[t])
         kept = np.setdiff1d(np.arange(self.d), self.free)
-        penalty = self.alpha * cp.sum(cp.norm(w[kept], 2, axis=1)) + self.ridge / 2 * cp.sum_squares(w[kept])
+        own = w[kept] @ np.diag(1.0 / self.scales)
+        penalty = self.alpha * cp.sum(cp.norm(own, 2, axis=1)) + self.ridge / 2 * cp.sum_squares(own)
         problem = cp.Problem(cp.Minimize(loss / self.unit + penalty))
         problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
         assert problem.status in ("optimal", "optimal_inaccurate"), problem.status
@@ -223,10 +234,11 @@ class Outcomes:
             w = [mpf(float(one)) for one in coef[:, t]]
             z = [sum((mpf(float(a)) * b for a, b in zip(row, w, strict=True)), mpf(0)) + mpf(float(o))
                  + mpf(float(intercept[t])) for row, o in zip(part.x, part.offset, strict=True)]  # fmt: skip
-            total += mpf(self.factor(t)) * part.value(z, places[t])
+            total += part.value(z, places[t])
         kept = np.setdiff1d(np.arange(self.d), self.free)
-        norms = sum((mpmath.sqrt(sum(mpf(float(v)) ** 2 for v in coef[j])) for j in kept), mpf(0))
-        squares = sum((mpf(float(v)) ** 2 for v in coef[kept].ravel()), mpf(0))
+        lengths = [sum(((mpf(float(v)) / mpf(part.scale)) ** 2 for v, part in zip(coef[j], self.parts, strict=True)),
+                       mpf(0)) for j in kept]  # fmt: skip
+        norms, squares = sum(map(mpmath.sqrt, lengths), mpf(0)), sum(lengths, mpf(0))
         return total / mpf(self.unit) + mpf(self.alpha) * norms + mpf(self.ridge) / 2 * squares
 
     def duals(self, coef: Array, intercept: Array, places: list[Array]) -> Array:
@@ -237,15 +249,16 @@ class Outcomes:
         """A certificate of these numbers; the objective is the true one, the dual value that less the gap."""
         objective = float(self.objective(coef, intercept, places))
         words = [part.words for part in self.parts]
-        mixed = self.factors is not None or any(one != words[0] for one in words)
-        factors = [self.factor(t) for t in range(len(words))]
+        loss = {"name": "mixed", "losses": words, "weights": [part.factor for part in self.parts]}
+        if (self.scales != 1.0).any():
+            loss["scales"] = self.scales.tolist()
         classes: Any = [part.classes for part in self.parts]
         header = {
             "format": "tasksieve-certificate", "version": 1, "tasks": list(range(len(words))), "n_features": self.d,
             "rows": [len(part.y) for part in self.parts], "shared": False, "offset": self.offset,
             "classes": None if all(one is None for one in classes) else classes, "digests": {}, "unit": self.unit,
             "intercept": self.intercept, "standardize": False, "positive": False, "penalty": {"name": "rows"},
-            "loss": {"name": "mixed", "losses": words, "weights": factors} if mixed else words[0],
+            "loss": loss if self.mixed else words[0],
         }  # fmt: skip
         feature, output = np.nonzero(coef)
         arrays = {
@@ -300,9 +313,13 @@ def make_outcome(kind: str, rng: Any, n: int, d: int, **options: Any) -> Outcome
 
 
 def make_outcomes(kinds: list[str], seed: int, n: int = 12, d: int = 4, **options: Any) -> Outcomes:
-    """Further options: ridge, free, factors, no_intercept (booleans), strength."""
+    """Further options: ridge, free, mixed, no_intercept (booleans), strength."""
     rng = np.random.default_rng(seed)
     parts = [make_outcome(kind, rng, n + int(rng.integers(0, 3)), d, **options) for kind in kinds]
-    factors = rng.uniform(0.5, 2.0, len(parts)).tolist() if options.get("factors") else None
-    return Outcomes(parts, float(options.get("strength", 0.1)), 0.05 if options.get("ridge") else 0.0, factors,
-                    not options.get("no_intercept"), [d - 1] if options.get("free") else [])  # fmt: skip
+    for part in parts if options.get("mixed") else ():
+        part.factor = float(rng.uniform(0.5, 2.0))
+        if part.kind in RESIDUAL:
+            part.scale = float(rng.uniform(0.5, 2.0))
+    return Outcomes(parts, float(options.get("strength", 0.1)), 0.05 if options.get("ridge") else 0.0,
+                    bool(options.get("mixed")), not options.get("no_intercept"),
+                    [d - 1] if options.get("free") else [])  # fmt: skip

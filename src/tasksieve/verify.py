@@ -869,7 +869,7 @@ _PARAMETERS = {
     "negative_binomial": {"size"},
     "expectile": {"level"},
     "cox": {"ties"},
-    "mixed": {"losses", "weights"},
+    "mixed": {"losses", "weights", "scales"},
     "rows": {"group", "l1"},
     "split": {"group", "l1"},
     "groups": {"group", "l1", "inside"},
@@ -974,9 +974,16 @@ def _check_mixed(loss: dict[str, Any], n_tasks: int) -> None:
         _check_one_loss(own)
         if own["name"] in ("multinomial", "square-root"):
             raise Unreadable(f"header: the loss {own['name']!r} cannot be that of one task")
-    loss["weights"] = [_number(weight, "loss.weights", 0.0) for weight in weights]
-    if min(loss["weights"]) <= 0.0:
-        raise Unreadable("header: loss.weights must be positive")
+    scales = loss.get("scales", [1.0] * n_tasks)
+    if not isinstance(scales, list) or len(scales) != n_tasks:
+        raise Unreadable("header: loss.scales must have a number for each task")
+    for key, values in (("weights", weights), ("scales", scales)):
+        loss[key] = [_number(value, f"loss.{key}", 0.0) for value in values]
+        if min(loss[key]) <= 0.0:
+            raise Unreadable(f"header: loss.{key} must be positive")
+    for own, scale in zip(losses, loss["scales"], strict=True):
+        if scale != 1.0 and not (LOSSES[own["name"]].residual and kind_of(own) == "numbers"):
+            raise Unreadable(f"header: the labels of the loss {own['name']!r} have no scale")
 
 
 def _check_loss(header: dict[str, Any]) -> None:
@@ -1480,6 +1487,7 @@ class Problem:
         self.task_of = np.array([t for t, _ in cert.outputs])
         words = [cert.loss(t) for t in range(len(tasks))]
         self.s = [self._weights(t) for t in range(len(tasks))]
+        self.scales: list[float] = cert["loss"]["scales"] if self.loss == "mixed" else [1.0] * len(tasks)
         self.y = [2.0 * part.y - 1.0 if kind_of(own) == "signs" else part.y
                   for part, own in zip(tasks, words, strict=True)]  # fmt: skip
         every = range(len(tasks))
@@ -1526,7 +1534,7 @@ class Problem:
             s = s * (factor * factor if self.loss == "square-root" else factor)
         if self.cert["class_weights"] is not None:
             s = s * self.arith.numbers(np.array(self.cert["class_weights"][t])[part.y.astype(np.int64)])
-        if self.loss == "mixed" and LOSSES[self.cert.loss(t)["name"]].homogeneous:
+        if self.loss == "mixed":
             s = s * self.arith.one(self.cert["loss"]["weights"][t])
         return s
 
@@ -1544,7 +1552,8 @@ class Problem:
     def primal_losses(self, k: int) -> Box:
         """F of each task at the stored coefficients, divided by the unit."""
         features, coef = self.coefficients(k)
-        return _joined([loss.values(self._scores(loss, k, features, coef), k) for loss in self.losses]) / self.unit
+        scores = [loss.scaled(self._scores(loss, k, features, coef)) for loss in self.losses]
+        return _joined([loss.values(z, k) for loss, z in zip(self.losses, scores, strict=True)]) / self.unit
 
     def _scores(self, loss: Loss, k: int, features: Array, coef: Array) -> Box:
         """z, or y - z where the loss sees that alone: y, offset and intercept may be huge and cancel."""
@@ -1630,7 +1639,6 @@ class Loss:
 
     joint = True  # a sum over rows: of all tasks at a time
     residual = False  # whether F is a function of y - z
-    homogeneous = True  # whether a multiple of F is F of multiplied weights
     always_constant = False  # whether F is minimised over a constant, with an intercept or without
 
     def __init__(self, problem: Problem, rows: Rows, words: dict[str, Any]) -> None:
@@ -1652,6 +1660,11 @@ class Loss:
     def constants(self, n: int) -> Array:
         """Constant columns among those that cost nothing, of a task."""
         return np.ones((n, int(self.problem.centred or self.always_constant)))
+
+    def scaled(self, x: Box) -> Box:
+        """y - z, or a part of it, in the unit of the task's labels."""
+        scale = self.problem.scales[self.rows.tasks[0]]
+        return x if scale == 1.0 else x / _like(self.arith.one(scale), x)
 
     def values(self, z: Box, k: int) -> Box:
         """F of each task."""
@@ -1807,7 +1820,8 @@ class RowLoss(Loss):
         if self.problem.centred:
             extras.append(-rows.middle(sum(extras[1:], extras[0])))
         n = len(rows.y)
-        return self.arith.scores(np.zeros((n, 0)), np.zeros((1, 0, 1)), [e[:, None] for e in extras])[:, 0]
+        found = self.arith.scores(np.zeros((n, 0)), np.zeros((1, 0, 1)), [e[:, None] for e in extras])
+        return self.scaled(found)[:, 0]
 
 
 class Clipped(RowLoss):
@@ -2224,16 +2238,15 @@ class Cox(Loss):
     A part P that this changes by less than half of itself costs at most ``|E| (|log(P/(w a s))| + 1 + log 2)`` more.
     """
 
-    joint = homogeneous = False
+    joint = False
     always_constant = True
 
     def __init__(self, problem: Problem, rows: Rows, words: dict[str, Any]) -> None:
         super().__init__(problem, rows, words)
-        arith, t = self.arith, rows.tasks[0]
+        t = rows.tasks[0]
         time, event, entry, stratum = rows.y.T
         weights = problem.cert["task_weights"]
         there = (rows.weight > 0.0) & (weights is None or weights[t] > 0.0)
-        self.factor = arith.one(problem.cert["loss"]["weights"][t] if problem.loss == "mixed" else 1.0)
         self.event = np.where(there, event, 0.0)
         n = len(time)
         # a row is at risk in the groups `first` to `last` - 1 of events, and, if it is one itself, in its `own`
@@ -2366,25 +2379,22 @@ class Cox(Loss):
         if not np.all(risk.lo > 0):
             raise Undecided("sums over the rows at risk that may be 0")
         total = (self.w * self.arith.log(risk)).total()
-        return _stack([self.factor * (total - (self.rows.s * self.arith.numbers(self.event) * z).total())])
+        return _stack([total - (self.rows.s * self.arith.numbers(self.event) * z).total()])
 
     # -- dual ------------------------------------------------------------------------------------------------
 
     def natural(self, p: Array) -> Box:
         return self.arith.numbers(self.event) - self.arith.numbers(p.reshape(-1))
 
-    def _vector(self, natural: Box) -> Box:
-        return self.rows.s * (self.arith.numbers(self.event) - natural)
-
     def vector(self, natural: Box) -> Box:
-        return _columns([_like(self.factor, natural) * self._vector(natural)])
+        return _columns([self.rows.s * (self.arith.numbers(self.event) - natural)])
 
     def project(self, p: Array) -> tuple[Box, dict[int, str]]:
         """``mu (1 + Z c)``: Z has the constant of each block."""
         natural = self.natural(p)
         if not len(p):
             return natural, {}
-        move, unsolved = self.moves(self.rows.s * natural, self._vector(natural))
+        move, unsolved = self.moves(self.rows.s * natural, self.vector(natural)[:, 0])
         if unsolved:
             return natural, {0: _NO_PROJECTION}
         natural = natural + natural * move
@@ -2399,7 +2409,7 @@ class Cox(Loss):
         cost = self._cost_at(natural, v, c)
         if cost is None:
             cost = _where_known(np.zeros(1, bool), _stack([self.arith.one(0.0)]))[0]
-        total, along = _stack([-(self.factor * cost)]), self.offsets(v, _like(c, self.one))
+        total, along = _stack([-cost]), self.offsets(v, _like(c, self.one))
         return total if along is None else total - along
 
     def _cost_at(self, natural: Box, v: Box, c: Box) -> Box | None:
@@ -2517,6 +2527,8 @@ class Cox(Loss):
             off = float(np.abs(given / w - 1.0).max())
             if off < 0.5 * least or plain > 0:
                 plain = max(plain - 1, 0)
+            elif least < 1e-12:
+                break
             else:  # Newton's method has not helped
                 found, plain = best, 10
                 continue
@@ -3104,6 +3116,8 @@ class Checker:
         w = arith.numbers(rows)
         if readings.scales is not None:
             w = w * readings.scales[features][:, problem.task_of]
+        if any(scale != 1.0 for scale in problem.scales):
+            w = w / arith.numbers(np.broadcast_to(np.array(problem.scales)[problem.task_of], w.shape))
         failures: list[str] = []
         if problem.cert["positive"] and (rows < 0.0).any():
             j, q = np.argwhere(rows < 0.0)[0]
@@ -3541,8 +3555,11 @@ def described(cert: Certificate, tasks: list[Task], values: list[Value]) -> list
     loss, penalty, arrays = cert["loss"], dict(cert["penalty"]), cert.arrays
     told = _loss_words(loss)
     if loss["name"] == "mixed":
-        each = zip(cert.tasks, loss["losses"], loss["weights"], strict=True)
-        told = "mixed: " + ", ".join(f"{task!r} {weight:g} x {_loss_words(own)}" for task, own, weight in each)
+        each = zip(cert.tasks, loss["losses"], loss["weights"], loss["scales"], strict=True)
+        told = "mixed: " + ", ".join(
+            f"{task!r} {weight:g} x {_loss_words(own)}" + (f" of labels in units of {scale:g}" if scale != 1.0 else "")
+            for task, own, weight, scale in each
+        )
     alphas = [one.alpha for one in values]
     span = f"{alphas[0]:g}" if len(alphas) == 1 else f"{max(alphas):g} to {min(alphas):g}"
     ridge = max(float(arrays["ridge"][one.index]) for one in values)

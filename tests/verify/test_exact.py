@@ -48,7 +48,7 @@ def agree(seed: int) -> None:
         assert not verify(tight, **case.data(), exact=True).proved
 
 
-@pytest.mark.parametrize("seed", range(9))
+@pytest.mark.parametrize("seed", range(len(LOSSES)))
 def test_floating_and_exact_agree(seed: int) -> None:
     agree(seed)
 

@@ -26,7 +26,7 @@ CASES += [(["gamma", "tweedie", "cox breslow", "log_cosh"], 1), (["expectile", "
 
 def problem(number: int, **more: Any) -> Outcomes:
     kinds, k = CASES[number]
-    return make_outcomes(kinds, number, **{**OPTIONS[k], "factors": len(set(kinds)) > 1, **more})
+    return make_outcomes(kinds, number, **{**OPTIONS[k], "mixed": len(set(kinds)) > 1, **more})
 
 
 def checked(content: Content, exact: bool = False) -> Verdict | None:
