@@ -1330,6 +1330,15 @@ def _codes(labels: list[str], there: Array) -> Array:
                      for one, here in zip(labels, there.tolist(), strict=True)])  # fmt: skip
 
 
+def listed_labels(labels: Array, there: Array) -> Array:
+    """Labels as the format lists them, 0 where they are not there; strata are those that are."""
+    if labels.ndim == 1:
+        return np.where(there, labels, 0.0)
+    found = np.where(there[:, None], labels, 0.0)
+    found[:, 3] = _codes(list(map(_key, found[:, 3].tolist())), there)
+    return found
+
+
 def _labels(cert: Certificate, t: int, values: Any) -> tuple[Array, Array]:
     """y as the certificate counts it, and which labels are there."""
     kind = kind_of(cert.loss(t))
@@ -1391,11 +1400,9 @@ def arrange(cert: Certificate, X: Any, y: Any, task: Any, sample_weight: Any, of
         if len({matrix.shape[0], len(labels), len(weight)} | (set() if added is None else {len(added)})) != 1:
             raise Mismatch(f"task {cert.tasks[t]!r}: X, y, sample_weight or offset differ in their rows")
         there &= weight != 0.0
-        if labels.ndim == 2:
-            labels[:, 3] = _codes(list(map(_key, labels[:, 3].tolist())), there)
+        labels = listed_labels(labels, there)
         if cert["shared"]:
             weight = np.where(there, weight, 0.0)
-            labels = np.where(there if labels.ndim == 1 else there[:, None], labels, 0.0)
         elif not there.all():
             rows = np.flatnonzero(there)
             matrix, labels, weight = matrix.take_rows(rows), labels[rows], weight[rows]

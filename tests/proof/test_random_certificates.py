@@ -28,7 +28,9 @@ def random_fit(seed: int) -> tuple[Any, dict[str, Any]]:
     if loss in NUMBERS:
         member, make = NUMBERS[loss][0], ts.MultiTaskRegressor
         y = [v + 0.5 * rng.standard_normal(len(v)) for v in z]
-        if loss == "poisson":
+        if loss in ("gamma", "tweedie"):
+            y = [np.exp(np.clip(0.4 * v, -3, 3)) for v in z]
+        elif loss in ("poisson", "negative_binomial"):
             y = [rng.poisson(np.exp(np.clip(0.4 * v, -3, 3))).astype(float) for v in z]
     else:
         member, make = CLASSES[loss][0], ts.MultiTaskClassifier

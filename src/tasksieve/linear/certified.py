@@ -16,7 +16,7 @@ from ..proof.forms import form_of, plain_labels
 from ..tasks import count_rows, read_labels
 from ..tasks.named import takes_named_tasks
 from ..tasks.readable import by_task
-from ..verify import Task
+from ..verify import Task, kind_of, listed_labels, survival_table
 
 Array = np.ndarray[Any, Any]
 
@@ -66,6 +66,13 @@ class CertifiedModel:
         statement = Statement(stated, X, y, task, sample_weight, offset)
         return statement.header(), tidy(statement.arrays), alpha, statement.strengths
 
+    def _weights_as_given(self, X: Any, y: Any, task: Any, sample_weight: Any) -> Array:
+        """Of rows: a common factor may have been taken out of those of the solver."""
+        targets = self._raw_targets  # type: ignore[attr-defined]
+        return np.asarray(
+            read_labels(count_rows(X), y, task, sample_weight, targets=targets, allow_empty=True).weights
+        )
+
     @property
     def proven_zero_(self) -> Array:
         """Features that are zero in every solution, of shape (d,); known once `certificate` was called."""
@@ -98,26 +105,38 @@ class Statement:
             self.data = data = model._read_with(X, y, task, sample_weight, offset)
             self.problem = model._problem(data)
         self.model = model
-        raw = read_labels(count_rows(X), y, task, sample_weight, targets=model._raw_targets, allow_empty=True)
-        self.weights, self.codes = raw.weights, data.class_codes
+        self.weights, self.codes = model._weights_as_given(X, y, task, sample_weight), data.class_codes
         kept = np.ones(len(self.weights), dtype=bool) if data.shared else self.weights > 0.0
         self.duals = DualPoints(self.problem, data, kept)
+        self.loss = form_of(model._loss_of(data))
+        if data.balance is not None and np.any(data.balance.scales != 1.0):
+            self.loss["scales"] = [float(scale) for scale in data.balance.scales]
         matrices = by_task(data.source.parts, data, kept)
         self.tasks = [
-            self._task(matrix, slice(part.start, part.stop), kept)
-            for matrix, part in zip(matrices, data.per_task(), strict=True)
+            self._task(t, matrix, slice(part.start, part.stop), kept)
+            for t, (matrix, part) in enumerate(zip(matrices, data.per_task(), strict=True))
         ]
-        self.loss = form_of(model._loss_of(data))
         self.penalty, self.arrays = form_of(self.problem.penalty)
         if model.task_graph is not None and model.graph_strength > 0.0:
             self.arrays["edges"] = float(model.graph_strength) * model._edges(data)
 
-    def _task(self, matrix: Any, part: slice, kept: Array) -> Task:
+    def _task(self, t: int, matrix: Any, part: slice, kept: Array) -> Task:
         data, here = self.data, kept[part]
         weight = self.weights[part]
-        codes = np.where(weight > 0.0, (data.y if self.codes is None else self.codes)[part], 0.0)
+        labels = listed_labels(self._labels(t, part), weight > 0.0)
         known = None if data.known is None else data.known[part][here]
-        return Task(matrix, codes[here], weight[here], known)
+        return Task(matrix, labels[here], weight[here], known)
+
+    def _labels(self, t: int, part: slice) -> Array:
+        """Numbers, places of classes, or times with events: as the task's loss has them."""
+        y = self.data.y[part]
+        kind = kind_of(self.loss["losses"][t] if self.loss["name"] == "mixed" else self.loss)
+        if kind == "survival":
+            return survival_table(y)[0]
+        if self.codes is not None:
+            return np.asarray(self.codes[part], dtype=np.float64)
+        y = y if y.dtype.names is None else y["time"]
+        return np.asarray(0.5 * (y + 1.0) if kind == "signs" else y, dtype=np.float64)
 
     def _class_weights(self) -> list[list[float]] | None:
         data, codes, found = self.data, self.codes, []
@@ -139,19 +158,24 @@ class Statement:
         """In the weights as they were given."""
         return float(self.model._loss.unit(float(np.add.reduce(self._given_weights())) / self.data.n_tasks))
 
-    def _dual_scale(self) -> float:
+    def _dual_scale(self) -> float | Array:
         """From the solver's dual points to those under the weights as they were given: s p is in the unit of the
-        objective."""
+        objective. In a mixture s holds the weight of the task's loss."""
         heaviest = int(np.argmax(self.data.weights))
         common = float(self._given_weights()[heaviest] / self.data.weights[heaviest])
-        return 1.0 if common == 1.0 else self._unit() / self.model._unit(self.data) / common
+        found = 1.0 if common == 1.0 else self._unit() / self.model._unit(self.data) / common
+        if self.loss["name"] != "mixed":
+            return found
+        return np.asarray(found / np.repeat(self.loss["weights"], [len(part.y) for part in self.tasks]))
 
     def header(self) -> dict[str, Any]:
         model, data = self.model, self.data
         classes: Any = None
         if data.classes is not None:
             nested = isinstance(data.classes, list)
-            classes = [plain_labels(own) for own in data.classes] if nested else plain_labels(data.classes)
+            classes = [None if own is None else plain_labels(own) for own in data.classes] if nested else plain_labels(
+                data.classes
+            )
         found = {
             "tasks": plain_labels(data.tasks),
             "n_features": int(data.n_features),

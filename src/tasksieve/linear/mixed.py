@@ -138,11 +138,17 @@ class _AnyLosses(Predicting, AnyMembers):
 
     # -- labels -----------------------------------------------------------------------------------------------------
 
-    def _read(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
+    def _read_kinds(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
         def kinds(tasks: Array) -> list[str]:
             return [loss.labels for loss in self._losses_of(tasks)]
 
-        data = read_mixed(X, y, task, sample_weight, kinds=kinds, task_weights=self.task_weights)
+        return read_mixed(X, y, task, sample_weight, kinds=kinds, task_weights=self.task_weights)
+
+    def _weights_as_given(self, X: Any, y: Any, task: Any, sample_weight: Any) -> Array:
+        return np.asarray(self._read_kinds(X, y, task, sample_weight).weights)
+
+    def _read(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
+        data = self._read_kinds(X, y, task, sample_weight)
         if getattr(self, "fit_intercept", True):
             _warn_no_counts(data)
         self._report_passes(data)
