@@ -1,7 +1,8 @@
 """Small problems with a loss of its own for each task: solved by a conic solver, written down as certificates.
 
-Losses are written a second time here, as sums over rows and risk sets: for the solver (cvxpy) and in 40 digits (mpmath). Nothing
-of the verifier or of the library is used. What is claimed is compared with the least objective that the solver finds."""
+Losses are written a second time here, as sums over rows and risk sets: for the solver (cvxpy) and in 60 digits
+(mpmath). Nothing of the verifier or of the library is used. What is claimed is compared with the least objective that
+the solver finds."""
 
 from __future__ import annotations
 
@@ -44,14 +45,14 @@ def terms_of(y: Array, s: Array, ties: str) -> list[tuple[float, Array, Array, f
             dead = np.flatnonzero(risk & (event == 1) & (time == t))
             others, weight = np.setdiff1d(np.flatnonzero(risk), dead), float(s[dead].sum())
             count = len(dead) if ties == "efron" else 1
-            found += [(weight / count, dead, others, 1.0 - l / count) for l in range(count)]
+            found += [(weight / count, dead, others, 1.0 - number / count) for number in range(count)]
     return found
 
 
 @dataclass
 class Outcome:
-    """One task: labels as the format lists them, weights, offsets; of a mixture the factor of the weights and the scale of
-    y - z."""
+    """One task: labels as the format lists them, weights, offsets; of a mixture the factor of the weights and the scale
+    of y - z."""
 
     kind: str
     words: dict[str, Any]
@@ -107,7 +108,7 @@ class Outcome:
         return total
 
     def value(self, z: list[Any], thresholds: Array) -> Any:
-        """F in 40 digits."""
+        """F in 60 digits."""
         s, name = [mpf(float(one)) * mpf(self.factor) for one in self.weight], self.words["name"]
         exp, log = mpmath.exp, mpmath.log
         if name == "cox":
@@ -228,7 +229,7 @@ class Outcomes:
         return float(problem.value), coef, intercept, found
 
     def objective(self, coef: Array, intercept: Array, places: list[Array]) -> Any:
-        """P in 40 digits."""
+        """P in 60 digits."""
         total = mpf(0)
         for t, part in enumerate(self.parts):
             w = [mpf(float(one)) for one in coef[:, t]]

@@ -1,4 +1,4 @@
-"""Certificates of outcomes of every kind: what is proved is true by a conic solver, in floating point and in fractions."""
+"""Certificates of outcomes of every kind: what is proved is true by a conic solver, in both arithmetics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from certificate_oracle import Content
-from outcome_cases import COX, WORDS, Outcomes, make_outcomes
+from outcome_cases import WORDS, Outcomes, make_outcomes
 
 from tasksieve.verify import Unreadable, Verdict, verify
 
