@@ -223,6 +223,8 @@ class _Packer:
         )
 
     def _array(self, value: Array, name: str) -> Any:
+        if value.dtype.names is not None:
+            return {"records": [[own, self._array(value[own], name)] for own in value.dtype.names]}
         if value.dtype.kind not in "biufUS":
             return {"objects": [self(item, name) for item in value.ravel().tolist()], "shape": list(value.shape)}
         key = f"array_{len(self._arrays)}"
@@ -254,11 +256,24 @@ class _Unpacker:
             found = np.empty(len(value["objects"]), dtype=object)
             found[:] = [self(item, depth + 1) for item in value["objects"]]
             return found.reshape([int(n) for n in value["shape"]])
+        if kind == "records":
+            return self._records(value, depth)
         if kind == "sparse":
             return self._sparse(value)
         if kind in ("series", "frame"):
             return self._frame(kind, value, depth)
         raise ValueError(f"unknown kind of value {kind!r}")
+
+    def _records(self, value: Any, depth: int) -> Any:
+        """A structured array, of survival labels."""
+        fields = {str(name): np.asarray(self(own, depth + 1)) for name, own in value["records"]}
+        first = next(iter(fields.values()))
+        found = np.empty(first.shape, dtype=[(name, own.dtype) for name, own in fields.items()])
+        for name, own in fields.items():
+            if own.shape != first.shape:
+                raise ValueError("the fields of records do not go together")
+            found[name] = own
+        return found
 
     def _sparse(self, value: Any) -> Any:
         if value["sparse"] not in _SPARSE:

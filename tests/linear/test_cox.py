@@ -431,6 +431,24 @@ def test_findings() -> None:
         ts.split_inference(ts.MultiTaskCox(alpha=0.1), x, y, task)
 
 
+def test_compare() -> None:
+    x, y, task = cohorts(n=120, d=6)
+    found = ts.compare(ts.MultiTaskCoxCV([0.3, 0.1, 0.03], cv=3), x, y, task, cv=3)
+    assert found.loss == "partial-likelihood deviance"
+    assert found.quality["shared"].measures[0] == "concordance"
+    assert np.all(found.quality["mean"].values[:, 0] == 0.5)
+    assert found.quality["shared"].overall[0] > 0.6
+    apart = found.quality["shared"].values[:, 2] - found.quality["own"].values[:, 2]
+    assert found.differences["own"].values == pytest.approx(apart)
+    assert "baseline hazard" in found.summary()
+    columns = np.column_stack([y["time"], y["event"]])
+    again = ts.compare(ts.MultiTaskCoxCV([0.3, 0.1, 0.03], cv=3), x, columns, task, cv=3, pooled=False)
+    assert again.differences["own"].values == pytest.approx(apart)
+    few = ts.survival(y["time"], y["event"] & ((task != 1) | (np.cumsum((task == 1) & y["event"]) < 4)))
+    with pytest.raises(ValueError, match=r"Task 1 has 3 event"):
+        ts.compare(ts.MultiTaskCoxCV(), x, few, task, cv=3)
+
+
 def test_permutations_stay_within_strata() -> None:
     """alpha_max of permuted labels, computed anew."""
     y = ts.survival(C["time"], C["event"], C["entry"], C["stratum"])
@@ -465,3 +483,45 @@ def test_a_task_without_events_leaves_the_loss() -> None:
         assert np.isfinite(model.score(x, y, task=task))
         curve = model.predict_survival_function(x[task == 1][:1], np.array([1]), times=[0.01])
     assert curve[0, 0] == 1.0
+
+
+# --- kept on disk -----------------------------------------------------------------------------------------------------
+
+
+def test_saved_models_keep_their_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tasksieve.runs import RunError, RunFolder, SavedModel, load_model, save_model
+    from tasksieve.runs.registry import MODELS, ModelKind
+    from tasksieve.tables import Encoding, read_arrays, write_arrays
+
+    monkeypatch.setitem(MODELS, "cox", ModelKind("cox", ("MultiTaskCox",), "times to an event"))
+    x, y, task = cohorts(n=90, d=3)
+    strata = np.where(x[:, 2] > 0, "m", "f")
+    y = ts.survival(y["time"], y["event"], strata=strata)
+    model = ts.MultiTaskCox(alpha=0.05, ties="breslow").fit(x, y, task=task)
+    run = RunFolder(tmp_path)
+    save_model(run, SavedModel(model, "cox", Encoding([(word, None) for word in "abc"]), None, ["y"], "site", {}))
+    again = load_model(run).estimator
+    assert again.ties == "breslow"
+    curves = [own.predict_survival_function(x, task, times=[0.1, 0.4], strata=strata) for own in (model, again)]
+    assert np.array_equal(*curves, equal_nan=True)
+    arrays = dict(read_arrays(tmp_path / "model.npz"))
+    arrays["baseline_task"] = arrays["baseline_task"] + 7
+    write_arrays(tmp_path / "model.npz", arrays)
+    with pytest.raises(RunError, match="tasks and strata of the baseline hazard"):
+        load_model(run)
+
+
+def test_checkpoints_and_problem_files(tmp_path: Path) -> None:
+    x, y, task = cohorts(n=60, d=4)
+    model = ts.MultiTaskCoxCV([0.2, 0.05], cv=3)
+    with ts.checkpoint(tmp_path / "folds"):
+        first = clone(model).fit(x, y, task=task)
+    assert len(list((tmp_path / "folds").iterdir())) == 3
+    with ts.checkpoint(tmp_path / "folds"):
+        second = clone(model).fit(x, y, task=task)
+        other = clone(model).fit(x, ts.survival(y["time"], ~y["event"]), task=task)
+    assert np.array_equal(first.cv_scores_, second.cv_scores_)
+    assert not np.array_equal(first.cv_scores_, other.cv_scores_)
+    ts.save_problem(tmp_path / "problem.npz", ts.MultiTaskCox(alpha=0.1), x, y, task)
+    found = ts.load_problem(tmp_path / "problem.npz")
+    assert np.array_equal(found.fit().coef_, ts.MultiTaskCox(alpha=0.1).fit(x, y, task=task).coef_)

@@ -19,7 +19,9 @@ from ..fitted.arguments import check_level, check_number
 from ..fitted.assess import Cells, HeldOutRows, assess, widening
 from ..fitted.checkpoint import keeping, kept, unkept
 from ..fitted.fold_assignment import read_seed
+from ..fitted.folds import Folds
 from ..fitted.progress import carried, reporter, unwatched
+from ..fitted.survival_quality import SurvivalOutOfFold
 from ..linear.row_folds import facts_of, sketch
 from ..messages import value_error
 from ..svm.hashing import read_strings
@@ -93,7 +95,8 @@ def compare(
     model only.
 
     Losses are the model's own; for classes minus the logarithm of the probability of the true class, or, without
-    probabilities, the margin loss (of more than two classes: whether the class was missed).
+    probabilities, the margin loss (of more than two classes: whether the class was missed); for survival the deviance
+    of a fold for each of its events, one model for all rows having a baseline hazard for each task.
 
     Intervals and paired t tests take the variance between rows (or groups) times :math:`1 + K / (K - 1)`, the
     correction of Nadeau and Bengio for training sets that overlap. What they are about is the loss, on new rows, of the
@@ -154,7 +157,7 @@ def compare(
             with unwatched(), unkept():
                 found = contenders.fit(name, weights, inner, report_task)
             spent = time.monotonic() - began
-            return {name: own[held] for name, own in found.items()}
+            return found if contenders.survival else {name: own[held] for name, own in found.items()}
 
         began = time.monotonic()
         arrays = kept(f"compare-{f + 1}-{name}", [known_by, contenders.names, weights, inner], compute)
@@ -186,6 +189,12 @@ class Plan:
     seed: int
     unit: str  # what is held out, rows or groups
 
+    @property
+    def fold_words(self) -> str:
+        """How the folds were made."""
+        what = "rows" if self.unit == "rows" else "whole groups"
+        return f"{self.n_folds} folds of {what} within tasks, {self.n_inner} inside each, seed {self.seed}"
+
     def known_by(self) -> str:
         """What all fits depend on, where those that are finished are kept."""
         threads = thread_count()
@@ -212,7 +221,7 @@ def plan_comparison(
     shared._check_parameters()
     if getattr(shared, "hasher", None) is not None:
         X = np.asarray(read_strings(X))  # letters, as numbers
-    targets: Any = "values" if shared._targets == "values" else "many classes"
+    targets: Any = "many classes" if shared._targets == "classes" else shared._targets
     data = read_tasks(X, y, task, sample_weight, targets=targets)
     if data.n_tasks < 2:
         raise ValueError(
@@ -223,6 +232,8 @@ def plan_comparison(
     outer = nest.assign(np.ones(len(data.y), dtype=bool), cv, 0)
     plan = Plan(shared, data, nest, outer, cv, n_inner, level, seed, "rows" if groups is None else "groups")
     _refuse_small(plan)
+    if data.y.dtype.names is not None:
+        _refuse_few_events(plan)
     return plan
 
 
@@ -279,13 +290,62 @@ def _refuse_small(plan: Plan) -> None:
         )
 
 
+def _refuse_few_events(plan: Plan) -> None:
+    """Every fold must leave events of every task for a model of its own, and for the folds that choose it."""
+    data = plan.data
+    for t, part in enumerate(data.per_task()):
+        own = part.start + np.flatnonzero((data.weights[part] > 0.0) & data.y["event"][part])
+        if min(np.count_nonzero(plan.outer[own] != f) for f in range(plan.n_folds)) < LEAST_UNITS:
+            raise ValueError(
+                f"Task {data.tasks.tolist()[t]!r} has {len(own)} event(s): too few for {plan.n_folds} outer folds, "
+                f"each of which is to leave at least {LEAST_UNITS} to learn from and to choose by. Use fewer folds, or "
+                "leave the task out."
+            )
+
+
+def _conclude_survival(plan: Plan, contenders: Contenders, results: list[dict[str, Array]]) -> Comparison:
+    """The same of survival: the deviance of a fold is that of all rows less that of the rows learned from."""
+    data, names = plan.data, contenders.names
+    done, words = range(len(results) // len(names)), plan.fold_words
+    held = [plan.outer == f for f in done]
+    folds = Folds([(data.weights * ~own, data.weights * own) for own in held], words)
+    rows = {name: SurvivalOutOfFold(data, plan.shared._loss) for name in names}
+    for f in done:
+        null = results[f * len(names) + names.index(SHARED)]["null_scores"]
+        for name in names:
+            both = np.column_stack([results[f * len(names) + names.index(name)]["scores"], null])
+            if data.known is not None:
+                both += data.known[:, None]
+            parts = {t: (np.arange(part.start, part.stop), both[part]) for t, part in enumerate(data.per_task())}
+            rows[name].add_fold(parts, *folds.weights[f])
+    about = {"units": plan.nest.unit, "weights": data.weights}
+    groups = None if plan.unit == "rows" else plan.nest.unit
+    quality = {
+        name: own.quality(
+            folds, groups=groups, loss=contenders.loss, rooted=False, null_covariates=contenders.n_covariates, **about
+        )
+        for name, own in rows.items()
+    }
+    chosen, cells = rows[SHARED].cells(folds, **about)
+    freedom = np.maximum(np.append(cells.n_units, quality[SHARED].n_all_units) - 1.0, 1.0)
+    differences = {}
+    for name in names[1:]:
+        part = rows[SHARED].beyond(rows[name], chosen)
+        differences[name] = Differences.of(part.values, *cells.errors(part.changes), freedom)
+    about_folds = plan.level, words, len(done), plan.n_folds
+    return Comparison(
+        data.tasks, names, quality, differences, contenders.loss, contenders.measure.name, *about_folds
+    )
+
+
 def _conclude(plan: Plan, contenders: Contenders, results: list[dict[str, Array]]) -> Comparison:
+    if contenders.survival:
+        return _conclude_survival(plan, contenders, results)
     data, nest, names, codes = plan.data, plan.nest, contenders.names, plan.data.class_codes
     done = range(len(results) // len(names))
     present = data.weights > 0.0
     factor = widening([(plan.outer == f) & present for f in done], [(plan.outer != f) & present for f in done])
-    what = "rows" if plan.unit == "rows" else "whole groups"
-    folds = f"{plan.n_folds} folds of {what} within tasks, {plan.n_inner} inside each, seed {plan.seed}"
+    folds = plan.fold_words
 
     def held_out(name: str, prefix: str = "") -> HeldOutRows:
         rows = HeldOutRows(len(data.y), contenders.measure, codes)

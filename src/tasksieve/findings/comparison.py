@@ -28,6 +28,7 @@ WORDS = {
     "mean": "the task's mean",
 }
 FREQUENCIES = "the task's class frequencies"
+HAZARDS = "the task's baseline hazard"
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,8 @@ class Comparison(Columns):
         return float(self.quality[name].overall[-1])
 
     def _words(self, name: str) -> str:
+        if name == "mean" and self.score == "concordance":
+            return HAZARDS
         return FREQUENCIES if name == "mean" and self.classes else WORDS[name]
 
     def summary(self) -> str:

@@ -34,6 +34,8 @@ class Contenders:
 
     def __init__(self, model: Any, X: Any, y: Any, task: Any, labels: TaskLabels, pooled: bool) -> None:
         self._model, self._X, self._y, self._task, self._labels = model, X, to_numpy(y), to_numpy(task), labels
+        #: survival is judged fold by fold, from scores of all rows
+        self.survival = labels.y.dtype.names is not None
         self._alone = for_one_task(model)
         self.measure: Measure = measure_of(model)
         self._ruler = Ruler(model, labels)
@@ -50,6 +52,8 @@ class Contenders:
     ) -> dict[str, Array]:
         """How well a contender predicts all rows, given its training rows: of each the loss, and what the measure sums,
         "judged" (its own loss, or whether the class was met); of the shared model the same of its null model, too.
+
+        Of survival: the scores of all rows, "scores".
 
         - `weights` (array of shape (N,)): 0 for rows that it must not see.
         - `fold` (int array of shape (N,)): By which it chooses its strength; -1: never held out.
@@ -86,6 +90,8 @@ class Contenders:
 
     def _judge(self, model_of: Callable[[int], Any], weights: Array) -> dict[str, Array]:
         """All rows by the model of their task; where that is None, by the task's constant."""
+        if self.survival:
+            return {"scores": self._scores(model_of)}
         loss, judged = np.full((2, len(self._labels.y)), np.nan)
         for t, part in enumerate(self._labels.per_task()):
             model = model_of(t)
@@ -95,9 +101,21 @@ class Contenders:
                 loss[part], judged[part] = self._ruler.judge(model, t, self._parts[t][0])
         return {"loss": loss, "judged": judged}
 
+    def _scores(self, model_of: Callable[[int], Any]) -> Array:
+        """Of all rows by the model of their task; 0 where that is None: the baseline hazard alone."""
+        found = np.zeros(len(self._labels.y))
+        for t, part in enumerate(self._labels.per_task()):
+            model, X = model_of(t), self._parts[t][0]
+            if model is not None:
+                several, name = len(model.tasks_) > 1, self._labels.tasks[t : t + 1]
+                found[part] = np.asarray(model._scores(X, np.repeat(name, X.shape[0]) if several else None))
+        return found
+
     def _cut(self) -> list[tuple[Any, Any]]:
         """X and y of each task."""
         labels, X, y = self._labels, self._X, self._y
+        if self.survival:
+            y = labels.unflatten(labels.y)
         if labels.form == "list":
             return [(X[t], np.asarray(y[t]).ravel()) for t in range(labels.n_tasks)]
         if labels.shared:
@@ -122,6 +140,11 @@ class Contenders:
             )
         blocks = [part for part, _ in self._parts]
         labels = [np.asarray(own) for _, own in self._parts]
+        if self.survival:  # each task has a baseline hazard of its own: it is a stratum, or several
+            n_strata = 1 if self._labels.strata is None else len(self._labels.strata)
+            labels = [own.copy() for own in labels]
+            for t, own in enumerate(labels):
+                own["stratum"] += t * n_strata
         return stack_rows(blocks), np.concatenate(labels)
 
 

@@ -71,19 +71,23 @@ class SurvivalOutOfFold:
         **facts: Any,
     ) -> HeldOutQuality:
         """How good they are."""
-        trainings, tests = zip(*folds.weights, strict=True)
-        labels = self._labels
-        rows = np.flatnonzero((weights > 0.0) & (self._counts > 0.0))
-        cells = Cells(
-            labels.task_of_sample[rows],
-            weights[rows],
-            units[rows],
-            labels.n_tasks,
-            widening(tests, trainings),
-        )
+        labels, rows, cells = self._labels, *self.cells(folds, units, weights)
         of_model, of_null = (self._columns(which, rows, weights, cells, loss) for which in (0, 1))
         unit = "rows" if groups is None else "groups"
         return cells.quality(labels.tasks, of_model, of_null, unit=unit, folds=folds.words, **facts)
+
+    def cells(self, folds: Folds, units: Array, weights: Array) -> tuple[Array, Cells]:
+        """The rows that were held out."""
+        trainings, tests = zip(*folds.weights, strict=True)
+        rows = np.flatnonzero((weights > 0.0) & (self._counts > 0.0))
+        task, factor = self._labels.task_of_sample[rows], widening(tests, trainings)
+        return rows, Cells(task, weights[rows], units[rows], self._labels.n_tasks, factor)
+
+    def beyond(self, other: SurvivalOutOfFold, rows: Array) -> Part:
+        """By how much the deviance for each event is larger than that of another model, and what held-out rows
+        contribute."""
+        apart = self._deviances[0] - other._deviances[0]
+        return _at(ratio_part(apart, self._events, self._labels.task_of_sample, self._labels.n_tasks), rows)
 
     def _columns(self, which: int, rows: Array, weights: Array, cells: Cells, loss: str) -> list[Column]:
         labels, task = self._labels, self._labels.task_of_sample

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ..fitted.baseline_hazard import BaselineHazard
 from ..fitted.restore import get_state, set_state
 from ..path.status import Status
 from ..report.rows import coefficient_rows
@@ -24,6 +25,8 @@ from .registry import MODELS
 
 FORMAT = 1
 NUMBERS = ("objective", "dual_gap", "null_objective")
+# Of a baseline hazard.
+BASELINE = ("task", "stratum", "time", "log_increment", "end")
 # Parameters that are arrays go into the npz file.
 ARRAY_PARAMETERS = ("graph", "task_graph", "feature_weights", "weights", "l1")
 
@@ -92,6 +95,9 @@ def save_model(folder: RunFolder, saved: SavedModel) -> None:
         arrays["fill"] = saved.fill
     if state.get("fills") is not None:  # what stands for missing genotypes
         arrays["fills_features"], arrays["fills_means"] = state["fills"].features, state["fills"].means
+    hazard = state.get("baseline_hazard")
+    if hazard is not None:
+        arrays |= {f"baseline_{name}": getattr(hazard, name) for name in BASELINE}
     if saved.null is not None:
         rows, constants = coefficient_rows(saved.null)
         features = np.flatnonzero(rows.any(axis=0))
@@ -105,6 +111,7 @@ def save_model(folder: RunFolder, saved: SavedModel) -> None:
         "classes": _plain_classes(state.get("classes")),
         "single": bool(state.get("single", False)),
         **({"needs_offset": True} if state.get("needs_offset") else {}),
+        **({} if hazard is None or hazard.strata is None else {"strata": _plain(hazard.strata)}),
         **{name: float(state[name]) for name in NUMBERS if name in state},
         "n_iter": int(state["n_iter"]),
         **({"status": str(state["status"])} if "status" in state else {}),
@@ -182,6 +189,8 @@ def _rebuild(
         state["classes"] = _classes_from(content["classes"])
     if "fills_features" in arrays:
         state["fills"] = _fills_from(arrays["fills_features"], arrays["fills_means"], len(names))
+    if "baseline_time" in arrays:
+        state["baseline_hazard"] = _baseline_from(arrays, state["tasks"], content.get("strata"))
     if "status" in content:  # runs of version 0.2 have none
         state["status"] = Status(content["status"])
     if "cv_quality" in content:
@@ -263,6 +272,25 @@ def _classes_from(content: dict[str, Any]) -> Any:
     if "pairs" in content:
         return [None if own is None else _labels(own) for own in content["pairs"]]
     return _labels(content["all"])
+
+
+def _baseline_from(arrays: dict[str, np.ndarray], tasks: np.ndarray, strata: list[Any] | None) -> BaselineHazard:
+    """A baseline hazard whose positions and times are what they should be."""
+    task, stratum, time, log_increment, end = (arrays[f"baseline_{name}"] for name in BASELINE)
+    names = None if strata is None else _labels(strata)
+    shape = len(tasks), 1 if names is None else len(names)
+    require(end.shape == shape and end.dtype == np.float64, "ends of the baseline hazard")
+    same = task.shape == stratum.shape == time.shape == log_increment.shape == (len(time),)
+    kinds = task.dtype.kind == stratum.dtype.kind == "i" and time.dtype == log_increment.dtype == np.float64
+    require(same and kinds, "arrays of the baseline hazard")
+    inside = np.all((task >= 0) & (task < shape[0]) & (stratum >= 0) & (stratum < shape[1]))
+    require(inside, "tasks and strata of the baseline hazard")
+    require_finite("the baseline hazard", time)
+    require_finite("the baseline hazard", log_increment)
+    cell = task * shape[1] + stratum
+    rising = np.all((np.diff(cell) > 0) | ((np.diff(cell) == 0) & (np.diff(time) > 0.0)))
+    require(rising, "times of the baseline hazard")
+    return BaselineHazard(tasks, names, task.astype(np.int64), stratum.astype(np.int64), time, log_increment, end)
 
 
 def _fills_from(features: np.ndarray, means: np.ndarray, n_features: int) -> Fills:
