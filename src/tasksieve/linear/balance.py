@@ -80,7 +80,7 @@ def _given(rule: Any, name: str, tasks: Array) -> Array:
 def _spread(data: TaskData, t: int) -> float:
     """Standard deviation of the responses of a task, less what is known of them; 1 where they are all the same."""
     part = slice(int(data.offsets[t]), int(data.offsets[t + 1]))
-    own = data.y["time"][part] if data.y.dtype.names is not None else data.y[part]
+    own = data.values[part]
     own = own if data.known is None else own - data.known[part]
     weights = data.weights[part]
     live = weights > 0.0

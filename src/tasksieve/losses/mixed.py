@@ -69,6 +69,10 @@ class Mixed(Loss):
         for loss in self.losses:
             refuse_in_mixture(loss)
 
+    @property
+    def by_row(self) -> bool:  # type: ignore[override]
+        return all(loss.by_row for loss in self.losses)
+
     def of_task(self, t: int) -> Loss:
         return self.losses[t]
 

@@ -1,7 +1,8 @@
 """Labels of tasks whose outcomes are of unlike kinds: numbers, classes, counts, in one flat vector.
 
 Any form of y says which labels belong to which task; each task is then read by its kind (`Loss.labels`). In the flat
-sample space all of them are numbers: classes are -1 and +1.
+sample space all of them are numbers: two classes are -1 and +1, ordered ones the codes 0, 1, .. Where a task has
+survival outcomes all labels are records (`outcomes.SURVIVAL`), whose `time` is the number of other tasks.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..messages import value_error
+from ..messages import ParameterError, value_error
+from ..outcomes import SURVIVAL, encode, read_outcome
 from .data import TaskData, read_tasks
 from .labels import label_array, read_classes, read_labels, read_values, refuse_empty_tasks, some_of
 from .refusals import mask_of
@@ -21,10 +23,6 @@ from .source import count_rows, is_task_list
 from .tensors import to_numpy
 from .weights import read_task_weights
 
-#: kinds of labels (`Loss.labels`) that are numbers
-NUMBERS = ("values", "counts", "positive")
-
-Labels = list[Any]  # one array a task
 AnyLabels = TypeVar("AnyLabels", bound=TaskLabels)
 
 
@@ -35,6 +33,7 @@ def read_mixed(
     sample_weight: Any = None,
     *,
     kinds: Callable[[np.ndarray], Sequence[str]],
+    categories: Any = None,
     task_weights: Any = None,
 ) -> TaskData:
     """Read X, y, task and weights in any form of the contract, each task's labels by its kind; see `read_tasks`.
@@ -42,14 +41,26 @@ def read_mixed(
     - `y`: Beside arrays, of objects too, for one shared matrix: a data frame, whose columns are tasks by name, or a
       dict or list of arrays.
     - `kinds`: ``kinds(tasks)``: the kinds of labels (`Loss.labels`), given the tasks.
+    - `categories`: By task: ordered classes, from the lowest to the highest.
     """
     y, names = targets_of(X, y, task)
     data = read_tasks(X, _stand_in(X, y), task, sample_weight, task_weights=task_weights)
     if names is not None:
         data = replace(data, tasks=names)
-    found = with_labels(data, y, kinds(data.tasks))
+    found = with_labels(data, y, kinds(data.tasks), _orders(categories, data.tasks))
     refuse_empty_tasks(found.tasks.tolist(), found.weight_per_task, sample_weight is not None)
     return replace(found, task_weights=read_task_weights(task_weights, found))
+
+
+def _orders(categories: Any, tasks: np.ndarray) -> list[Any] | None:
+    """The order of the classes of each task, None where none is given."""
+    if categories is None:
+        return None
+    names = tasks.tolist()
+    if not isinstance(categories, Mapping) or any(task not in names for task in categories):
+        odd = [task for task in categories if task not in names] if isinstance(categories, Mapping) else [categories]
+        raise ParameterError("categories", "must be a dict of tasks, each with its classes in their order", odd[0])
+    return [None if task not in categories else label_array(list(categories[task])) for task in names]
 
 
 def targets_of(X: Any, y: Any, task: Any) -> tuple[Any, np.ndarray | None]:
@@ -84,6 +95,8 @@ def _is_column(values: Any) -> bool:
 
 
 def _length(values: Any) -> int:
+    if isinstance(values, tuple) and all(map(_is_column, values)) and values:  # (time, event)
+        return _length(values[0])
     return int(values.shape[0]) if hasattr(values, "shape") else len(values)
 
 
@@ -126,34 +139,50 @@ def read_known_tasks(
 
 
 def with_labels(data: AnyLabels, y: Any, kinds: Sequence[str], known: Any = None) -> AnyLabels:
-    """Data with the labels of all tasks, each read by its kind; `known` are classes of tasks that were fitted."""
-    flat, weights = np.zeros(int(data.offsets[-1])), data.weights.copy()
+    """Data with the labels of all tasks, each read by its kind; `known` are classes of tasks, None where they are to be
+    found."""
+    size, weights = int(data.offsets[-1]), data.weights.copy()
+    flat: np.ndarray = np.zeros(size)
+    if "survival" in kinds:
+        flat = np.zeros(size, dtype=SURVIVAL)
+        flat["entry"] = -np.inf
+    numbers = flat if flat.dtype.names is None else flat["time"]
     classes: list[np.ndarray | None] = []
     for t, (own, part, kind) in enumerate(zip(labels_by_task(data, y), data.per_task(), kinds, strict=True)):
-        values, observed, names = _read_task(own, kind, data, t, None if known is None else known[t], weights[part])
-        flat[part] = values
+        task = _Task(data, t, kind, None if known is None else known[t])
+        if kind == "survival":
+            flat[part], observed = task.survival(own)
+        else:
+            numbers[part], observed = task.read(_column(own), weights[part])
         weights[part] = np.where(observed, weights[part], 0.0)
-        classes.append(names)
+        classes.append(task.classes)
     named = classes if any(names is not None for names in classes) else None
     return replace(data, y=flat, weights=weights, kinds=tuple(kinds), classes=named)
 
 
-def labels_by_task(labels: TaskLabels, y: Any) -> Labels:
+def labels_by_task(labels: TaskLabels, y: Any) -> list[Any]:
     """The labels of each task, in the order that its rows have in the flat sample space."""
     if labels.form == "list":
-        return [_column(own) for own in y]
+        return list(y)
     if labels.shared:
         if isinstance(y, list):
-            return [_column(own) for own in y]
+            return y
         array = _objects(y)
-        return [_own_type(array[:, t]) for t in range(labels.n_tasks)]
+        return [array[:, t] for t in range(labels.n_tasks)]
     array = one_column(_objects(y))
     array = array if labels.order is None else array[labels.order]
-    return [_own_type(array[part]) for part in labels.per_task()]
+    return [array[part] for part in labels.per_task()]
 
 
 def _column(values: Any) -> np.ndarray:
-    return _own_type(one_column(_objects(values)))
+    """Labels other than survival times."""
+    array = one_column(_objects(values))
+    if array.dtype.names is not None and "time" in array.dtype.names:  # beside survival times in one array of records
+        return np.asarray(array["time"])
+    if array.dtype.kind != "O" or not len(array):
+        return array
+    kinds = {type(value) for value in array.tolist()}
+    return label_array(array.tolist()) if len(kinds) == 1 else array
 
 
 def _objects(values: Any) -> np.ndarray:
@@ -165,77 +194,94 @@ def _objects(values: Any) -> np.ndarray:
     return array
 
 
-def _own_type(values: np.ndarray) -> np.ndarray:
-    """Objects as an array of their own type where they have one."""
-    if values.dtype.kind != "O" or not len(values):
-        return values
-    kinds = {type(value) for value in values.tolist()}
-    return label_array(values.tolist()) if len(kinds) == 1 else values
+class _Task:
+    """Labels of one task: how they are read, and `classes`, where it has any."""
 
+    def __init__(self, labels: TaskLabels, t: int, kind: str, known: np.ndarray | None) -> None:
+        self._labels, self._kind, self.classes = labels, kind, known
+        self._name, self._start = labels.tasks[t : t + 1].tolist()[0], int(labels.offsets[t])
 
-def _read_task(
-    raw: np.ndarray, kind: str, labels: TaskLabels, t: int, known: Any, weights: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Labels of a task as numbers, which of them are observed, and its classes where it has any."""
-    name, start = labels.tasks[t : t + 1].tolist()[0], int(labels.offsets[t])
+    def _where(self, i: int) -> str:
+        return f"{self._labels.where(self._start + i)} (task {self._name!r})"
 
-    def where(i: int) -> str:
-        return f"{labels.where(start + i)} (task {name!r})"
+    def survival(self, raw: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Records, and which of them are observed."""
+        if isinstance(raw, np.ndarray) and raw.dtype.kind == "O" and raw.ndim == 1 and len(raw):
+            first = next((label for label in raw.tolist() if isinstance(label, np.void)), None)
+            if first is not None:  # records among labels of other kinds
+                empty = np.zeros(1, dtype=first.dtype)[0]
+                found = np.array([label if isinstance(label, np.void) else empty for label in raw.tolist()], first.dtype)
+                absent = np.array([not isinstance(label, np.void) for label in raw.tolist()])
+                values, seen, _ = encode(read_outcome(found, f"y[{self._name!r}]"))
+                return values, ~absent if seen is None else seen & ~absent
+        values, seen, _ = encode(read_outcome(raw, f"y[{self._name!r}]"))
+        return values, np.ones(len(values), dtype=bool) if seen is None else seen
 
-    if kind == "signs":
-        values, seen = read_classes(raw, None, where)
+    def read(self, raw: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Labels as numbers, and which of them are observed."""
+        read = read_classes if self._kind in ("signs", "ordered") else read_values
+        values, seen = read(raw, None, self._where)
         seen = np.ones(len(values), dtype=bool) if seen is None else seen
-        return _signs(values, seen, seen & (weights > 0.0), name, known, where)
-    values, seen = read_values(raw, None, where)
-    seen = np.ones(len(values), dtype=bool) if seen is None else seen
-    live = seen & (weights > 0.0)
-    limits = {
-        "counts": (values >= 0.0, "counts must not be negative"),
-        "positive": (values > 0.0, "must be positive"),
-    }
-    if kind in limits:
-        allowed, words = limits[kind]
+        live = seen & (weights > 0.0)
+        if self._kind in ("signs", "ordered"):
+            codes = self._codes(values, live)
+            return np.where(live, codes if self._kind == "ordered" else 2.0 * codes - 1.0, 0.0), seen
+        limits = {"counts": (values >= 0.0, "must not be negative"), "positive": (values > 0.0, "must be above 0")}
+        allowed, words = limits.get(self._kind, (live, ""))
         wrong = live & ~allowed
         if wrong.any():
             i = int(np.argmax(wrong))
             raise value_error(
-                "{y}: labels of task {name!r}: {words}; {where} is {value:g}. Leave such rows out (NaN is a label that "
+                "{y}: {what} of task {name!r} {words}; {where} is {value:g}. Leave such rows out (NaN is a label that "
                 "is not observed), or choose another loss for the task.",
-                name=name,
+                what="counts" if self._kind == "counts" else "labels",
+                name=self._name,
                 words=words,
-                where=labels.where(start + i),
+                where=self._labels.where(self._start + i),
                 value=values[i],
             )
-    return values, seen, None
+        return values, seen
 
+    def _codes(self, values: np.ndarray, live: np.ndarray) -> np.ndarray:
+        """The place of each label among the classes, which are found where they are not known."""
+        if self.classes is None:
+            try:
+                self.classes = np.unique(values[live])
+            except TypeError:
+                raise value_error("{y}: the classes of task {name!r} cannot be sorted.", name=self._name) from None
+            self._refuse_count(self.classes)
+            if self._kind == "ordered" and self.classes.dtype.kind in "OUS" and len(self.classes) > 2:
+                raise value_error(
+                    "{y}: the classes of task {name!r} are words ({some}), whose order is not known: pass {categories}, "
+                    "a dict of the task and its classes from the lowest to the highest.",
+                    name=self._name,
+                    some=some_of(self.classes.tolist()),
+                )
+        place = {label: k for k, label in enumerate(self.classes.tolist())}
+        codes = np.array([place.get(label, -1) for label in values.tolist()], dtype=np.float64)
+        strange = live & (codes < 0.0)
+        if strange.any():
+            i = int(np.argmax(strange))
+            raise value_error(
+                "{y}: {where} is {label!r}, which is none of the classes {classes}.",
+                where=self._where(i),
+                label=values[i : i + 1].tolist()[0],
+                classes=self.classes.tolist(),
+            )
+        return codes
 
-def _signs(
-    values: np.ndarray, seen: np.ndarray, live: np.ndarray, name: Any, known: Any, where: Callable[[int], str]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """-1 and +1 for two classes, in the order of their labels."""
-    try:
-        classes = np.unique(values[live]) if known is None else np.asarray(known)
-    except TypeError:
-        raise value_error("{y}: the classes of task {name!r} cannot be sorted.", name=name) from None
-    if known is None and len(classes) != 2:
-        number = classes.dtype.kind == "f" and len(classes) > 2
+    def _refuse_count(self, classes: np.ndarray) -> None:
+        n = len(classes)
+        if n == 2 or (n > 2 and self._kind == "ordered"):
+            return
+        number = classes.dtype.kind == "f" and n > 2
         raise value_error(
-            "{y}: task {name!r} has {n} classes{found}, and its loss is one of two classes. {advice}",
-            name=name,
-            n=len(classes),
-            found=f" ({', '.join(map(repr, classes[:5].tolist()))}{', ...' if len(classes) > 5 else ''})",
+            "{y}: task {name!r} has {n} classes{found}, and its loss is one of {wanted}. {advice}",
+            name=self._name,
+            n=n,
+            found=f" ({', '.join(map(repr, classes[:5].tolist()))}{', ...' if n > 5 else ''})",
+            wanted="two classes" if self._kind == "signs" else "two or more",
             advice="Real numbers need a loss of numbers, 'squared' say."
             if number
             else "Leave the task out, or join its classes to two.",
         )
-    signs = np.where(values == classes[1], 1.0, np.where(values == classes[0], -1.0, 0.0))
-    strange = live & (signs == 0.0)
-    if strange.any():
-        i = int(np.argmax(strange))
-        raise value_error(
-            "{y}: {where} is {label!r}, which is none of the classes {classes} that the model was fitted to.",
-            where=where(i),
-            label=values[i : i + 1].tolist()[0],
-            classes=classes.tolist(),
-        )
-    return np.where(seen, signs, 0.0), seen, classes

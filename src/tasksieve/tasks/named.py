@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import scipy.sparse
 
+from ..outcomes import is_outcome, read_outcome
 from .endpoints import read_outcomes
 from .labels import label_array
 from .ordered import known_order
@@ -49,8 +50,9 @@ def takes_named_tasks(function: Callable[_P, _R]) -> Callable[_P, _R]:
         options = {name: given.pop(name, None) for name in ("X", "task", *per_row)}
         call: Any = partial(function, *first)
         if "y" in form.parameters:
-            survival = bool(first) and getattr(first[0], "_targets", None) == "survival"
-            return call(**stack_named(y=given.pop("y", None), survival=survival, **options), **given)
+            targets = getattr(first[0], "_targets", None) if first else None
+            kind = {"survival": targets == "survival", "mixed": targets == "mixed"}
+            return call(**stack_named(y=given.pop("y", None), **kind, **options), **given)
         return _by_task(first[0], partial(call, **given), **options)  # type: ignore[return-value]
 
     return taking
@@ -75,13 +77,14 @@ def _by_task(model: Any, method: Callable[..., Any], X: Mapping[Any, Any], task:
 
 
 def stack_named(
-    X: Mapping[Any, Any], y: Any, task: Any, *, survival: bool = False, **options: Any
+    X: Mapping[Any, Any], y: Any, task: Any, *, survival: bool = False, mixed: bool = False, **options: Any
 ) -> dict[str, Any]:
     """Keyword arguments X, y and task of stacked rows, and what else is said of them: dicts with the same keys.
 
     - `X` (dict of task to (X, y), or to X where `y` is a dict, too): Arrays, sparse matrices, or data frames: their
       columns are matched by name, in the order of the first one.
     - `survival`: Whether y holds survival outcomes, whose entries need not be 1-D.
+    - `mixed`: Whether it may hold such.
     """
     if task is not None:
         raise ValueError(_NO_TASK)
@@ -101,6 +104,8 @@ def stack_named(
     elif not isinstance(y, Mapping):
         raise ValueError("X is a dict of tasks, so y must be a dict with the same keys, or None where X holds pairs.")
     _refuse_other_keys(X, {"y": y, **options})
+    if mixed:
+        y = {label: read_outcome(own, f"y[{label!r}]") if _has_columns(own) else own for label, own in y.items()}
     matrices = _matched(X)
     sizes = [matrix.shape[0] for matrix in matrices]
     stacked = {
@@ -119,10 +124,17 @@ def stack_named(
     return {**options, **stacked, "X": stack_rows(matrices), "task": np.repeat(label_array(labels), sizes)}
 
 
+def _has_columns(y: Any) -> bool:
+    """Whether labels of one task are times and events: a pair of arrays, or two columns and more."""
+    return is_outcome(y) and (isinstance(y, tuple) or getattr(getattr(y, "dtype", None), "names", None) is not None
+                              or y.shape[1] > 1)  # fmt: skip
+
+
 def stack_labels(parts: Sequence[np.ndarray]) -> np.ndarray:
     """Arrays one after the other; numbers beside words, or beside records, stay what they are: objects."""
     kinds = {part.dtype.kind for part in parts}
-    if len(kinds) == 1 or not kinds & set("OUSV"):
+    alike = len(kinds) == 1 and (kinds != {"V"} or len({part.dtype for part in parts}) == 1)
+    if alike or not kinds & set("OUSV"):
         return np.concatenate(parts)
     out = np.empty(sum(map(len, parts)), dtype=object)
     out[:] = [label for part in parts for label in (list(part) if part.dtype.kind == "V" else part.tolist())]

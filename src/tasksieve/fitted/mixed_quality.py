@@ -1,0 +1,137 @@
+"""How well outcomes of unlike kinds were predicted out of fold: each task in its own measure, all as deviance explained.
+
+A measure that a task does not have is NaN there, and left out of the mean over tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..losses import Loss
+from ..tasks import TaskLabels
+from .assess import Cells, Column, Part, Ranked, auc, widening
+from .explained import constant_deviances
+from .folds import Folds
+from .quality import HeldOutQuality
+from .survival_quality import SurvivalOutOfFold
+
+Array = np.ndarray[Any, Any]
+
+EXPLAINED = "D²"
+
+
+class MixedOutOfFold:
+    """Scores of held-out rows by models that did not see them, and by their null models, fold after fold.
+
+    - `losses`: Of the tasks.
+    - `scales`: What responses and scores of each task are divided by before they are judged.
+    - `answer`: ``answer(t, z)``: one number for each row, what is predicted.
+    """
+
+    def __init__(
+        self, labels: TaskLabels, losses: Sequence[Loss], scales: Array, answer: Callable[[int, Array], Array]
+    ) -> None:
+        n_rows = len(labels.y)
+        self._labels, self._losses, self._scales, self._answer = labels, losses, scales, answer
+        #: of the model and its null model: sums of deviances, and of how often the class was met
+        self._deviances, self._met = np.zeros((2, n_rows)), np.zeros((2, n_rows))
+        self._sums, self._counts = np.zeros((2, n_rows))
+        self._ranks: list[tuple[Array, Array]] = []
+        self._survival = {t: SurvivalOutOfFold(labels, loss) for t, loss in enumerate(losses) if not loss.by_row}
+
+    def add_fold(self, scores: dict[int, tuple[Array, Array]], train: Array, test: Array) -> None:
+        """Scores of the model and of its null model (n, 2) for rows of each task; see `SurvivalOutOfFold`."""
+        values = self._labels.values
+        for t, (flat, z) in scores.items():
+            loss = self._losses[t]
+            if t in self._survival:
+                self._survival[t].add_fold({t: (flat, z)}, train, test)
+            held = np.flatnonzero(test[flat] > 0.0)
+            rows, z = flat[held], z[held]
+            self._counts[rows] += 1.0
+            self._sums[rows] += self._answer(t, z[:, 0])
+            if t in self._survival:
+                continue
+            own, scaled = values[rows] / self._scales[t], z / self._scales[t]
+            self._deviances[:, rows] += loss.deviance(own[:, None], scaled).T
+            if loss.labels == "signs":
+                self._met[:, rows] += ((z > 0.0) == (own > 0.0)[:, None]).T
+                self._ranks.append((rows, z))
+            elif loss.labels == "ordered":
+                shares = loss.class_probabilities(z)  # type: ignore[attr-defined]
+                self._met[:, rows] += (np.argmax(shares, axis=-1) == own[:, None]).T
+
+    def means(self) -> Array:
+        """The mean answer to each row, NaN where it was never held out."""
+        return np.divide(self._sums, self._counts, out=np.full(len(self._sums), np.nan), where=self._counts > 0.0)
+
+    def quality(
+        self, folds: Folds, *, groups: Any, units: Array, weights: Array, loss: str, rooted: bool, **facts: Any
+    ) -> HeldOutQuality:
+        """How good they are."""
+        trainings, tests = zip(*folds.weights, strict=True)
+        labels = self._labels
+        rows = np.flatnonzero((weights > 0.0) & (self._counts > 0.0))
+        factor = widening(tests, trainings)
+        cells = Cells(labels.task_of_sample[rows], weights[rows], units[rows], labels.n_tasks, factor)
+        of_model, of_null = (self._columns(which, rows, weights, cells) for which in (0, 1))
+        unit = "rows" if groups is None else "groups"
+        return cells.quality(labels.tasks, of_model, of_null, unit=unit, folds=folds.words, **facts)
+
+    def _columns(self, which: int, rows: Array, weights: Array, cells: Cells) -> list[Column]:
+        explained, own = self._explained(which, rows, cells), dict[str, Part]()
+        for t, judged in self._survival.items():
+            (name, pairs), (_, part), (label, deviance) = judged._columns(which, rows, weights, cells, self._losses[t].label)
+            for place, found in ((EXPLAINED, part), (name, pairs), (label, deviance)):
+                whole = explained if place == EXPLAINED else own.setdefault(place, _nothing(cells))
+                _put(whole, found, t, cells)
+        for kind, name in (("signs", "accuracy"), ("ordered", "accuracy")):
+            self._of_kind(kind, name, own, cells, cells.mean(self._met[which][rows] / self._counts[rows]))
+        if self._ranks:
+            self._of_kind("signs", "AUC", own, cells, self._areas(which, rows, cells))
+        deviances = cells.mean(self._deviances[which][rows] / self._counts[rows])
+        for t, loss in enumerate(self._losses):
+            if t not in self._survival:
+                _put(own.setdefault(loss.label, _nothing(cells)), deviances, t, cells)
+        return [(EXPLAINED, explained), *own.items()]
+
+    def _of_kind(self, kind: str, name: str, own: dict[str, Part], cells: Cells, found: Part) -> None:
+        for t, loss in enumerate(self._losses):
+            if loss.labels == kind:
+                _put(own.setdefault(name, _nothing(cells)), found, t, cells)
+
+    def _explained(self, which: int, rows: Array, cells: Cells) -> Part:
+        """Deviance explained of tasks whose rows are judged one by one."""
+        base, sizes = np.full((2, len(rows)), np.nan)
+        values = self._labels.values[rows]
+        for t, loss in enumerate(self._losses):
+            here = np.flatnonzero(cells.task == t)
+            if t not in self._survival and len(here):
+                own = values[here] / self._scales[t]
+                base[here] = constant_deviances(loss, own, cells.weights[here])
+                sizes[here] = 1.0
+        return cells.explained(self._deviances[which][rows] / self._counts[rows], base, sizes)
+
+    def _areas(self, which: int, rows: Array, cells: Cells) -> Part:
+        """Areas under the curve of tasks of two classes."""
+        position = np.full(len(self._counts), -1)
+        position[rows] = np.arange(len(rows))
+        row = np.concatenate([position[flat] for flat, _ in self._ranks])
+        fold = np.repeat(np.arange(len(self._ranks)), [len(flat) for flat, _ in self._ranks])
+        ranks = np.concatenate([z[:, which] for _, z in self._ranks])[:, None]
+        kept = row >= 0
+        codes = (self._labels.values[rows] > 0.0).astype(np.intp)
+        return auc(cells, codes, Ranked(row[kept], fold[kept], ranks[kept]))
+
+
+def _nothing(cells: Cells) -> Part:
+    return Part(np.full(cells.n_tasks, np.nan), np.full(len(cells.task), np.nan))
+
+
+def _put(whole: Part, part: Part, t: int, cells: Cells) -> None:
+    """Take over a task of a measure."""
+    here = cells.task == t
+    whole.values[t], whole.changes[here] = part.values[t], part.changes[here]
