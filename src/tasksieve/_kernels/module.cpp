@@ -10,6 +10,7 @@ void bind_anchors(nb::module_ &m);
 void bind_blas(nb::module_ &m);
 void bind_centring(nb::module_ &m);
 void bind_coordinate(nb::module_ &m);
+void bind_cox(nb::module_ &m);
 void bind_dual_averaging(nb::module_ &m);
 void bind_dual_coordinate(nb::module_ &m);
 void bind_genotypes(nb::module_ &m);
@@ -28,7 +29,7 @@ NB_MODULE(_core, m) {
     using namespace tasksieve;
     // Models that live until the interpreter ends keep their kernels' state alive: no leak.
     nb::set_leak_warnings(false);
-    for (auto *bind : {bind_algebra, bind_anchors, bind_blas, bind_centring, bind_coordinate, bind_dual_averaging,
+    for (auto *bind : {bind_algebra, bind_anchors, bind_blas, bind_centring, bind_coordinate, bind_cox, bind_dual_averaging,
                        bind_dual_coordinate, bind_genotypes, bind_gram, bind_gram_path, bind_graph_rows, bind_panel,
                        bind_parallel, bind_passes, bind_sorted_columns, bind_sorted_norm})
         bind(m);

@@ -336,6 +336,11 @@ class DataLoss:
         """How far the loss may lie above its tangent, where scores are off by an `error` as in `young`."""
         return 0.5 * self.smoothness * float(error @ error) if math.isfinite(self.smoothness) else float(error.sum())
 
+    def quadratic_model(self, at: Evaluation) -> Any | None:
+        """The second derivative in z~ at a point as ``L L'``, where L' times a vector costs no more than the vector
+        (`risk_models.RiskModel`); None: `Evaluation.curvature` is all that is known of it."""
+        return None
+
     def outliers(self, at: Evaluation) -> tuple[float, float]:
         """What the outliers of a `clipped` loss cost at a point, and the norm of what they leave unexplained."""
         raise NotImplementedError

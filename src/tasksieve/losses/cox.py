@@ -40,13 +40,14 @@ from .base import DataLoss, Evaluation, Loss, gamma
 from .divergence import poisson_metric
 from .partial_likelihood import held_out_contributions
 from .risk_gaps import nested_excess, scaled_point, softmax_excess
+from .risk_models import RiskModel
 from .risk_sets import RiskPoint, RiskSets, risk_sets
 
 Array = np.ndarray[Any, Any]
 
 TIES = ("efron", "breslow")
 _TILTED = 0.05  # the largest move of a score that `tilt` may stand for
-_ROOM = 1e-12  # relative to the expected events: what Newton's method for scaled points with entry times may leave
+_ROOM = 2e-13  # relative to the expected events: what Newton's method for scaled points with entry times may leave
 
 
 class Cox(Loss):
@@ -178,6 +179,12 @@ class CoxOnData(DataLoss):
             return Evaluation(np.inf, none, nuisance, none, point)
         residual = (self._events - point.mean) * self._inverse_root
         return Evaluation(value, residual, nuisance, point.mean * np.square(self._inverse_root), point)
+
+    def quadratic_model(self, at: Evaluation) -> RiskModel | None:
+        point: CoxPoint = at.margin
+        if len(self._sets) > 1 or not self._sets[0].nested or point.parts[0].weights is None:
+            return None
+        return RiskModel(self.design, self._sets[0], point.parts[0], at.residual, self._inverse_root)
 
     def at_scores(self, raw: Array) -> Evaluation:
         value, point = self._at(raw if self._offset is None else raw + self._offset)
@@ -313,7 +320,7 @@ class CoxOnData(DataLoss):
         for sets in self._sets:
             if not sets.nested:  # room for Newton's method that finds scaled points
                 own_tasks = np.unique(sets.task_of_block)
-                leak[own_tasks] = 16.0 * leak[own_tasks] + _ROOM * spread[own_tasks]
+                leak[own_tasks] = 4.0 * leak[own_tasks] + _ROOM * spread[own_tasks]
         leak = np.where(nothing, 0.0, leak)
         return replace(at, leak=leak, tilt=tilt, lengths=np.where(nothing, 0.0, lengths))
 

@@ -58,7 +58,8 @@ class RiskPoint:
 class RiskSets:
     """The blocks of some tasks, all with nested risk sets or all with entry times.
 
-    Rows, groups and members of tied groups each come block after block.
+    Rows, groups and members of tied groups each come block after block; rows of a block by their last group, its deaths
+    before the others.
 
     - `rows`: Where the rows are in a flat vector; `events`: their weight if they end with an event, else 0.
     - `entry`, `slot`: The groups in which a row is one of the others, from and up to; counted over all blocks, those of
@@ -85,6 +86,7 @@ class RiskSets:
         np.minimum.at(first, block, last)  # the first group of a block has deaths, which end there
         self._ends = np.append(first, self.n_groups)
         self._row_starts = np.searchsorted(block, np.arange(n_blocks))
+        self.starts = np.append(self._row_starts, len(rows))
         self._group_block = np.repeat(np.arange(n_blocks), np.diff(self._ends))
         self.task_of_block = tasks
         self.task_of_row, self.task_of_group = tasks[block], tasks[self._group_block]
@@ -110,6 +112,9 @@ class RiskSets:
         self.fraction = (np.arange(len(self.member)) - starts[self.member]) / self.tied_count[self.member]
         self.log_rest = np.log1p(-self.fraction)
         self.untied = members == 1
+        #: by row: 0, or which tied deaths it is one of
+        self.tie = np.zeros(len(rows), dtype=np.int64)
+        self.tie[self.deaths] = np.where(self.untied, 0, np.cumsum(~self.untied))[self.group]
         saturated = np.bincount(self._group_block, self.events_at * np.log(self.events_at), n_blocks)
         own = self.share[self.tied] * np.bincount(self.member, self.log_rest, len(self.tied))
         self.saturated = saturated + np.bincount(self._group_block[self.tied], own, n_blocks)
@@ -323,6 +328,23 @@ class RiskSets:
         back[self.deaths] += own[self.group]
         return np.asarray(at.mean * values - at.weights * back)
 
+    def curvatures(self, at: RiskPoint) -> tuple[Array, Array]:
+        """By row i, c of the second derivative ``-w_i w_k c`` in i and a later row k: if both are tied deaths of one
+        time, or one row (there the mean is added), and if not."""
+        assert at.totals is not None and at.parts is not None
+        bent = self.events_at / np.square(at.totals)
+        near, far = bent, bent
+        if len(self.tied):
+            near, far = bent.copy(), bent.copy()
+            each, rest = self.share[self.tied][self.member] / np.square(at.parts), 1.0 - self.fraction
+            for out, terms in ((bent, each), (far, each * rest), (near, each * rest * rest)):
+                out[self.tied] = np.bincount(self.member, terms, len(self.tied))
+        same = self.exposure(bent)
+        other = same.copy()
+        same[self.deaths] += near[self.group]
+        other[self.deaths] += far[self.group]
+        return same, other
+
     def hessian_of(self, at: RiskPoint, columns: Array, n_tasks: int) -> tuple[Array, Array]:
         """By task: ``Z' H Z`` and the diagonal of ``Z' diag(M) Z`` for columns Z, (k, rows), with H the second
         derivative; without `weights`, H = diag(M), which lies above it."""
@@ -427,7 +449,8 @@ def risk_sets(y: Array, weights: Array, offsets: Array, efron: bool) -> list[Ris
         if not len(rows):
             continue
         blocks, block = np.unique(key[rows], return_inverse=True)
-        rows, block = rows[np.argsort(block, kind="stable")], np.sort(block)
+        order = np.lexsort((~own["event"][rows], last[rows], block))
+        rows, block = rows[order], block[order]
         used = np.unique(last[rows][own["event"][rows]])
         made.append(
             RiskSets(

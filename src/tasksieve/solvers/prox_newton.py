@@ -22,6 +22,7 @@ _ROUGH_PATIENCE = 30
 _STALLED = 12  # models in a row that do not halve the gap
 _SMALL = 1e-9  # of the objective at W = 0: gaps that rounding may hold up
 _BOLDER, _BOLDEST = 0.3, 1e-3  # how much less of the parabola above the loss after a full step, and the least
+_RISE, _NOISE = 1e-3, 1e-12  # of the gap and of the objective: a rise of the latter that may be rounding
 _NEAR = 0.85  # rows whose gauge is below this do not enter in one step; if one should, the next model has it
 
 
@@ -69,7 +70,11 @@ class ProximalNewton:
             near = penalty.row_gauges(products - penalty.pull(rows)) >= _NEAR
             chosen = penalty.whole(np.flatnonzero(near | rows.any(axis=1)))
             part = penalty.restrict(chosen)
-            columns, squares, right = self._model(packed, positions[chosen], w, at.residual)
+            own = problem.loss.quadratic_model(at)
+            if own is None:
+                columns, squares, right = self._model(packed, positions[chosen], w, at.residual)
+            else:
+                columns, squares, right = self._own_model(own, packed, positions[chosen])
             if problem.zero is not None:
                 squares[problem.zero[chosen]] = 0.0  # as if those columns were empty
             proposal = np.ascontiguousarray(rows[chosen])
@@ -91,7 +96,7 @@ class ProximalNewton:
                     epochs += polished.n_iter
             proposed = np.zeros_like(rows)
             proposed[chosen] = proposal
-            moved, step = self._search(problem, rows, proposed, value, at.nuisance)
+            moved, step = self._search(problem, rows, proposed, value, at.nuisance, gap)
             if moved is None:
                 break
             rows, at, value = moved
@@ -115,10 +120,7 @@ class ProximalNewton:
     ) -> tuple[Array, Array, Array]:
         design = packed.design
         basis = _orthonormal(design, [w * column for column in design.nuisance_basis])
-        # The buffer is kept: fresh memory of this size costs as much as filling it.
-        if len(self._buffer) != design.n_samples or self._buffer.shape[1] < len(positions):
-            self._buffer = np.empty((design.n_samples, 2 * len(positions)), order="F")
-        columns = self._buffer[:, : len(positions)]
+        columns = self._room(design, len(positions))
         squares = np.empty((len(positions), packed.n_tasks))
         kernels.reweight(
             packed.x, packed.offsets, packed.shared, positions, w, basis, design.n_threads, columns, squares
@@ -128,17 +130,45 @@ class ProximalNewton:
             right = right - unit * design.per_sample(design.task_sums(unit * right))
         return columns, squares, right
 
+    def _room(self, design: Design, count: int) -> Array:
+        """The buffer is kept: fresh memory of this size costs as much as filling it."""
+        if len(self._buffer) != design.n_samples or self._buffer.shape[1] < count:
+            self._buffer = np.empty((design.n_samples, 2 * count), order="F")
+        return self._buffer[:, :count]
+
+    def _own_model(self, own: Any, packed: PackedColumns, positions: Array) -> tuple[Array, Array, Array]:
+        """The same where the loss has a factor of its second derivative (`DataLoss.quadratic_model`)."""
+        design, columns, right = packed.design, self._room(packed.design, len(positions)), own.right
+        squares = own.columns(packed.x, positions, packed.shared, columns)
+        free = np.asfortranarray(design.nuisance_basis[int(design.fit_intercept) :].T)
+        if free.shape[1]:
+            turned = np.empty_like(free, order="F")
+            own.columns(free, np.arange(free.shape[1]), False, turned)
+            for unit in _orthonormal(design, list(turned.T)):
+                for part in (columns, columns):  # the second time for columns of which little is left
+                    part -= unit[:, None] * np.repeat(
+                        np.add.reduceat(unit[:, None] * part, design.offsets[:-1], axis=0), design.samples.lengths, axis=0
+                    )
+                right = right - unit * design.per_sample(design.task_sums(unit * right))
+            squares = np.ascontiguousarray(np.add.reduceat(np.square(columns), design.offsets[:-1], axis=0).T)
+        return columns, squares, right
+
     @staticmethod
     def _search(
-        problem: WorkingProblem, rows: Array, proposal: Array, value: float, nuisance: Array
+        problem: WorkingProblem, rows: Array, proposal: Array, value: float, nuisance: Array, gap: float
     ) -> tuple[tuple[Array, Any, float] | None, float]:
-        """The point reached, with its evaluation and its value, and the step that led there."""
+        """The point reached, with its evaluation and its value, and the step that led there.
+
+        Near the optimum the gap is far above what is left of the objective, whose rounding then says nothing about a
+        step: one that is small beside the gap does not stop it.
+        """
         step = 1.0
+        slack = 1e-15 * abs(value) + min(_RISE * gap, _NOISE * abs(value))
         for _ in range(30):
             candidate = proposal if step == 1.0 else rows + step * (proposal - rows)
             at = problem.evaluate(candidate, nuisance)
             total = at.value + problem.penalty.total(candidate)
-            if total <= value + 1e-15 * abs(value):
+            if total <= value + slack:
                 return (candidate, at, total), step
             step *= 0.5
         return None, step
