@@ -10,7 +10,8 @@ import pytest
 from cox_reference import Reference, draw
 
 import tasksieve as ts
-from tasksieve.checks.loss_cases import survival_labels
+from tasksieve.checks.data_loss import CHECKS
+from tasksieve.checks.loss_cases import data_cases, survival_labels
 from tasksieve.design import Design, as_storage
 from tasksieve.losses.cox import Cox
 from tasksieve.outcomes import SURVIVAL
@@ -53,14 +54,13 @@ def test_values_and_derivatives(seed):
         np.testing.assert_allclose(quadratic[0], columns @ hessian[own] @ columns.T, rtol=1e-9, atol=1e-10)
         np.testing.assert_allclose(sides[0], np.square(columns) @ mean[sets.rows], rtol=1e-12)
     model = loss.quadratic_model(at)
-    if model is not None:
-        units = np.asfortranarray(np.eye(len(z)))
-        turned = np.empty_like(units, order="F")
-        squares = model.columns(units, np.arange(len(z)), False, turned)
-        inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
-        np.testing.assert_allclose(turned.T @ turned, hessian * np.outer(inverse, inverse), atol=1e-7)
-        np.testing.assert_allclose(turned.T @ model.right, at.residual, atol=1e-12)
-        np.testing.assert_allclose(squares[:, 0], np.square(turned).sum(axis=0), rtol=1e-12)
+    units = np.asfortranarray(np.eye(len(z)))
+    turned = np.empty_like(units, order="F")
+    squares = model.columns(units, np.arange(len(z)), False, turned)
+    inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
+    np.testing.assert_allclose(turned.T @ turned, hessian * np.outer(inverse, inverse), atol=1e-7)
+    np.testing.assert_allclose(turned.T @ model.right, at.residual, atol=1e-11)
+    np.testing.assert_allclose(squares[:, 0], np.square(turned).sum(axis=0), rtol=1e-12)
 
 
 @pytest.mark.parametrize("seed", [*range(8), *(pytest.param(k, marks=pytest.mark.slow) for k in range(8, 80))])
@@ -133,14 +133,26 @@ def test_scores_of_thousands(seed):
             assert certain <= exact + 1e-9 * (1 + abs(z).max() * n)
 
 
-@pytest.mark.parametrize("ties", TIES)
-@pytest.mark.parametrize("entries", [False, True])
-def test_battery(ties, entries):
-    def labels(rng, n):
-        y = survival_labels(rng, n)
-        y["entry"] = y["entry"] if entries else -np.inf
-        return y
+def nested_labels(rng, n):
+    y = survival_labels(rng, n)
+    y["entry"] = -np.inf
+    return y
 
+
+@pytest.mark.parametrize("labels", [nested_labels, survival_labels])
+def test_properties(labels):
+    """Those of `check_loss`, at one point of some data."""
+    for case in data_cases(Cox(), labels, 0):
+        if case.words in ("weights, some of them 0", "an offset, unpenalised features"):
+            z = case.point(0.5)
+            for check in CHECKS:
+                check(case, z)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("labels", [nested_labels, survival_labels])
+def test_battery(ties, labels):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # tasks of one row without an event
         ts.checks.check_loss(Cox(ties), labels=labels)

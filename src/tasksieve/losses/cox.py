@@ -182,9 +182,9 @@ class CoxOnData(DataLoss):
 
     def quadratic_model(self, at: Evaluation) -> RiskModel | None:
         point: CoxPoint = at.margin
-        if len(self._sets) > 1 or not self._sets[0].nested or point.parts[0].weights is None:
+        if not RiskModel.serves(self._sets, point.parts):
             return None
-        return RiskModel(self.design, self._sets[0], point.parts[0], at.residual, self._inverse_root)
+        return RiskModel(self.design, self._sets, point.parts, at.residual, self._inverse_root)
 
     def at_scores(self, raw: Array) -> Evaluation:
         value, point = self._at(raw if self._offset is None else raw + self._offset)
@@ -319,8 +319,8 @@ class CoxOnData(DataLoss):
         leak = np.expm1(2.0 * tilt + rounding) * spread + gamma(8) * lengths
         for sets in self._sets:
             if not sets.nested:  # room for Newton's method that finds scaled points
-                own_tasks = np.unique(sets.task_of_block)
-                leak[own_tasks] = 4.0 * leak[own_tasks] + _ROOM * spread[own_tasks]
+                own_tasks, room = np.unique(sets.task_of_block), 40.0 if len(self._directions) else 16.0
+                leak[own_tasks] = room * leak[own_tasks] + _ROOM * spread[own_tasks]
         leak = np.where(nothing, 0.0, leak)
         return replace(at, leak=leak, tilt=tilt, lengths=np.where(nothing, 0.0, lengths))
 
@@ -333,18 +333,18 @@ class CoxOnData(DataLoss):
         if np.all(scales[self._with_events] == 1.0):
             return 0.0
         point: CoxPoint = at.margin
-        room = 0.25 * _ROOM * scales * self._lengths(point.mean * self._inverse_root)
+        room = 4.0 * _ROOM * scales * self._lengths(point.mean * self._inverse_root)
         total = 0.0
         for k, (sets, part) in enumerate(zip(self._sets, point.parts, strict=True)):
             if sets.nested:
                 total += nested_excess(sets, part, part, scales).value
                 continue
             there = self._scaled(k, part, scales, room)
-            total += (
-                self._convex(sets, part, part, scales)
-                if there is None
-                else softmax_excess(sets, part, there).value
-            )
+            if there is None:
+                total += self._convex(sets, part, part, scales)
+                continue
+            away = (there.scores - part.scores) / self._flat[k]
+            total += softmax_excess(sets, part, there).value + float(np.max(room) * np.linalg.norm(away))
         return total
 
     def _scaled(self, k: int, dual: RiskPoint, scales: Array, room: Array) -> RiskPoint | None:

@@ -44,8 +44,8 @@ Array = np.ndarray[Any, Any]
 
 _FAR = 800.0  # log-odds beyond those of any double
 _ROOTS = 200  # steps towards log-odds
-_STEPS, _INNER = 12, 200  # of Newton's method, and of conjugate gradients for one of them
-_FLAT = 1e-11  # of the largest second derivative: directions in which there is none
+_STEPS, _INNER = 16, 200  # of Newton's method, and of conjugate gradients for one of them
+_LEAST = 1e-8  # of an expected event: added to its second derivative, since there is none in some directions
 
 
 @dataclass
@@ -202,9 +202,9 @@ def scaled_point(
     c, tasks = scale[sets.task_of_row], len(enough)
     goal = (1.0 - c) * sets.events + c * dual.mean
     theta = dual.scores + np.log(goal) - dual.log_mean
-    before = np.inf
-    at, step = sets.at(theta), np.zeros_like(theta)
+    before, step = np.inf, np.zeros_like(theta)
     for _ in range(_STEPS):
+        at = sets.at(theta)
         if at.weights is None:
             return None
         missing = goal - at.mean
@@ -212,26 +212,22 @@ def scaled_point(
         if np.all(size <= enough):
             return at
         far = float(np.sqrt(np.sum(np.square(missing) / at.mean)))
-        if far > 0.9 * before:  # too far: half a step
+        if far > 0.9 * before:  # too far: half a step; or as near as rounding allows
+            if before < 1e-10:
+                return None
             step = 0.5 * step
             theta = theta - step
-            if np.max(np.abs(step)) < 1e-6:
-                return None
-        else:
-            before = far
-            step = _solve(sets, at, missing, min(0.1, max(far, 1e-5)))
-            longest = float(np.max(np.abs(step)))
-            step *= min(1.0, 2.0 / longest) if longest > 0.0 else 1.0
-            theta = theta + step
-        at = sets.at(theta)
-    missing = goal - at.mean
-    size = np.sqrt(np.bincount(sets.task_of_row, np.square(missing * flat), tasks))
-    return at if np.all(size <= enough) else None
+            continue
+        before = far
+        step = _solve(sets, at, missing, min(0.1, max(far, 1e-5)))
+        longest = float(np.max(np.abs(step)))
+        step *= min(1.0, 2.0 / longest) if longest > 0.0 else 1.0
+        theta = theta + step
+    return None
 
 
 def _solve(sets: RiskSets, at: RiskPoint, right: Array, accuracy: float) -> Array:
-    """``H x = right`` by conjugate gradients with diag(M) as preconditioner, off the constants of each block, for which
-    H is zero."""
+    """``H x = right``, nearly: conjugate gradients with diag(M) as preconditioner, off the constants of each block."""
     mass = np.bincount(sets.block, at.mean, sets.n_blocks)
 
     def turn(vector: Array) -> Array:
@@ -242,9 +238,9 @@ def _solve(sets: RiskSets, at: RiskPoint, right: Array, accuracy: float) -> Arra
     way, power = turned.copy(), float(rest @ turned)
     goal = accuracy * accuracy * power
     for _ in range(_INNER):
-        image = sets.hessian_times(at, way)
+        image = sets.hessian_times(at, way) + _LEAST * at.mean * way
         bent = float(way @ image)
-        if not bent > _FLAT * float(at.mean @ np.square(way)):  # nothing but rounding
+        if not bent > 0.0:
             break
         length = power / bent
         x += length * way

@@ -14,7 +14,9 @@ subtracted in either, so that all sums of positive numbers are accurate to a few
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -62,9 +64,8 @@ class RiskSets:
     before the others.
 
     - `rows`: Where the rows are in a flat vector; `events`: their weight if they end with an event, else 0.
-    - `entry`, `slot`: The groups in which a row is one of the others, from and up to; counted over all blocks, those of
-      nested sets in slots.
-    - `group`: That of a death; -1 for the other rows.
+    - `entry`, `last`: The first and the last group in which a row is at risk, counted over all blocks.
+    - `death`, `deaths`, `group`: Which rows end with an event, their positions, and the group of each of them.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class RiskSets:
         tasks: Array,
         efron: bool,
     ) -> None:
-        self.rows, self.death, self.block = rows, death, block
+        self.rows, self.death, self.block, self.entry, self.last = rows, death, block, entry, last
         self.log_weights, self.events = np.log(weights), np.where(death, weights, 0.0)
         counts = np.bincount(last[death])
         self.n_groups, n_blocks = len(counts), len(tasks)
@@ -344,6 +345,26 @@ class RiskSets:
         same[self.deaths] += near[self.group]
         other[self.deaths] += far[self.group]
         return same, other
+
+    def hessians(self, at: RiskPoint) -> Iterator[tuple[slice, Array]]:
+        """By block: its rows, and the second derivative as a matrix."""
+        assert at.weights is not None and at.totals is not None and at.parts is not None
+        stop = np.where(self.death, self.last, self.last + 1)
+        for b, (low, high) in enumerate(pairwise(self.starts.tolist())):
+            own, (first, after) = slice(low, high), self._ends[b : b + 2]
+            groups = np.arange(first, after)[:, None]
+            others = (self.entry[own] <= groups) & (groups < stop[own])
+            dies = self.death[own] & (self.last[own] == groups)
+            p = np.where(others | dies, at.weights[own], 0.0) / at.totals[first:after, None]
+            share = np.where(self.untied, self.events_at, 0.0)[first:after]
+            hessian = np.diag(at.mean[own]) - (p.T * share) @ p
+            inside = np.flatnonzero((self.tied[self.member] >= first) & (self.tied[self.member] < after))
+            if len(inside):
+                at_group = self.tied[self.member[inside]] - first
+                factors = np.where(dies[at_group], 1.0 - self.fraction[inside, None], others[at_group])
+                p = factors * at.weights[own] / at.parts[inside, None]
+                hessian -= (p.T * self.share[self.tied[self.member[inside]]]) @ p
+            yield own, hessian
 
     def hessian_of(self, at: RiskPoint, columns: Array, n_tasks: int) -> tuple[Array, Array]:
         """By task: ``Z' H Z`` and the diagonal of ``Z' diag(M) Z`` for columns Z, (k, rows), with H the second

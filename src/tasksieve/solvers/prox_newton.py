@@ -144,11 +144,9 @@ class ProximalNewton:
         if free.shape[1]:
             turned = np.empty_like(free, order="F")
             own.columns(free, np.arange(free.shape[1]), False, turned)
-            for unit in _orthonormal(design, list(turned.T)):
-                for part in (columns, columns):  # the second time for columns of which little is left
-                    part -= unit[:, None] * np.repeat(
-                        np.add.reduceat(unit[:, None] * part, design.offsets[:-1], axis=0), design.samples.lengths, axis=0
-                    )
+            for unit in 2 * list(_orthonormal(design, list(turned.T))):  # twice for columns of which little is left
+                for column in columns.T:
+                    column -= unit * design.per_sample(design.task_sums(unit * column))
                 right = right - unit * design.per_sample(design.task_sums(unit * right))
             squares = np.ascontiguousarray(np.add.reduceat(np.square(columns), design.offsets[:-1], axis=0).T)
         return columns, squares, right
