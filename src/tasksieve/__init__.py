@@ -42,7 +42,7 @@ _NAMES = {
         "MultiTaskClassifierCV", "MultiTaskCox", "MultiTaskCoxCV", "MultiTaskElasticNet", "MultiTaskElasticNetCV",
         "MultiTaskGroupLasso", "MultiTaskGroupLassoCV", "MultiTaskHuber", "MultiTaskHuberCV", "MultiTaskLasso",
         "MultiTaskLassoCV", "MultiTaskLogisticRegression", "MultiTaskLogisticRegressionCV", "MultiTaskMixed",
-        "MultiTaskOWL", "MultiTaskOWLCV", "MultiTaskOrdinal", "MultiTaskOrdinalCV",
+        "MultiTaskMixedCV", "MultiTaskOWL", "MultiTaskOWLCV", "MultiTaskOrdinal", "MultiTaskOrdinalCV",
         "MultiTaskPoisson", "MultiTaskPoissonCV", "MultiTaskQuantile", "MultiTaskQuantileCV",
         "MultiTaskRegressor", "MultiTaskRegressorCV", "MultiTaskSparseGroupLasso",
         "MultiTaskSparseGroupLassoCV", "MultinomialOWL", "MultinomialOWLCV",

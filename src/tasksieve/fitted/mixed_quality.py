@@ -1,4 +1,4 @@
-"""How well outcomes of unlike kinds were predicted out of fold: each task in its own measure, all as deviance explained.
+"""How well unlike outcomes were predicted out of fold: each task in its own measure, all as deviance explained.
 
 A measure that a task does not have is NaN there, and left out of the mean over tasks.
 """
@@ -84,15 +84,14 @@ class MixedOutOfFold:
     def _columns(self, which: int, rows: Array, weights: Array, cells: Cells) -> list[Column]:
         explained, own = self._explained(which, rows, cells), dict[str, Part]()
         for t, judged in self._survival.items():
-            (name, pairs), (_, part), (label, deviance) = judged._columns(which, rows, weights, cells, self._losses[t].label)
-            for place, found in ((EXPLAINED, part), (name, pairs), (label, deviance)):
-                whole = explained if place == EXPLAINED else own.setdefault(place, _nothing(cells))
-                _put(whole, found, t, cells)
+            for name, found in judged.columns(which, rows, weights, cells, self._losses[t].label):
+                _put(explained if name == EXPLAINED else own.setdefault(name, _nothing(cells)), found, t, cells)
         for kind, name in (("signs", "accuracy"), ("ordered", "accuracy")):
             self._of_kind(kind, name, own, cells, cells.mean(self._met[which][rows] / self._counts[rows]))
         if self._ranks:
             self._of_kind("signs", "AUC", own, cells, self._areas(which, rows, cells))
-        deviances = cells.mean(self._deviances[which][rows] / self._counts[rows])
+        units = np.array([scale**loss.degree for scale, loss in zip(self._scales, self._losses, strict=True)])
+        deviances = cells.mean(self._deviances[which][rows] / self._counts[rows] * units[cells.task])
         for t, loss in enumerate(self._losses):
             if t not in self._survival:
                 _put(own.setdefault(loss.label, _nothing(cells)), deviances, t, cells)

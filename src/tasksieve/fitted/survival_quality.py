@@ -72,7 +72,7 @@ class SurvivalOutOfFold:
     ) -> HeldOutQuality:
         """How good they are."""
         labels, rows, cells = self._labels, *self.cells(folds, units, weights)
-        of_model, of_null = (self._columns(which, rows, weights, cells, loss) for which in (0, 1))
+        of_model, of_null = (self.columns(which, rows, weights, cells, loss) for which in (0, 1))
         unit = "rows" if groups is None else "groups"
         return cells.quality(labels.tasks, of_model, of_null, unit=unit, folds=folds.words, **facts)
 
@@ -89,7 +89,8 @@ class SurvivalOutOfFold:
         apart = self._deviances[0] - other._deviances[0]
         return _at(ratio_part(apart, self._events, self._labels.task_of_sample, self._labels.n_tasks), rows)
 
-    def _columns(self, which: int, rows: Array, weights: Array, cells: Cells, loss: str) -> list[Column]:
+    def columns(self, which: int, rows: Array, weights: Array, cells: Cells, loss: str) -> list[Column]:
+        """All measures of the model (0) or of its null model (1), on some rows of the flat sample space."""
         labels, task = self._labels, self._labels.task_of_sample
         row, fold, z = (np.concatenate([part[k] for part in self._held]) for k in range(3))
         held = labels.y[row]

@@ -11,7 +11,7 @@ from .cox import MultiTaskCox, MultiTaskCoxCV
 from .generic import MultiTaskRegressor, MultiTaskRegressorCV
 from .group_lasso import MultiTaskGroupLasso, MultiTaskGroupLassoCV
 from .lasso import MultiTaskElasticNet, MultiTaskElasticNetCV, MultiTaskLasso, MultiTaskLassoCV
-from .mixed import MultiTaskMixed
+from .mixed import MultiTaskMixed, MultiTaskMixedCV
 from .ordinal import MultiTaskOrdinal, MultiTaskOrdinalCV
 from .owl import MultinomialOWL, MultinomialOWLCV, MultiTaskOWL, MultiTaskOWLCV
 from .regressions import (
@@ -42,6 +42,7 @@ __all__ = [
     "MultiTaskLogisticRegression",
     "MultiTaskLogisticRegressionCV",
     "MultiTaskMixed",
+    "MultiTaskMixedCV",
     "MultiTaskOWL",
     "MultiTaskOWLCV",
     "MultiTaskOrdinal",

@@ -6,7 +6,7 @@ penalty is not the plain L2,1 norm, two short methods, `PathEstimator._penalty` 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -39,6 +39,7 @@ from ..tasks import TaskData, lay_out, read_task_graph
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
 from .certified import CertifiedModel, Statement
+from .held_out import Judge, mean_held_out
 from .path_solver import PathSolver, RowSolver, SumsThenRows, memory_in_words, solve_along
 from .sums import sums_of_rows, weights_of_features
 from .units import Units, exponent_of, measured_exponent, refuse_vanished
@@ -100,6 +101,11 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     def _units(self, data: TaskData, weights: np.ndarray) -> Units:
         """Units of the labels in which the problem is solved."""
         return Units.of(self._loss, data, weights)
+
+    def _judge(self, data: TaskData, scoring: Any, folds: Sequence[tuple[np.ndarray, np.ndarray]]) -> Judge:
+        """How held-out rows of folds (weights of training rows, of held-out rows) are scored."""
+        loss = self._loss_of(data)
+        return Judge(loss, scoring, mean_held_out(data, loss, folds))
 
     def _engine_options(self) -> dict[str, Any]:
         """Further arguments of `solve_path`."""

@@ -23,6 +23,7 @@ from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import check_common
 from ..fitted.path import RegularizationPath
 from ..fitted.survival_quality import SurvivalOutOfFold
+from ..losses import Loss
 from ..parameters import CROSS_VALIDATED, Parameter
 from ..plotting import AXES, DRAWN_ON, score_curve
 from ..tasks import TaskData
@@ -31,7 +32,7 @@ from ..user_warnings import warn
 from .base import PathEstimator
 from .certified import CertifiedModel
 from .fold_paths import FoldPaths, FoldSource
-from .held_out import Judge, Solved, in_form_of_y, mean_held_out, out_of_fold, unpack_point
+from .held_out import Solved, in_form_of_y, out_of_fold, unpack_point
 from .null_model import NullModel
 from .path_solver import PathSolver, solve_along
 from .row_folds import RowFolds
@@ -178,14 +179,14 @@ class PathEstimatorCV(CrossValidated, CertifiedModel, TaskLinearModel):
         """Predictions out of fold, their quality, and the score of each task, at the point of each fold that was
         chosen among so many."""
         loss = self._loss_of(data)
-        judge = Judge(loss, self.scoring, mean_held_out(data, loss, folds.weights))
-        answers: Any = out_of_fold(data, loss, measure_of(self)) if loss.by_row else SurvivalOutOfFold(data, loss)
+        judge = self._model()._judge(data, self.scoring, folds.weights)
+        answers: Any = self._out_of_fold(data, loss)
         task_scores, null = np.empty((data.n_tasks, len(points))), NullModel(self._model(), data)
         for f, ((train, test), point) in enumerate(zip(folds.weights, points, strict=True)):
             both = [point, null.fit(train)]
             chosen, scores = found = judge.scores(data, train, test, both)
             task_scores[:, f] = judge.by_task(data, train, test, both, found)[:, 0]
-            if not loss.by_row:
+            if hasattr(answers, "add_fold"):
                 answers.add_fold({t: (data.offsets[t] + chosen[t], z) for t, z in scores.items()}, train, test)
                 continue
             for t, z in scores.items():
@@ -201,6 +202,10 @@ class PathEstimatorCV(CrossValidated, CertifiedModel, TaskLinearModel):
             null_covariates=len(null.covariates),
             n_tried=n_tried,
         )
+
+    def _out_of_fold(self, data: TaskData, loss: Loss) -> Any:
+        """What gathers predictions out of fold."""
+        return out_of_fold(data, loss, measure_of(self)) if loss.by_row else SurvivalOutOfFold(data, loss)
 
     @property
     def _automatic(self) -> bool:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from ..docstrings import described_by
 from ..fitted.arguments import check_number
 from ..fitted.documented import DATA, ROWS, documented
+from ..fitted.explained import explained_deviance, in_units_of_loss
 from ..fitted.measures import places_of_tasks
+from ..fitted.mixed_quality import MixedOutOfFold
 from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import Predicting
 from ..fitted.predictions import Predictions
@@ -33,12 +35,13 @@ from ..tasks import (
     without_common_factor,
 )
 from ..tasks.mixed_labels import read_known_tasks, read_mixed
-from ..tasks.named import takes_named_tasks
+from ..tasks.named import is_named, takes_named_tasks
 from ..user_warnings import warn
 from .balance import Balance, balance_of
 from .base import PathEstimator
-from .explained import explained_deviance
-from .generic import AnyMembers, RegressorOptions
+from .cross_validation import PathEstimatorCV
+from .generic import AnyMembers, RegressorCVOptions, RegressorOptions
+from .held_out import Judge, Scores
 from .units import TargetUnits
 
 Array = np.ndarray[Any, Any]
@@ -47,12 +50,14 @@ Array = np.ndarray[Any, Any]
 class _AnyLosses(Predicting, AnyMembers):
     """A model with a loss for each task."""
 
-    _targets: ClassVar[Literal["values", "classes", "survival"]] = "values"
+    _targets: ClassVar[Any] = "mixed"
 
     losses: Any
     loss_weights: Any
     target_scales: Any
+    categories: Any
     task_weights: Any
+    thresholds_: list[Array | None]
 
     loss_weights_: Array
     target_scales_: Array
@@ -64,8 +69,12 @@ class _AnyLosses(Predicting, AnyMembers):
     def _knows_loss(self) -> bool:
         return True  # they are looked at one by one
 
-    def _takes(self, loss: type[Loss]) -> bool:
-        return loss.labels not in ("one-hot", "mixed")
+    def _takes_name(self, name: str) -> bool:
+        """Whether a loss of this name can be that of one task among others."""
+        labels = LOSSES[name].labels
+        if labels in ("ordered", "survival"):  # of these there are models of their own
+            return True
+        return LOSSES.offers(name) and labels != "one-hot" and name != "square-root"
 
     @property
     def _loss(self) -> Loss:  # type: ignore[override]
@@ -94,10 +103,8 @@ class _AnyLosses(Predicting, AnyMembers):
         if isinstance(loss, Loss):
             Mixed([loss])  # refuses those that cannot stand beside others
             return loss
-        if not LOSSES.offers(loss) or not self._takes(LOSSES[loss]):
-            names = ", ".join(
-                repr(own) for own in LOSSES.offered() if self._takes(LOSSES[own]) and own != "square-root"
-            )
+        if not isinstance(loss, str) or loss not in LOSSES or not self._takes_name(loss):
+            names = ", ".join(repr(own) for own in LOSSES if self._takes_name(own))
             raise ParameterError(name, f"must be one of {names} or a tasksieve.losses.Loss", loss)
         found: Loss = LOSSES.make(loss)
         Mixed([found])
@@ -133,6 +140,23 @@ class _AnyLosses(Predicting, AnyMembers):
     def _fitted_loss(self) -> Loss:
         return Mixed(self.losses_, self.loss_weights_.tolist())
 
+    def _judge(self, data: TaskData, scoring: Any, folds: Sequence[tuple[Array, Array]]) -> Judge:
+        balance = self._balance(data)
+        held = [[float(np.sum(test[part])) for part in data.per_task()] for _, test in folds]
+        return MixedJudge(Mixed(self._losses_of(data.tasks), balance.weights.tolist()), balance, np.mean(held, axis=0))
+
+    def _out_of_fold(self, data: TaskData, loss: Loss) -> MixedOutOfFold:
+        losses = self._losses_of(data.tasks)
+
+        def answer(t: int, z: Array) -> Array:
+            own: Any = losses[t]
+            if own.labels == "ordered":  # the expected class, counted from 0
+                shares = own.class_probabilities(z)
+                return np.asarray(shares @ np.arange(shares.shape[-1]))
+            return np.asarray(own.link(z))
+
+        return MixedOutOfFold(data, losses, self._balance(data).scales, answer)
+
     def _units(self, data: TaskData, weights: Array) -> TargetUnits:
         return self._balance(data).units(data)
 
@@ -142,7 +166,9 @@ class _AnyLosses(Predicting, AnyMembers):
         def kinds(tasks: Array) -> list[str]:
             return [loss.labels for loss in self._losses_of(tasks)]
 
-        return read_mixed(X, y, task, sample_weight, kinds=kinds, task_weights=self.task_weights)
+        return read_mixed(
+            X, y, task, sample_weight, kinds=kinds, categories=self.categories, task_weights=self.task_weights
+        )
 
     def _weights_as_given(self, X: Any, y: Any, task: Any, sample_weight: Any) -> Array:
         return np.asarray(self._read_kinds(X, y, task, sample_weight).weights)
@@ -164,9 +190,14 @@ class _AnyLosses(Predicting, AnyMembers):
         return read_known_tasks(X, y, task, sample_weight, tasks=self.tasks_, kinds=kinds, classes=self.classes_)
 
     def _set_solution(self, data: Any, point: Any) -> None:
-        super()._set_solution(data, point)
+        found = getattr(point, "thresholds", None)
+        super()._set_solution(data, point if found is None else replace(point, thresholds=None))
         self.losses_ = self._losses_of(data.tasks)
         self.classes_ = [None] * len(data.tasks) if data.classes is None else list(data.classes)
+        self.thresholds_ = [
+            _padded(found[:, t], len(classes) - 1) if loss.labels == "ordered" and classes is not None else None
+            for t, (loss, classes) in enumerate(zip(self.losses_, self.classes_, strict=True))
+        ]
         self.loss_weights_, self.target_scales_ = data.balance.weights, data.balance.scales
 
     # -- predictions ------------------------------------------------------------------------------------------------
@@ -181,7 +212,16 @@ class _AnyLosses(Predicting, AnyMembers):
     def _answer(self, t: int, z: Array) -> Array:
         """What scores of a task mean in its own units."""
         classes = self.classes_[t]
-        return self.losses_[t].link(z) if classes is None else classes[(z > 0.0).astype(np.intp)]
+        if classes is None:
+            return self.losses_[t].link(z)
+        if self.thresholds_[t] is not None:
+            return classes[np.argmax(self._probabilities(t, z), axis=-1)]
+        return classes[(z > 0.0).astype(np.intp)]
+
+    def _judged(self, t: int, z: Array) -> Array:
+        """What a loss judges: the scores, or thresholds less the scores."""
+        own = self.thresholds_[t]
+        return z if own is None else own - z[:, None]
 
     def _answers(self, scores: Array, codes: Any) -> Array:
         """The same of rows of several tasks, or of a column for each."""
@@ -208,17 +248,24 @@ class _AnyLosses(Predicting, AnyMembers):
         """
         return like(X, self._scores(X, task, offset=offset))
 
-    @takes_named_tasks
     @described_by(ROWS)
     def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
         """Probabilities of the classes, of tasks whose loss has them.
 
         Returns
         -------
-        list of T entries
+        list of T entries, or dict
             (n, K_t) for a task with probabilities, in the order of its ``classes_``: of all rows without ``task``, of
-            the task's own rows with it. None for other tasks.
+            the task's own rows with it. None for other tasks. By task where X is a dict.
         """
+        if is_named(X):
+            found, places = self._all_probabilities(X, task, offset=offset), self.tasks_.tolist()
+            return {name: own[places.index(name)] for name, own in found.items()}
+        return self._all_probabilities(X, task, offset=offset)
+
+    @takes_named_tasks
+    def _all_probabilities(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
+        """A list by task."""
         scores = self._scores(X, task, offset=offset)
         n_tasks = len(self.tasks_)
         if not is_task_list(X):
@@ -231,7 +278,12 @@ class _AnyLosses(Predicting, AnyMembers):
         return [self._probabilities(t, np.asarray(part)) for t, part in enumerate(scores)]
 
     def _probabilities(self, t: int, z: Array) -> Array | None:
-        return class_probabilities(z, False) if self.losses_[t].probabilities else None
+        loss: Any = self.losses_[t]
+        if not loss.probabilities:
+            return None
+        if self.thresholds_[t] is not None:
+            return np.asarray(loss.class_probabilities(self._judged(t, z)))
+        return class_probabilities(z, False)
 
     # -- how good ---------------------------------------------------------------------------------------------------
 
@@ -266,17 +318,54 @@ class _AnyLosses(Predicting, AnyMembers):
         """
         state = self._learned()
         labels = self._read_test_labels(X, y, task, sample_weight, state)
-        known = None if offset is None else labels.unflatten(read_offset(offset, labels))
+        offsets = None if offset is None else read_offset(offset, labels)
+        known = None if offsets is None else labels.unflatten(offsets)
         flat = labels.flatten(self._scores(X, task, state, known))
         found = np.full(len(self.tasks_), np.nan)
         places = places_of_tasks(labels, self.tasks_)
         for place, part in zip(places.tolist(), labels.per_task(), strict=True):
             loss, scale = self.losses_[place], float(self.target_scales_[place])
             own = labels.weights[part] > 0.0
-            if np.count_nonzero(own) >= 2:
-                y_own, z = labels.y[part][own] / scale, flat[part][own] / scale
-                found[place] = explained_deviance(loss, y_own, z, labels.weights[part][own])
+            if np.count_nonzero(own) < 2:
+                continue
+            y_own = labels.y[part][own] if loss.labels == "survival" else labels.values[part][own] / scale
+            beside = None if offsets is None else offsets[part][own]
+            z = self._judged(place, flat[part][own]) / scale
+            found[place] = explained_deviance(loss, y_own, z, labels.weights[part][own], beside)
         return found
+
+
+def _padded(thresholds: Any, count: int) -> Array:
+    """So many thresholds of a task: infinite beyond its last class that had rows."""
+    return np.append(thresholds, np.full(max(count - len(thresholds), 0), np.inf))[:count]
+
+
+class MixedJudge(Judge):
+    """Held-out rows by the loss of their task, in its units and with its weight, so that tasks can be added up."""
+
+    def __init__(self, loss: Mixed, balance: Balance, sizes: Array) -> None:
+        super().__init__(loss)
+        self._mixed, self._balance, self._weights_held = loss, balance, sizes
+
+    def by_task(
+        self, data: TaskData, train: Array, test: Array, points: Sequence[Any], found: Scores | None = None
+    ) -> Array:
+        chosen, scores = self.scores(data, train, test, points) if found is None else found
+        out = np.full((data.n_tasks, len(points)), np.nan)
+        for t, z in scores.items():
+            loss, v, scale = self._mixed.of_task(t), self._balance.weights[t], self._balance.scales[t]
+            flat = data.offsets[t] + chosen[t]
+            held = test[flat] > 0.0
+            if not held.any():
+                continue
+            if loss.by_row:
+                flat, z = flat[held], z[held]
+                rows = in_units_of_loss(loss, data.values[flat][:, None] / scale, z / scale)
+                out[t] = v * np.average(rows, axis=0, weights=test[flat])
+            else:  # half the deviance of the fold, by the weight of its rows
+                own = loss.held_out(data.y[flat], z, train[flat], test[flat])
+                out[t] = 0.5 * v * own.sum(axis=0) / self._weights_held[t]
+        return out
 
 
 def _warn_no_counts(data: TaskData) -> None:
@@ -285,7 +374,7 @@ def _warn_no_counts(data: TaskData) -> None:
     names = [
         name
         for name, kind, part in zip(data.tasks.tolist(), data.kinds, data.per_task(), strict=True)
-        if kind == "counts" and not np.any(data.weights[part] * data.y[part])
+        if kind == "counts" and not np.any(data.weights[part] * data.values[part])
     ]
     if names:
         warn(
@@ -322,6 +411,8 @@ class MultiTaskMixed(_AnyLosses, PathEstimator):
     target_scales : float, array of shape (T,) or dict, optional
         :math:`\sigma_t` in place of standard deviations: one for all (1: responses as they are), in the order of
         ``tasks_``, or by task.
+    categories : dict of task to sequence of labels, optional
+        Classes of tasks with the loss "ordinal" from the lowest to the highest; numbers need none.
 
     Attributes
     ----------
@@ -333,7 +424,9 @@ class MultiTaskMixed(_AnyLosses, PathEstimator):
     loss_weights_, target_scales_ : ndarrays of shape (T,)
         :math:`v_t` and :math:`\sigma_t`.
     classes_ : list
-        The two classes of each task, the larger is +1; None for tasks of other outcomes.
+        The two classes of each task, the larger is +1, or its ordered classes; None for tasks of other outcomes.
+    thresholds_ : list
+        Between the ordered classes of a task; None for tasks of other outcomes.
 
     Notes
     -----
@@ -367,6 +460,65 @@ class MultiTaskMixed(_AnyLosses, PathEstimator):
         alpha: float = 1.0,
         loss_weights: Any = None,
         target_scales: Any = None,
+        categories: Any = None,
         **options: Unpack[RegressorOptions],
     ) -> None:
         keep_parameters(self, locals())
+
+
+@documented
+class MultiTaskMixedCV(_AnyLosses, PathEstimatorCV):
+    """`MultiTaskMixed` with ``alpha`` chosen by cross-validation along its path.
+
+    Scales and weights are those of the training rows of each fold in its fit, and those of all rows where held-out rows
+    are judged. Folds are stratified by the classes and events of each task.
+
+    Parameters
+    ----------
+    scoring : None
+        Tasks of unlike outcomes have no score in common but their loss.
+
+    Attributes
+    ----------
+    cv_quality_ : HeldOutQuality
+        Deviance explained (D²) of each task and their mean, and each task in its own measures (accuracy and AUC,
+        concordance, its deviance), NaN where a task has none.
+    cv_predictions_ : ndarray, or list of such for a list
+        Out of fold at ``alpha_``, in the order of y: means, probabilities of the larger class, the expected class of
+        ordered ones counted from 0, log hazards; NaN for rows that were never held out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((80, 10))
+    >>> y = {"pressure": 15.0 * X[:, 0] + rng.normal(0.0, 5.0, 80), "visits": rng.poisson(np.exp(X[:, 0]))}
+    >>> model = ts.MultiTaskMixedCV({"pressure": "squared", "visits": "poisson"}, n_alphas=20, eps=0.05, cv=3)
+    >>> model.fit(X, y).score(X, y) > 0.6
+    True
+    >>> model.cv_quality_.measures
+    ('D²', 'squared error', 'Poisson deviance')
+    """
+
+    _estimator = MultiTaskMixed
+    _held_out_words = "loss of each task, times its weight ``loss_weights_``"
+
+    def __init__(
+        self,
+        losses: Any = "squared",
+        penalty: str | RowPenalty = "l21",
+        *,
+        alphas: Any = None,
+        loss_weights: Any = None,
+        target_scales: Any = None,
+        categories: Any = None,
+        **options: Unpack[RegressorCVOptions],
+    ) -> None:
+        keep_parameters(self, locals())
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.scoring is not None:
+            words = "must be None: tasks of unlike outcomes have no score in common"
+            raise ParameterError("scoring", words, self.scoring)

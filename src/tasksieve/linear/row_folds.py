@@ -23,7 +23,6 @@ from ..tasks import TaskData
 from .base import PathEstimator
 from .early_stopping import PATIENCE
 from .fold_paths import Fold, FoldResult, FoldSource
-from .held_out import Judge, mean_held_out
 from .path_solver import RowSolver, SumSolver, SumsThenRows
 
 # Parameters that change no number of a fold, whose rows are known.
@@ -96,7 +95,7 @@ class RowFolds(FoldSource):
         if self.shared is not None:
             data = replace(data, X=self.shared.reader())
         training = data.with_weights(train)
-        judge = Judge(model._loss_of(data), self._scoring, mean_held_out(data, model._loss_of(data), self._folds))
+        judge = model._judge(data, self._scoring, self._folds)
 
         def on_rows(after: Value | None = None, by_sums: bool = True) -> RowSolver:
             problem = model._problem(training, self._threads)

@@ -209,11 +209,9 @@ class _Task:
         if isinstance(raw, np.ndarray) and raw.dtype.kind == "O" and raw.ndim == 1 and len(raw):
             first = next((label for label in raw.tolist() if isinstance(label, np.void)), None)
             if first is not None:  # records among labels of other kinds
-                empty = np.zeros(1, dtype=first.dtype)[0]
-                found = np.array([label if isinstance(label, np.void) else empty for label in raw.tolist()], first.dtype)
-                absent = np.array([not isinstance(label, np.void) for label in raw.tolist()])
-                values, seen, _ = encode(read_outcome(found, f"y[{self._name!r}]"))
-                return values, ~absent if seen is None else seen & ~absent
+                empty = np.zeros(1, dtype=first.dtype)
+                empty[first.dtype.names[1]] = np.nan  # the time
+                raw = np.array([label if isinstance(label, np.void) else empty[0] for label in raw], first.dtype)
         values, seen, _ = encode(read_outcome(raw, f"y[{self._name!r}]"))
         return values, np.ones(len(values), dtype=bool) if seen is None else seen
 
@@ -252,8 +250,8 @@ class _Task:
             self._refuse_count(self.classes)
             if self._kind == "ordered" and self.classes.dtype.kind in "OUS" and len(self.classes) > 2:
                 raise value_error(
-                    "{y}: the classes of task {name!r} are words ({some}), whose order is not known: pass {categories}, "
-                    "a dict of the task and its classes from the lowest to the highest.",
+                    "{y}: the classes of task {name!r} are words ({some}), whose order is not known: pass "
+                    "{categories}, a dict of the task and its classes from the lowest to the highest.",
                     name=self._name,
                     some=some_of(self.classes.tolist()),
                 )
