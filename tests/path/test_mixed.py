@@ -14,6 +14,7 @@ import pytest
 
 import tasksieve as ts
 from tasksieve.design import DenseStorage, Design, Part
+from tasksieve.outcomes import SURVIVAL
 from tasksieve.path import Problem, solve_path
 from tasksieve.proof.prove import prove
 
@@ -26,7 +27,16 @@ EDGES, LOSSES, N, PENALTIES, SIGNS, D, norm, rows_of = (
 )
 
 ALONE = ("square-root", "multinomial")  # losses that cannot stand beside others
-LOSSES = {**LOSSES, "ordinal": ts.losses.Ordinal()}
+LOSSES = {
+    **LOSSES,
+    "gamma": ts.losses.Gamma(),
+    "tweedie": ts.losses.Tweedie(1.5),
+    "negative_binomial": ts.losses.NegativeBinomial(2.0),
+    "log_cosh": ts.losses.LogCosh(),
+    "expectile": ts.losses.Expectile(0.8),
+    "ordinal": ts.losses.Ordinal(),
+    "cox": ts.losses.Cox(),
+}
 KINDS = [name for name in LOSSES if name not in ALONE]
 QUADRATIC: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -46,6 +56,32 @@ def ordinal_rows(y: np.ndarray, z: Any) -> tuple[Any, list[Any]]:
     return rows, [cp.exp(-width) + cp.exp(-cost) <= 1.0]  # cost >= -log(1 - exp(-width))
 
 
+def more_rows(kind: str, y: np.ndarray, z: Any) -> tuple[Any, list[Any]]:
+    """The loss of each row, of kinds that stand in no other test of pairs."""
+    if kind == "ordinal":
+        return ordinal_rows(y, z)
+    if kind == "gamma":
+        return cp.multiply(y, cp.exp(-z)) + z, []
+    if kind == "tweedie":
+        return 2.0 * cp.multiply(y, cp.exp(-z / 2.0)) + 2.0 * cp.exp(z / 2.0), []
+    if kind == "negative_binomial":
+        return cp.multiply(y + 2.0, cp.logistic(z - np.log(2.0))) - cp.multiply(y, z), []
+    if kind == "log_cosh":
+        return cp.logistic(2.0 * (y - z)) - (y - z) - np.log(2.0), []
+    if kind == "expectile":
+        return 0.4 * cp.square(cp.pos(y - z)) + 0.1 * cp.square(cp.neg(y - z)), []
+    return rows_of(kind, y, z)
+
+
+def partial_likelihood(y: np.ndarray, s: np.ndarray, z: Any) -> Any:
+    """Minus its logarithm, of times without ties."""
+    total = 0.0
+    for i in np.flatnonzero(y["event"] & (s > 0.0)):
+        risk = np.flatnonzero((y["time"] >= y["time"][i]) & (s > 0.0))
+        total += s[i] * (cp.log_sum_exp(z[risk] + np.log(s[risk])) - z[i])
+    return total
+
+
 class Mixture:
     """A problem of a random loss for each of three tasks, with weights, offsets, a row of weight 0, columns that are
     equal or empty."""
@@ -63,11 +99,20 @@ class Mixture:
         self.known = 0.3 * rng.standard_normal(T * N)
         self.v = rng.uniform(0.2, 3.0, T)
         self.y = np.concatenate([self._labels(kind, z[t * N : (t + 1) * N]) for t, kind in enumerate(self.kinds)])
+        if "cox" in self.kinds:  # records, whose time is the label of other tasks
+            numbers, self.y = self.y, np.zeros(T * N, dtype=SURVIVAL)
+            self.y["time"], self.y["entry"] = numbers, -np.inf
+            self.y["event"] = rng.random(T * N) < 0.7
         self.unpenalised = unpenalised
 
     def _labels(self, kind: str, z: np.ndarray) -> np.ndarray:
-        if kind == "poisson":
+        if kind in ("poisson", "negative_binomial"):
             return self.rng.poisson(np.exp(0.5 * z)) + (np.arange(N) == 0.0)
+        if kind in ("gamma", "tweedie"):
+            zero = (kind == "tweedie") & (self.rng.random(N) < 0.3) & (np.arange(N) > 0)
+            return np.where(zero, 0.0, self.rng.gamma(2.0, 0.5 * np.exp(0.5 * z)))
+        if kind == "cox":
+            return self.rng.exponential(np.exp(-z))
         if kind == "ordinal":
             return np.append([0.0, 1.0, 2.0], np.digitize(z[3:] + self.rng.logistic(size=N - 3), [-0.8, 0.6]))
         if kind in SIGNS:
@@ -91,9 +136,13 @@ class Mixture:
         for t, kind in enumerate(self.kinds):
             own = slice(t * N, (t + 1) * N)
             z = self.x[own] @ w[:, t] + b[t] + self.known[own]
-            rows, more = ordinal_rows(self.y[own], z) if kind == "ordinal" else rows_of(kind, self.y[own], z)
-            total += self.v[t] * (self.s[own] @ rows)
-            constraints += more
+            y = self.y[own] if self.y.dtype.names is None else self.y["time"][own]
+            if kind == "cox":
+                total += self.v[t] * partial_likelihood(self.y[own], self.s[own], z)
+            else:
+                rows, more = more_rows(kind, y, z)
+                total += self.v[t] * (self.s[own] @ rows)
+                constraints += more
             total += sum(0.5 * edges[t, u] * cp.sum_squares(w[:, t] - w[:, u]) for u in range(t))
         program = cp.Problem(cp.Minimize(total), constraints)
         program.solve(solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
@@ -133,10 +182,12 @@ def test_weights_are_what_the_rows_could_have_been_multiplied_by(kind):
     plain = Problem(design, given.y, offset=given.known, loss=LOSSES[kind])
     assert mixed.lambda_max() == pytest.approx(plain.lambda_max(), rel=1e-12)
     assert mixed.loss.null.value == pytest.approx(plain.loss.null.value, rel=1e-12)
-    assert mixed.loss.constant == pytest.approx(plain.loss.constant, rel=1e-12)
+    if kind != "cox":  # whose weights stand inside logarithms, too
+        assert mixed.loss.constant == pytest.approx(plain.loss.constant, rel=1e-12)
     lam = 0.4 * plain.lambda_max()
     found, other = (solve_path(problem, [lam], tol=1e-10).points[0] for problem in (mixed, plain))
-    assert found.objective == pytest.approx(other.objective, abs=2e-10 * plain.loss.null.value)
+    values = (point.objective - problem.loss.constant for point, problem in ((found, mixed), (other, plain)))
+    assert next(values) == pytest.approx(next(values), abs=2e-10 * plain.loss.null.value)
     np.testing.assert_allclose(found.intercept, other.intercept, atol=1e-4)
     if kind == "ordinal":
         np.testing.assert_allclose(found.thresholds, other.thresholds, atol=1e-3)
@@ -152,6 +203,20 @@ def test_one_loss_of_weight_one_is_that_loss_to_the_last_digit(kind):
     for found, other in zip(solve_path(given.problem(), lams).points, solve_path(plain, lams).points, strict=True):
         assert (found.objective, found.dual_gap) == (other.objective, other.dual_gap)
         np.testing.assert_array_equal(found.rows, other.rows)
+
+
+@pytest.mark.parametrize("kinds", [("cox", "squared", "logistic"), ("cox", "poisson", "cox"), ("ordinal", "cox", "huber")])
+@pytest.mark.parametrize("part", QUADRATIC)
+def test_survival_beside_others(kinds, part):
+    given = Mixture(8, kinds)
+    problem = given.problem(PENALTIES["l21"], **QUADRATIC[part])
+    lam, scale = 0.3 * problem.lambda_max(), problem.loss.null.value
+    best, _ = given.oracle("l21", QUADRATIC[part], lam)
+    (value,) = solve_path(problem, [lam], tol=1e-8).points
+    assert value.converged
+    assert best - 1e-7 * scale <= value.objective <= best + 1e-7 * scale
+    assert value.objective - value.dual_gap <= best + 1e-7 * scale
+    assert not value.intercept[kinds.index("cox")]
 
 
 def test_groups_of_tasks_are_evaluated_together():

@@ -180,6 +180,12 @@ class _Group:
         self.root = None if plain else np.sqrt(own)
         self.row_root = None if self.root is None else part.per_sample(self.root)
         self.steepest = float(np.max(own)) * self.loss.smoothness
+        self.constant = self.loss.constant
+        if loss.labels == "survival" and not plain:
+            # Weights of rows stand inside logarithms, too: v F is not the F of v s, but for a constant.
+            weights = np.ones(design.n_samples) if design.weights is None else design.weights
+            events = part.task_sums(weights[self.rows] * y["event"][self.rows])
+            self.constant -= float(np.sum(own * np.log(own) * events))
         #: rows of its nuisance, and of its thresholds, where it has any
         self.n_nuisance = len(self.loss.null.nuisance)
         thresholds = self.loss.thresholds(self.loss.null.nuisance)
@@ -217,7 +223,7 @@ class MixedOnData(DataLoss):
         self._groups = [_Group(loss, tasks, weights, design, y, offset) for loss, tasks in groups]
         self.smoothness = max(group.steepest for group in self._groups)
         self.differentiable = True
-        self.constant = sum(group.loss.constant for group in self._groups)
+        self.constant = sum(group.constant for group in self._groups)
         self.shift = self._by_task([group.loss.shift for group in self._groups])
         self.null = self._joined([group.loss.null for group in self._groups])
         known = [group.loss.has_intercept for group in self._groups]
