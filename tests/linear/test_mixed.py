@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import tasksieve as ts
 
@@ -321,7 +324,7 @@ def test_errors_in_words(rng):
     with pytest.raises(ValueError, match=r"task 'pressure' has 50 classes.*Real numbers need a loss of numbers"):
         fit({**LOSSES, "pressure": "logistic"})
     negative = {**data, "visits": (data["visits"][0], data["visits"][1] - 1.0)}
-    with pytest.raises(ValueError, match=r"labels of task 'visits': counts must not be negative; .* is -1"):
+    with pytest.raises(ValueError, match=r"counts of task 'visits' must not be negative; .* is -1"):
         fit(data=negative)
     with pytest.raises(ValueError, match="loss_weights names the task 'x'"):
         fit(loss_weights={"x": 1.0})
@@ -337,11 +340,115 @@ def test_errors_in_words(rng):
         model.score({"diabetes": (data["diabetes"][0], np.array(["maybe"] * 50))})
 
 
+def survival_data(rng, n=60, d=8):
+    """{task: (X, y)} with times to an event beside others."""
+    data = {task: own for task, own in draw(rng, n, d).items() if task != "pain"}
+    X = rng.standard_normal((n, d))
+    time, censored = rng.exponential(np.exp(-X[:, 0] + 0.7 * X[:, 1])), rng.exponential(2.0, n)
+    data["death"] = X, ts.survival(np.minimum(time, censored).round(1) + 0.1, time <= censored)
+    return data
+
+
+SURVIVAL = {"pressure": "squared", "diabetes": "logistic", "visits": "poisson", "death": "cox"}
+
+
+def test_times_to_an_event_beside_others(rng):
+    data = survival_data(rng)
+    model = ts.MultiTaskMixed(SURVIVAL, alpha=0.2).fit(data)
+    X, y = data["death"]
+    pair = {**data, "death": (X, (y["time"], y["event"]))}
+    columns = {**data, "death": (X, np.column_stack([y["time"], y["event"]]))}
+    for other in (pair, columns):
+        np.testing.assert_array_equal(ts.MultiTaskMixed(SURVIVAL, alpha=0.2).fit(other).coef_, model.coef_)
+        assert model.score(other) == model.score(data)
+    t = model.tasks_.tolist().index("death")
+    assert model.intercept_[t] == 0.0
+    found = model.predict({"death": X})["death"]
+    np.testing.assert_allclose(found, X @ model.coef_[t], rtol=1e-12)  # log hazards
+    listed = ts.MultiTaskMixed([SURVIVAL[task] for task in model.tasks_], alpha=0.2)
+    listed.fit([data[task][0] for task in model.tasks_], [data[task][1] for task in model.tasks_])
+    np.testing.assert_array_equal(listed.coef_, model.coef_)
+    null = ts.MultiTaskCox(alpha=10.0).fit(X, y)
+    cox = ts.MultiTaskCox(alpha=0.1).fit(X, y)
+    alone = ts.MultiTaskMixed("cox", alpha=0.1, loss_weights=1).fit(X, y)
+    np.testing.assert_array_equal(alone.coef_, cox.coef_)
+    assert (alone.dual_gap_, alone.objective_) == (cox.dual_gap_, cox.objective_)
+    assert 0.0 < alone.score(X, y) < 1.0
+    weighted = ts.MultiTaskMixed("cox", alpha=0.3, loss_weights=3.0, tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(weighted.coef_, ts.MultiTaskCox(alpha=0.1, tol=1e-9).fit(X, y).coef_, atol=1e-5)
+    assert weighted.objective_ == pytest.approx(3.0 * ts.MultiTaskCox(alpha=0.1, tol=1e-9).fit(X, y).objective_)
+    residuals = null.objective_ - ts.MultiTaskMixed("cox", alpha=10.0, loss_weights=1).fit(X, y).objective_
+    assert residuals == pytest.approx(0.0, abs=1e-9)
+    missing = y.copy()
+    missing["time"][:5] = np.nan
+    fewer = ts.MultiTaskMixed(SURVIVAL, alpha=0.2).fit({**data, "death": (X, missing)})
+    kept = ts.MultiTaskMixed(SURVIVAL, alpha=0.2, tol=1e-9).fit({**data, "death": (X[5:], y[5:])})
+    np.testing.assert_allclose(fewer.coef_, kept.coef_, atol=2e-2)
+    with pytest.raises(ValueError, match="death"):
+        ts.MultiTaskMixed(SURVIVAL).fit({**data, "death": (X, y["time"])})
+
+
+def test_cross_validation_adds_weighted_losses(rng):
+    data = survival_data(rng)
+    task = np.repeat(list(data), 60)
+    model = ts.MultiTaskMixedCV(SURVIVAL, alphas=[0.4, 0.2], cv=3).fit(data)
+    assert model.cv_folds_ == "3 folds, shuffled within tasks, stratified by class and event, seed 0"
+    frame = model.cv_quality_.to_frame()
+    assert list(model.cv_quality_.measures) == [
+        "D²", "concordance", "partial-likelihood deviance", "accuracy", "AUC", "logistic loss", "squared error",
+        "Poisson deviance",
+    ]  # fmt: skip
+    values = model.cv_quality_.values
+    np.testing.assert_array_equal(np.isfinite(values[:, 0]), True)
+    assert np.isfinite(values[:, 1]).tolist() == [name == "death" for name in model.tasks_]
+    assert frame[frame["task"] == "all tasks"]["value"].iloc[0] == pytest.approx(values[:, 0].mean())
+    predictions = model.cv_predictions_
+    assert predictions.shape == (240,)
+    own = model.cv_task_scores_
+    t = model.tasks_.tolist().index("pressure")
+    by_row = (predictions[task == "pressure"] - data["pressure"][1]) ** 2 / (2.0 * model.target_scales_[t] ** 2)
+    assert own[t].mean() == pytest.approx(model.loss_weights_[t] * by_row.mean(), rel=1e-9)
+    t = model.tasks_.tolist().index("visits")
+    mean, y = predictions[task == "visits"], data["visits"][1]
+    kl = np.where(y > 0, y * np.log(np.maximum(y, 1) / mean), 0.0) - y + mean
+    assert own[t].mean() == pytest.approx(model.loss_weights_[t] * kl.mean(), rel=1e-6)
+    assert model.cv_scores_[model.alphas_.tolist().index(model.alpha_)].mean() == pytest.approx(own.mean())
+    with pytest.raises(ts.ParameterError, match="no score in common"):
+        ts.MultiTaskMixedCV(SURVIVAL, scoring="r2").fit(data)
+    alone = ts.MultiTaskMixedCV("squared", alphas=[0.2], cv=3, loss_weights=1, target_scales=1).fit(*data["pressure"])
+    lasso = ts.MultiTaskLassoCV(alphas=[0.2], cv=3).fit(*data["pressure"])
+    np.testing.assert_allclose(2.0 * alone.cv_scores_, lasso.cv_scores_, rtol=1e-4)
+    np.testing.assert_allclose(alone.cv_quality_.values[0, 0], lasso.cv_quality_.values[0, 0], rtol=1e-4)
+
+
+def test_ordered_classes_beside_others(rng):
+    data = draw(rng, 60)
+    X = data["pain"][0]
+    z = X[:, 0] - 0.7 * X[:, 1] + rng.logistic(size=60)
+    words = np.array(["none", "mild", "severe"])[np.digitize(z, [-0.8, 0.8])]
+    data["pain"] = X, words
+    losses, order = {**LOSSES, "pain": "ordinal"}, {"pain": ["none", "mild", "severe"]}
+    model = ts.MultiTaskMixed(losses, alpha=0.2, categories=order).fit(data)
+    t = model.tasks_.tolist().index("pain")
+    numbers = ts.MultiTaskMixed(losses, alpha=0.2).fit({**data, "pain": (X, np.digitize(z, [-0.8, 0.8]))})
+    np.testing.assert_array_equal(numbers.coef_, model.coef_)
+    assert model.thresholds_[t].shape == (2,)
+    assert model.intercept_[t] == 0.0
+    assert [own is None for own in model.thresholds_] == [name != "pain" for name in model.tasks_]
+    chances = model.predict_proba({"pain": X, "visits": X})
+    assert chances["visits"] is None
+    upto = 1.0 / (1.0 + np.exp(X @ model.coef_[t] - model.thresholds_[t][0]))
+    np.testing.assert_allclose(chances["pain"][:, 0], upto)
+    assert model.predict({"pain": X})["pain"].tolist() == model.classes_[t][chances["pain"].argmax(axis=1)].tolist()
+    shares = np.array([np.mean(words == word) for word in words])
+    own = chances["pain"][np.arange(60), [order["pain"].index(word) for word in words]]
+    expected = 1.0 - np.log(own).sum() / np.log(shares).sum()
+    assert model.deviance_explained(data)[t] == pytest.approx(expected)
+    with pytest.raises(ValueError, match=r"are words .* whose order is not known"):
+        ts.MultiTaskMixed(losses, alpha=0.2).fit(data)
+
+
 def test_it_is_cloned_and_pickled(rng):
-    import pickle
-
-    from sklearn.base import clone
-
     data = draw(rng)
     model = clone(ts.MultiTaskMixed(LOSSES, alpha=0.2)).fit(data)
     again = pickle.loads(pickle.dumps(model))

@@ -205,7 +205,9 @@ def test_one_loss_of_weight_one_is_that_loss_to_the_last_digit(kind):
         np.testing.assert_array_equal(found.rows, other.rows)
 
 
-@pytest.mark.parametrize("kinds", [("cox", "squared", "logistic"), ("cox", "poisson", "cox"), ("ordinal", "cox", "huber")])
+@pytest.mark.parametrize(
+    "kinds", [("cox", "squared", "logistic"), ("cox", "poisson", "cox"), ("ordinal", "cox", "huber")]
+)
 @pytest.mark.parametrize("part", QUADRATIC)
 def test_survival_beside_others(kinds, part):
     given = Mixture(8, kinds)

@@ -103,7 +103,7 @@ class _AnyLosses(Predicting, AnyMembers):
         if isinstance(loss, Loss):
             Mixed([loss])  # refuses those that cannot stand beside others
             return loss
-        if not isinstance(loss, str) or loss not in LOSSES or not self._takes_name(loss):
+        if not isinstance(loss, str) or loss not in LOSSES:
             names = ", ".join(repr(own) for own in LOSSES if self._takes_name(own))
             raise ParameterError(name, f"must be one of {names} or a tasksieve.losses.Loss", loss)
         found: Loss = LOSSES.make(loss)
@@ -190,7 +190,7 @@ class _AnyLosses(Predicting, AnyMembers):
         return read_known_tasks(X, y, task, sample_weight, tasks=self.tasks_, kinds=kinds, classes=self.classes_)
 
     def _set_solution(self, data: Any, point: Any) -> None:
-        found = getattr(point, "thresholds", None)
+        found: Any = getattr(point, "thresholds", None)
         super()._set_solution(data, point if found is None else replace(point, thresholds=None))
         self.losses_ = self._losses_of(data.tasks)
         self.classes_ = [None] * len(data.tasks) if data.classes is None else list(data.classes)
@@ -215,7 +215,7 @@ class _AnyLosses(Predicting, AnyMembers):
         if classes is None:
             return self.losses_[t].link(z)
         if self.thresholds_[t] is not None:
-            return classes[np.argmax(self._probabilities(t, z), axis=-1)]
+            return classes[np.argmax(np.asarray(self._probabilities(t, z)), axis=-1)]
         return classes[(z > 0.0).astype(np.intp)]
 
     def _judged(self, t: int, z: Array) -> Array:

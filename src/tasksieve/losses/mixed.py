@@ -383,6 +383,12 @@ class MixedOnData(DataLoss):
             found.append(group.loss.smoothness if own is None else own)
         return self._by_row(found, 2) * (1.0 + gamma(_SCALED))
 
+    def ball(self, at: Evaluation, scale: float, gap: float) -> Ball | None:
+        found = super().ball(at, scale, gap)
+        constant = all(type(group.loss).metric is DataLoss.metric for group in self._groups)
+        # the same for all rows of a task: column norms as they are say all
+        return replace(found, metric=None) if constant and found is not None else found
+
     def sphere(self, at: Evaluation, scale: float, gap: float) -> Ball | None:
         if math.isfinite(self.smoothness):
             return super().sphere(at, scale, gap)

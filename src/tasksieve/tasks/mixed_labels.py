@@ -210,7 +210,7 @@ class _Task:
             first = next((label for label in raw.tolist() if isinstance(label, np.void)), None)
             if first is not None:  # records among labels of other kinds
                 empty = np.zeros(1, dtype=first.dtype)
-                empty[first.dtype.names[1]] = np.nan  # the time
+                empty["time"] = np.nan
                 raw = np.array([label if isinstance(label, np.void) else empty[0] for label in raw], first.dtype)
         values, seen, _ = encode(read_outcome(raw, f"y[{self._name!r}]"))
         return values, np.ones(len(values), dtype=bool) if seen is None else seen

@@ -51,8 +51,8 @@ def takes_named_tasks(function: Callable[_P, _R]) -> Callable[_P, _R]:
         call: Any = partial(function, *first)
         if "y" in form.parameters:
             targets = getattr(first[0], "_targets", None) if first else None
-            kind = {"survival": targets == "survival", "mixed": targets == "mixed"}
-            return call(**stack_named(y=given.pop("y", None), **kind, **options), **given)
+            survival, mixed = targets == "survival", targets == "mixed"
+            return call(**stack_named(y=given.pop("y", None), survival=survival, mixed=mixed, **options), **given)
         return _by_task(first[0], partial(call, **given), **options)  # type: ignore[return-value]
 
     return taking
