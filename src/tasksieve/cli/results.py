@@ -9,6 +9,7 @@ import numpy as np
 
 from ..fitted.covariates import covariates_of
 from ..fitted.quality import HeldOutQuality
+from ..fitted.risk_groups import risk_groups
 from ..linear.base import PathEstimator
 from ..report.rows import coefficient_rows, row_labels, task_names
 from ..report.unseen import beside_null, unseen_quality
@@ -17,7 +18,14 @@ from ..runs import SavedModel, save_model
 from ..runs.findings import read_comparison
 from ..runs.folder import CERTIFICATE
 from ..runs.out_of_fold import quality_columns, quality_labels, write_out_of_fold
-from ..runs.results import write_coefficients, write_member_tables, write_path, write_quality, write_scores
+from ..runs.results import (
+    write_coefficients,
+    write_member_tables,
+    write_path,
+    write_quality,
+    write_risk_groups,
+    write_scores,
+)
 from ..tables import write_table
 from .files import PART, file_tasks, task_column
 from .run import Job
@@ -68,6 +76,11 @@ def write_results(job: Job, fitted: Fitted) -> None:
         quality = beside_null(quality, source.quality(null).values, covariates)
     write_quality(folder, quality, labels if len(labels) == len(quality.rows) else task_names(model, ()))
     write_member_tables(folder, model, names, task_names(model, problem.targets))
+    if source.has_rows and hasattr(model, "baseline_hazard_"):
+        ranking = model if fitted.cv is None else fitted.cv
+        write_risk_groups(
+            folder, risk_groups(ranking, problem.X, problem.y, **problem.row_arguments(groups=False))
+        )
     facts = {"chosen": fitted.chosen, "choice": config["command"] == "fit"}
     facts |= {key: config.get(key) for key in ("id", "offset")}
     facts |= {"covariates": len(covariates)} if len(covariates) else {}

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from .content import ReportContent
-from .packing import numbers, shorten
+from .packing import shorten
 from .page import fill, write_page
-from .words import capital, count, plural, quantity, score, small
+from .words import capital, count, numbers, plural, quantity, score, small
 
 SCRIPT = ("helpers", "axes", "saving", "compared")
 MOST_FEATURES = 60  # in the table; more are counted

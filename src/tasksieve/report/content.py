@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ..fitted.risk_groups import RiskGroups
 from .findings import StabilityFinding
 from .genome import Genome
 from .stream import StreamHistory
@@ -168,6 +169,8 @@ class ReportContent:
         Whether the penalty leaves features out. Machines on a graph give a weight to each.
     covariates : int array
         Columns of features that are never penalised: they are not selected, and are listed apart from those that are.
+    risk : RiskGroups, optional
+        Of a survival model: what became of rows of low, middle and high risk, and what it expected.
     shared : bool
         Whether all tasks share one X: they are targets of the same rows.
     methods : str
@@ -213,6 +216,7 @@ class ReportContent:
     proven_nonzero: Array | None = None
     fitted: bool = True
     genome: Genome | None = None
+    risk: RiskGroups | None = None
     selects: bool = True
     covariates: Array = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     shared: bool = False

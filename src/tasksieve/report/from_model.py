@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 
 from ..fitted.measures import scores_by_task
 from ..fitted.path import RegularizationPath
+from ..fitted.risk_groups import risk_groups
 from ..tasks.named import is_named, stack_named
 from ..verify import Mismatch
 from ..versions import versions
@@ -22,6 +23,7 @@ from .methods import RULES, fit_words, model_sentence, paper, software
 from .model_content import answer, model_content, show_path, standardised_fact
 from .proof import carry
 from .rows import coefficient_rows, multinomial
+from .survival import risk_table
 from .trust import Trust
 from .unseen import unseen_quality
 from .words import count, small
@@ -177,6 +179,9 @@ def _content_of_model(
         content.tasks = np.array(tasks, dtype=object)
     if path is not None and len(path):
         _add_path(content, path)
+    if X is not None and hasattr(model, "baseline_hazard_"):
+        content.risk = risk_groups(model, X, y, **given)
+        content.tables = [*content.tables, *([] if content.risk is None else [risk_table(content.risk)])]
     content.methods, content.citations = _methods(model, content)
     _prove(content, model, X, y, given)
     content.asked = _asked(model, content)

@@ -7,6 +7,7 @@ Each table is asked of the fitted model by what it has, not by its name: a model
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,16 @@ def member_tables(model: Any, features: Sequence[Any], tasks: Sequence[Any]) -> 
         ]
     if hasattr(model, "selected_groups_"):
         tables += _groups(model, names)
+    coef = np.asarray(model.coef_)
     if get_tags(model).target_tags.positive_only:
-        tables.append(_rates(np.asarray(model.coef_), names, labels))
+        tables.append(_ratios(coef, names, labels, "Rate ratios", "the expected value"))
+    if hasattr(model, "baseline_hazard_"):
+        tables.append(_ratios(coef, names, labels, "Hazard ratios", "the hazard of an event at any time"))
+    if hasattr(model, "thresholds_"):
+        higher = "the odds of a higher class, wherever classes are split"
+        tables += [_ratios(coef, names, labels, "Odds ratios", higher), _thresholds(model, labels)]
+    if hasattr(model, "loss_weights_"):
+        tables.append(_loss_weights(model, labels))
     return tables
 
 
@@ -89,12 +98,40 @@ def _groups(model: Any, names: Array) -> list[ExtraTable]:
     return [ExtraTable("Selected groups", note, ["Group", "Strength", "Features in use"], rows, inside)]
 
 
-def _rates(coef: Array, names: Array, labels: list[str]) -> ExtraTable:
+def _ratios(coef: Array, names: Array, labels: list[str], title: str, what: str) -> ExtraTable:
     note = (
-        "What one unit more of a feature multiplies the expected count by, other features held: the exponential of its "
+        f"What one unit more of a feature multiplies {what} by, other features held: the exponential of its "
         "coefficient. 1 is no effect."
     )
-    return _by_task(coef, names, labels, "Rate ratios", note, lambda value: _number(float(np.exp(value))))
+    return _by_task(coef, names, labels, title, note, lambda value: _number(float(np.exp(value))))
+
+
+def _thresholds(model: Any, labels: list[str]) -> ExtraTable:
+    """Between neighbouring classes, task by task."""
+    each = [model.classes_] * len(labels) if not isinstance(model.classes_, list) else model.classes_
+    rows = []
+    for task, classes, thresholds in zip(labels, each, model.thresholds_, strict=True):
+        between = [f"{low} | {high}" for low, high in pairwise(np.asarray(classes).tolist())]
+        rows += [
+            [task, name, _number(float(value))] for name, value in zip(between, thresholds, strict=False)
+        ]
+    note = "A row is of a class up to k with the odds exp(threshold − score). Infinite: the task has no row beyond."
+    return ExtraTable("Thresholds between classes", note, ["Task", "Between", "Threshold"], rows)
+
+
+def _loss_weights(model: Any, labels: list[str]) -> ExtraTable:
+    """What the loss of each task counts."""
+    rows = [
+        [task, loss.label, _number(float(weight)), _number(float(scale))]
+        for task, loss, weight, scale in zip(
+            labels, model.losses_, model.loss_weights_, model.target_scales_, strict=True
+        )
+    ]
+    note = (
+        "The objective is the sum of the tasks' losses times these weights, on labels divided by their scale: by "
+        "default such that noise enters all tasks at the same penalty strength, whatever their units."
+    )
+    return ExtraTable("Loss of each task", note, ["Task", "Loss", "Weight", "Labels divided by"], rows)
 
 
 def _classes(model: Any, names: Array, labels: list[str]) -> list[ExtraTable]:

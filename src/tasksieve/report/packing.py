@@ -16,8 +16,9 @@ import numpy as np
 import scipy.sparse
 
 from .content import ReportContent, count_selected, stability_of, without_columns
+from .survival import risk_data
 from .trust import Trust
-from .words import capital, number, plural
+from .words import capital, number, numbers, plural
 
 # Together they keep a report below 20 MB whatever the model.
 MAX_COEFFICIENTS = 3_000_000  # of the model shown: features x tasks
@@ -106,6 +107,7 @@ def pack(content: ReportContent) -> Packed:
         "coefficients": None,
         "pathCoefficients": None,
         "strengths": _packed_rows(along.T),
+        "risk": None if content.risk is None else risk_data(content.risk),
         "genome": None if content.genome is None else content.genome.data(content.features[order]),
     }
     every = None
@@ -143,10 +145,6 @@ def shorten(names: Sequence[Any]) -> list[str]:
     """Names as text, long ones cut."""
     texts = [str(name) for name in names]
     return [text if len(text) <= NAME_LENGTH else text[: NAME_LENGTH - 1] + "…" for text in texts]
-
-
-def numbers(values: Any) -> list[float | None]:
-    return [number(value) for value in np.asarray(values, dtype=np.float64).ravel()]
 
 
 def _covariate_rows(content: ReportContent, tasks: np.ndarray) -> list[list[Any]]:

@@ -27,10 +27,10 @@ MARKS = {1: "✓ always", -1: "✗ never", 0: "undecided"}
 STATIC_ROWS = 25  # of the table of features: what is there without the script, and on paper
 # The script in parts, in their order; what shows a fitted model is left out where there is none.
 SCRIPT = (
-    *("helpers", "axes", "saving", "basics", "plots", "path", "table", "features", "genome", "tasks", "stream"),
-    *("trust", "verify", "ready"),
+    *("helpers", "axes", "saving", "basics", "plots", "path", "table", "features", "genome", "survival", "tasks"),
+    *("stream", "trust", "verify", "ready"),
 )
-OF_A_MODEL = ("path", "features", "genome", "tasks", "stream")
+OF_A_MODEL = ("path", "features", "genome", "survival", "tasks", "stream")
 
 
 def render(content: ReportContent) -> str:

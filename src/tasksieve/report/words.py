@@ -42,6 +42,11 @@ def number(value: Any) -> float | None:
     return float(f"{float(value):.6g}")
 
 
+def numbers(values: Any) -> list[float | None]:
+    """Numbers for JSON."""
+    return [number(value) for value in np.asarray(values, dtype=np.float64).ravel()]
+
+
 def quantity(value: Any, sign: bool = False) -> str:
     """A number with three significant digits, as a person would write it."""
     value = number(value)

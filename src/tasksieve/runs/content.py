@@ -13,6 +13,7 @@ from ..report.methods import RULES
 from ..report.model_content import answer, model_content, proof_words, show_path, standardised_fact
 from ..report.proof import carry
 from ..report.rows import task_names
+from ..report.survival import risk_table
 from ..report.unseen import beside_null, unseen_quality
 from ..report.words import count, few
 from ..tables.stack import FILE_TASK
@@ -24,7 +25,16 @@ from .genome import read_genome
 from .methods import methods
 from .model_file import SavedModel, load_model
 from .registry import MODELS
-from .results import COLUMN_WORDS, NULL, TRAINING_ROWS, SavedPath, read_columns, read_member_tables, read_path
+from .results import (
+    COLUMN_WORDS,
+    NULL,
+    TRAINING_ROWS,
+    SavedPath,
+    read_columns,
+    read_member_tables,
+    read_path,
+    read_risk_groups,
+)
 from .stream_run import stream_content
 from .trust_content import as_written, data_facts, findings_content, run_facts
 
@@ -68,6 +78,9 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
         code=code_samples(folder, saved, config),
     )
     content.facts = [*content.facts, *selection_facts(content)]
+    content.risk = read_risk_groups(folder)
+    if content.risk is not None:
+        content.tables = [*content.tables, risk_table(content.risk)]
     if path is not None:
         show_path(content, path, path.coefs)
         # runs of version 0.2 have counted covariates, too

@@ -21,6 +21,7 @@ PROOF = "certificate.npz"  # the same with its proof, for others to check
 STREAM = "stream.npz"  # the state of an online model
 HISTORY = "history.npz"  # which features it used along the stream
 PERMUTATION, STABILITY, COMPARISON = "permutation.json", "stability.json", "comparison.json"  # findings
+RISK = "risk_groups.json"  # of a survival model: what became of rows of low and of high risk
 METHODS = "methods.txt"  # a paragraph for an article
 VARIANTS, SCORE = "variants.csv", "score.tsv"  # of a fit of genotypes
 TABLES = "tables.json"  # what a loss or penalty adds to the report

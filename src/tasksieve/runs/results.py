@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ..fitted.risk_groups import RiskGroups
 from ..path.status import Status, statuses_of
 from ..report.content import ExtraTable, FitQuality
 from ..report.members import member_tables
 from ..report.rows import multinomial
+from ..report.survival import as_read, as_written
 from ..tables import TableError, read_arrays, read_table, write_arrays, write_table
 from .arrays import pack_rows, require, unpack_rows
-from .folder import TABLES, RunError, RunFolder
+from .folder import RISK, TABLES, RunError, RunFolder
 
 PATH_ARRAYS = (
     "alphas", "objectives", "dual_gaps", "relative_gaps", "n_selected", "rejection_ratios", "seconds", "n_iter",
@@ -54,6 +56,22 @@ def _member_table(table: dict[str, Any]) -> ExtraTable:
         inside = [[(str(name), str(value)) for name, value in row] for row in inside]
     columns, rows = [str(name) for name in table["columns"]], [[str(cell) for cell in row] for row in table["rows"]]
     return ExtraTable(str(table["title"]), str(table["note"]), columns, rows, inside)
+
+
+def write_risk_groups(folder: RunFolder, found: RiskGroups | None) -> None:
+    """``risk_groups.json``, if there are any."""
+    if found is not None:
+        folder.write_json(RISK, as_written(found))
+
+
+def read_risk_groups(folder: RunFolder) -> RiskGroups | None:
+    """Those of a run, if it has any."""
+    if not (folder / RISK).is_file():
+        return None
+    try:
+        return as_read(folder.read_json(RISK))
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunError(f"{folder / RISK} is not readable: {error}") from None
 
 
 def write_coefficients(

@@ -1,0 +1,120 @@
+"""Rows of a survival model by thirds of their predicted risk: observed survival, and that which the model expects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+NAMES = ("low risk", "middle risk", "high risk")
+LEAST = 12  # rows of a task: fewer make no three groups
+MOST_POINTS = 150  # of a curve: more are not seen
+N_MARKS = 6  # times at which rows at risk are counted, 0 among them
+
+
+@dataclass(frozen=True)
+class RiskGroup:
+    """A third of the rows of a task.
+
+    - `observed`, `expected`: The share without an event from each of `times` on: Kaplan and Meier's estimate, and the
+      mean of the model's survival functions.
+    - `at_risk`: Rows under observation at each of the marks.
+    """
+
+    name: str
+    n_rows: int
+    n_events: int
+    times: Array
+    observed: Array
+    expected: Array
+    at_risk: Array
+
+
+@dataclass(frozen=True)
+class RiskGroups:
+    """Of all tasks that have rows enough.
+
+    - `held_out`: Whether rows were ranked by models that had not learned from them.
+    - `groups`: Of each of `tasks`, low risk first.
+    """
+
+    tasks: Sequence[str]
+    marks: Array
+    held_out: bool
+    groups: Sequence[Sequence[RiskGroup]]
+
+
+def risk_groups(
+    model: Any, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None
+) -> RiskGroups | None:
+    """Of the rows that a model was fitted to; None where no task has rows enough, or the model ranks none.
+
+    Thirds are formed within tasks, by predictions out of fold where the model has some.
+    """
+    data = model._read_with(X, y, task, sample_weight, offset)
+    scores = data.flatten(model._scores(X, task, offset=offset))
+    ranks, held_out = scores, hasattr(model, "cv_predictions_")
+    if held_out:
+        ranks = data.flatten(model.cv_predictions_)
+    used = (data.weights > 0.0) & np.isfinite(ranks)
+    if not used.any():
+        return None
+    marks = nice_marks(float(np.quantile(data.y["time"][used], 0.98)))
+    tasks, found = [], []
+    for t, part in enumerate(data.per_task()):
+        rows = part.start + np.flatnonzero(used[part])
+        ends = np.quantile(ranks[rows], [1.0 / 3.0, 2.0 / 3.0]) if len(rows) >= LEAST else np.zeros(2)
+        if not ends[0] < ends[1]:
+            continue
+        third = np.searchsorted(ends, ranks[rows], side="left")
+        of_task = []
+        for g, name in enumerate(NAMES):
+            own = rows[third == g]
+            labels, weights = data.y[own], data.weights[own]
+            times, observed = kaplan_meier(labels, weights)
+            curves = model.baseline_hazard_.curves(
+                scores[own], np.full(len(own), t), labels["stratum"], times, survival=True
+            )
+            expected = _means(curves, weights)
+            at_risk = np.count_nonzero(
+                (labels["entry"] < marks[:, None]) & (labels["time"] >= marks[:, None]), axis=1
+            )
+            n_events = int(np.count_nonzero(labels["event"]))
+            of_task.append(RiskGroup(name, len(own), n_events, times, observed, expected, at_risk))
+        tasks.append(str(data.tasks[t : t + 1].tolist()[0]))
+        found.append(of_task)
+    return RiskGroups(tasks, marks, held_out, found) if tasks else None
+
+
+def kaplan_meier(y: Array, weights: Array) -> tuple[Array, Array]:
+    """Event times, at most `MOST_POINTS` of them, and the share without an event from each on."""
+    times = np.unique(y["time"][y["event"]])
+    died = np.array([weights[y["event"] & (y["time"] == at)].sum() for at in times])
+    present = np.array([weights[(y["entry"] < at) & (y["time"] >= at)].sum() for at in times])
+    share = np.cumprod(1.0 - died / present) if len(times) else np.empty(0)
+    if len(times) > MOST_POINTS:
+        kept = np.unique(np.linspace(0, len(times) - 1, MOST_POINTS).round().astype(np.intp))
+        times, share = times[kept], share[kept]
+    return times, share
+
+
+def nice_marks(last: float) -> Array:
+    """About `N_MARKS` round times from 0 up to one."""
+    if not last > 0.0:
+        return np.zeros(1)
+    raw = last / (N_MARKS - 1)
+    power = 10.0 ** np.floor(np.log10(raw))
+    step = power * next(m for m in (1.0, 2.0, 5.0, 10.0) if m * power >= 0.7 * raw)
+    return step * np.arange(int(last / step) + 1)
+
+
+def _means(curves: Array, weights: Array) -> Array:
+    """Weighted means of the rows whose curve reaches so far."""
+    known = np.isfinite(curves)
+    total = weights @ known
+    sums = weights @ np.where(known, curves, 0.0)
+    return np.divide(sums, total, out=np.full(len(total), np.nan), where=total > 0.0)
