@@ -50,14 +50,17 @@ def test_marks_are_round():
 def test_groups_of_a_model(cohorts):
     X, y, task = cohorts
     found = risk_groups(ts.MultiTaskCox(alpha=0.02).fit(X, y, task=task), X, y, task)
-    assert not found.held_out and list(found.tasks) == ["a", "b"]
+    assert not found.held_out
+    assert list(found.tasks) == ["a", "b"]
     for groups, name in zip(found.groups, "ab", strict=True):
         assert [group.n_rows for group in groups] == [30, 30, 30]
         assert sum(group.n_events for group in groups) == y["event"][task == name].sum()
         assert groups[0].observed[-1] > groups[2].observed[-1]  # low risk lives longer
         for group in groups:
-            assert group.at_risk[0] == 30 and np.all(np.diff(group.at_risk) <= 0)
-            assert np.all(np.diff(group.expected) <= 0) and np.all(np.abs(group.expected - group.observed) < 0.35)
+            assert group.at_risk[0] == 30
+            assert np.all(np.diff(group.at_risk) <= 0)
+            assert np.all(np.diff(group.expected) <= 0)
+            assert np.all(np.abs(group.expected - group.observed) < 0.35)
 
 
 def test_groups_out_of_fold(cohorts):
@@ -67,14 +70,18 @@ def test_groups_out_of_fold(cohorts):
     assert found.held_out
     assert risk_groups(ts.MultiTaskCox(alpha=99.0).fit(X, y, task=task), X, y, task) is None  # all scores are 0
     text = ts.report.render(ts.report.content_from_model(model, X, y, task))
-    assert "Survival by thirds of predicted risk" in text and "had not learned" in text and "Hazard ratios" in text
-    assert "partial" in text and "½" not in text.split("Methods, for an article")[1].split("</section>")[0]
+    assert "Survival by thirds of predicted risk" in text
+    assert "had not learned" in text
+    assert "Hazard ratios" in text
+    assert "partial" in text
+    assert "½" not in text.split("Methods, for an article")[1].split("</section>")[0]
 
 
 def test_a_file_of_them(cohorts):
     X, y, task = cohorts
     found = risk_groups(ts.MultiTaskCox(alpha=0.02).fit(X, y, task=task), X, y, task)
     again = as_read(json.loads(json.dumps(as_written(found))))
-    assert again.tasks == found.tasks and np.array_equal(again.marks, found.marks)
+    assert again.tasks == found.tasks
+    assert np.array_equal(again.marks, found.marks)
     assert risk_table(again) == risk_table(found)
     assert np.array_equal(again.groups[1][2].expected, found.groups[1][2].expected)
