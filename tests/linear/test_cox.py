@@ -119,6 +119,49 @@ def test_r_gives_these_numbers(tmp_path: Path) -> None:
         assert [float(number) for number in numbers] == pytest.approx(NUMBERS[name], rel=1e-9, abs=1e-9)
 
 
+PBC = """
+library(survival); library(glmnet)
+d <- pbc[complete.cases(pbc), ]
+d$time <- ceiling(d$time / 91)  # quarters: ties
+d$event <- as.integer(d$status == 2); d$sex <- as.integer(d$sex == "f")
+x <- scale(as.matrix(d[, c("age", "edema", "bili", "albumin", "copper", "protime", "stage")]))
+write.csv(cbind(x, d[, c("time", "event", "sex")], entry = floor(d$time / 3)), "pbc.csv", row.names = FALSE)
+ctl <- coxph.control(eps = 1e-14, toler.chol = 1e-15, iter.max = 100)
+show <- function(name, numbers) cat(name, format(numbers, digits = 17), "\\n")
+for (ties in c("efron", "breslow")) {
+  show(paste0(ties, "-plain"), coef(coxph(Surv(time, event) ~ x, d, ties = ties, control = ctl)))
+  show(paste0(ties, "-strata"), coef(coxph(Surv(time, event) ~ x + strata(sex), d, ties = ties, control = ctl)))
+  show(paste0(ties, "-entry"), coef(coxph(Surv(floor(time / 3), time, event) ~ x, d, ties = ties, control = ctl)))
+}
+show("lambda_max", glmnet(x, Surv(d$time, d$event), family = "cox", standardize = FALSE)$lambda[1])
+"""
+
+
+def test_primary_biliary_cirrhosis_of_r(tmp_path: Path) -> None:
+    """Real data, which come with R's survival, to 1e-8."""
+    if shutil.which("Rscript") is None:
+        pytest.skip("R is not installed, and with it its data are not there")
+    (tmp_path / "pbc.R").write_text(PBC)
+    run = subprocess.run(["Rscript", "pbc.R"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    if run.returncode:
+        pytest.skip(f"R has no survival or glmnet: {run.stderr[-300:]}")
+    rows = np.genfromtxt(tmp_path / "pbc.csv", delimiter=",", skip_header=1)
+    x, time, event, sex, entry = rows[:, :7], *rows[:, 7:].T
+    labels = {
+        "plain": ts.survival(time, event),
+        "strata": ts.survival(time, event, strata=sex),
+        "entry": ts.survival(time, event, entry=entry),
+    }
+    numbers = {line.split()[0]: [float(word) for word in line.split()[1:]] for line in run.stdout.splitlines()}
+    assert len(numbers) == 7
+    for ties in ("efron", "breslow"):
+        for kind, y in labels.items():
+            found = ts.refit(ts.MultiTaskCox(alpha=1e-4, ties=ties).fit(x, y), x, y)
+            assert found.coef_[0] == pytest.approx(numbers[f"{ties}-{kind}"], abs=1e-8)
+    top = ts.MultiTaskCox(ties="breslow").alpha_max(x, labels["plain"])
+    assert top == pytest.approx(numbers["lambda_max"][0], rel=1e-14)
+
+
 @pytest.mark.parametrize("ties", ["efron", "breslow"])
 @pytest.mark.parametrize("kind", ["plain", "strata", "entry"])
 def test_unpenalised_fit_is_that_of_coxph(ties: str, kind: str) -> None:

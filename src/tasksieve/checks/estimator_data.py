@@ -11,6 +11,8 @@ import scipy.sparse
 from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
+from ..outcomes import survival
+
 Array = np.ndarray[Any, Any]
 
 TASKS = 3
@@ -46,14 +48,33 @@ class Rows:
     def as_columns(self) -> Array:
         """A column of labels for each task, NaN where a row is not the task's."""
         assert self.task is not None
-        wide = np.full((len(self.y), TASKS), np.nan)
+        wide = np.empty((len(self.y), TASKS), dtype=self.y.dtype)
+        wide[...] = self.unobserved
         wide[np.arange(len(self.y)), self.task] = self.y
         return wide
 
 
+    @property
+    def unobserved(self) -> Any:
+        """A label that is not observed."""
+        return np.nan if self.y.dtype.names is None else survival([np.nan], [False])[0]
+
+    def without_labels(self, kept: Array) -> Array:
+        """The labels of the rows that are kept; others are not observed."""
+        found = self.y.copy()
+        found[~kept] = self.unobserved
+        return found
+
+    def with_infinity(self) -> Array:
+        """The labels, the last of which is infinite."""
+        found = self.y.copy()
+        (found if found.dtype.names is None else found["time"])[-1] = np.inf
+        return found
+
+
 def rows_for(estimator: Any, many_tasks: bool, seed: int = 0) -> Rows:
-    """Rows that suit an estimator: numbers, counts, positive numbers, or classes 0 and 1 (three without tasks) that X
-    explains."""
+    """Rows that suit an estimator: numbers, counts, positive numbers, times to an event, or classes 0 and 1 (three
+    without tasks) that X explains."""
     rng = np.random.default_rng(seed)
     n, d = 54, 7
     task = rng.permutation(np.repeat(np.arange(TASKS), [15, 21, 18]))
@@ -62,6 +83,8 @@ def rows_for(estimator: Any, many_tasks: bool, seed: int = 0) -> Rows:
     W[:, [0, 3]] = rng.choice([-1.0, 1.0], (TASKS, 2)) * rng.uniform(0.6, 1.5, (TASKS, 2))
     scores = np.einsum("ij,ij->i", X, W[task if many_tasks else 0 * task])
     scores = scores + 0.4 * rng.standard_normal(n)
+    if getattr(estimator, "_targets", None) == "survival":
+        return Rows(X, survival(np.exp(-scores), rng.random(n) < 0.8), task if many_tasks else None)
     if not is_classifier(estimator) and get_tags(estimator).target_tags.positive_only:
         means = np.exp(0.3 * scores + 0.5)
         y = means if estimator._loss.labels == "positive" else rng.poisson(means).astype(np.float64)

@@ -199,6 +199,11 @@ ESTIMATORS: dict[str, Any] = {
     "Huber regression": linear.MultiTaskHuber(0.1),
     "quantile regression": linear.MultiTaskQuantile(0.05, smoothing=0.5),
     "Poisson regression": linear.MultiTaskPoisson(0.1),
+    "Cox regression": linear.MultiTaskCox(0.05),
+    "Cox regression, Breslow, entries and task graph": linear.MultiTaskCox(
+        0.05, ties="breslow", penalty="l11", task_graph="chain", ridge=0.1
+    ),
+    "Cox regression, cross-validated": linear.MultiTaskCoxCV(**_FEW),
     "lasso, cross-validated": linear.MultiTaskLassoCV(**_FEW),
     "elastic net, cross-validated": linear.MultiTaskElasticNetCV(**_FEW),
     "sparse group lasso, cross-validated": linear.MultiTaskSparseGroupLassoCV(l1=0.2, **_FEW),
