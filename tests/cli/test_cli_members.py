@@ -26,6 +26,7 @@ def table(tmp_path: Path) -> Path:
     frame["hours"] = rng.uniform(0.5, 2.0, len(frame)).round(3)
     frame["log_hours"] = np.log(frame.hours)
     frame["events"] = rng.poisson(frame.hours * np.exp(0.5 * frame.a))
+    frame["days"] = rng.gamma(2.0, np.exp(0.5 * frame.a))
     frame["grade"] = np.array(["low", "mid", "high"])[np.digitize(frame.a, [-0.5, 0.5])]
     frame.to_csv(file, index=False)
     return file
@@ -100,6 +101,49 @@ def test_rates_with_an_offset(cli: CommandLine, reports: Reports, table: Path, t
     refused = cli("fit", tmp_path / "bad.csv", "-y", "events", "-x", "a", *words, "-o", tmp_path / "no", code=1)
     assert "row 5" in refused.err
     assert "log_hours" in refused.err
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize(
+    ("loss", "target"),
+    [
+        ("gamma", "days"),
+        ("tweedie:power=1.3", "events"),
+        ("negative_binomial:size=2.5", "events"),
+        ("expectile:level=0.9", "y"),
+        ("log_cosh", "y"),
+    ],
+)
+def test_losses_with_options(
+    cli: CommandLine, reports: Reports, table: Path, tmp_path: Path, loss: str, target: str
+) -> None:
+    """The model of Python; options of the loss are kept with the run, stated in its words, and used by predictions."""
+    words = ("--loss", loss, "--alpha", 0.03, *(("--offset", "log_hours") if target == "events" else ()))
+    found = fit(cli, table, tmp_path / "run", *words, target=target)
+    X, y, task, frame = arrays(table, target)
+    rows = {"offset": frame.log_hours.to_numpy()} if target == "events" else {}
+    expected = ts.MultiTaskRegressor(ts.losses.as_loss(loss), alpha=0.03, standardize=True).fit(X, y, task=task, **rows)
+    assert found.loss == loss
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    assert found.coef_.any()
+    cli("predict", tmp_path / "run", table, "-o", tmp_path / "p.csv")
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "p.csv").prediction, expected.predict(X, task=task, **rows))
+    option = loss.partition(":")[2]
+    assert option.replace("=", " = ") in (tmp_path / "run" / "methods.txt").read_text(encoding="utf-8")
+    assert cli("verify", tmp_path / "run").out.startswith("proved")
+
+
+def test_losses_that_are_refused(cli: CommandLine, table: Path, tmp_path: Path) -> None:
+    words = ("fit", table, "-t", "region", "-x", "[a-f]", "--alpha", 0.1, "-o", tmp_path / "no")
+    wrong = cli(*words, "-y", "events", "--loss", "gamma", code=1).err
+    assert "must be positive" in wrong
+    assert "tweedie" in wrong
+    for loss, said in (
+        ("tweedie:power=3", "power must be a number between 1 and 2"),
+        ("negative_binomial:theta=1", "its options are: size"),
+        ("cosh", "'log_cosh', 'poisson', 'negative_binomial', 'gamma', 'tweedie'"),
+    ):
+        assert said in cli(*words, "-y", "events", "--loss", loss, code=1).err
 
 
 def test_groups_of_features(cli: CommandLine, reports: Reports, table: Path, tmp_path: Path) -> None:

@@ -27,7 +27,12 @@ LOSSES: dict[str, Any] = {
     "squared": ts.losses.Squared(),
     "huber": ts.losses.Huber(0.8),
     "quantile": ts.losses.Quantile(0.7, 0.3),
+    "expectile": ts.losses.Expectile(0.8),
+    "log_cosh": ts.losses.LogCosh(),
     "poisson": ts.losses.Poisson(),
+    "negative_binomial": ts.losses.NegativeBinomial(1.7),
+    "gamma": ts.losses.Gamma(),
+    "tweedie": ts.losses.Tweedie(1.4),
     "square-root": ts.losses.SquareRoot(),
     "logistic": ts.losses.Logistic(),
     "squared_hinge": ts.losses.SquaredHinge(),
@@ -91,6 +96,16 @@ def rows_of(loss: str, y: np.ndarray, z: Any) -> tuple[Any, list[Any]]:
         return cp.huber(y - z, 0.8) / 2, []
     if loss == "poisson":
         return cp.exp(z) - cp.multiply(y, z), []
+    if loss == "expectile":
+        return 0.4 * cp.square(cp.pos(y - z)) + 0.1 * cp.square(cp.neg(y - z)), []
+    if loss == "log_cosh":
+        return cp.logistic(2 * (y - z)) - (y - z) - np.log(2.0), []
+    if loss == "negative_binomial":
+        return cp.multiply(y + 1.7, cp.logistic(z - np.log(1.7))) - cp.multiply(y, z), []
+    if loss == "gamma":
+        return cp.multiply(y, cp.exp(-z)) + z, []
+    if loss == "tweedie":
+        return cp.multiply(y, cp.exp(-0.4 * z)) / 0.4 + cp.exp(0.6 * z) / 0.6, []
     if loss == "logistic":
         return cp.logistic(-cp.multiply(y, z)), []
     if loss == "squared_hinge":
@@ -116,8 +131,12 @@ class Problem:
         self.weights = rng.uniform(0.5, 2.0, T * N)
         self.offset: np.ndarray | None = 0.3 * rng.standard_normal(T * N)
         noise = rng.standard_normal(T * N)
-        if loss == "poisson":
+        if loss in ("poisson", "negative_binomial", "tweedie"):
             self.y = rng.poisson(np.exp(0.5 * z)).astype(float)
+            if loss == "tweedie":
+                self.y *= rng.gamma(2.0, 1.0, T * N)
+        elif loss == "gamma":
+            self.y = rng.gamma(1.5, np.exp(0.5 * z))
         elif loss in SIGNS:
             self.y = np.where(z + noise > 0, 1.0, -1.0)
             self.y[::N], self.y[1::N] = 1.0, -1.0  # both in every task

@@ -186,7 +186,7 @@ class Ruler:
             options = {"task": np.repeat(model.tasks_[position : position + 1], len(y))}
         if self._codes is None:
             z = np.asarray(model._scores(X, options.get("task")))
-            return self._of_numbers(y, z, z if self._measure.of_scores else self._loss.link(z))
+            return self._of_numbers(part, z, z if self._measure.of_scores else self._loss.link(z))
         names = labels.classes_of(t)[self._codes[part]]
         met = np.asarray(to_numpy(model.predict(X, **options))) == names
         if self._missed:
@@ -206,7 +206,7 @@ class Ruler:
             best = self._loss.best_constant(y[seen], weights[seen])
             mean = np.average(y[seen], weights=weights[seen])
             z = np.full(len(y), mean if best is None else best)
-            return self._of_numbers(y, z, z)
+            return self._of_numbers(part, z, z)
         codes = self._codes[part]
         share = np.bincount(codes[seen], weights=weights[seen], minlength=int(codes.max()) + 1) / weights.sum()
         met = codes == int(np.argmax(share))
@@ -217,9 +217,14 @@ class Ruler:
         side = 1.0 if share[-1] > 0.5 else -1.0
         return self._loss.deviance(y, np.full(len(y), side)), met
 
-    def _of_numbers(self, y: Array, z: Array, predicted: Array) -> tuple[Array, Array]:
+    def _of_numbers(self, part: slice, z: Array, predicted: Array) -> tuple[Array, Array]:
+        """0 for rows without a label: what stands in its place need not be one."""
         assert self._measure.row_losses is not None
-        return self._loss.deviance(y, z), self._measure.row_losses(y, predicted)
+        y, seen = self._labels.y[part], self._labels.weights[part] > 0.0
+        loss, judged = np.zeros(len(z)), np.zeros(len(z))
+        loss[seen] = self._loss.deviance(y[seen], z[seen])
+        judged[seen] = self._measure.row_losses(y[seen], predicted[seen])
+        return loss, judged
 
 
 def _of_true(p: Array, classes: Array, names: Array) -> Array:

@@ -24,6 +24,16 @@ def remainder(t: Array) -> Array:
     return np.where(np.abs(t) < 0.1, 0.5 * near * near * series, np.expm1(t) - t)
 
 
+def relative_divergence(x: Array) -> Array:
+    """``KL(a || b)/b`` for ``a = (1 + x) b``: ``(1 + x) log(1 + x) - x``, by its series near 0."""
+    near = np.where(np.abs(x) < 0.02, x, 0.0)
+    series = np.zeros_like(near)
+    for k in range(11, 1, -1):
+        series = 1.0 / (k * (k - 1)) - near * series
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.abs(x) < 0.02, near * near * series, (1.0 + x) * np.log1p(x) - x)
+
+
 def divergence(mean: Array, z: Array) -> Array:
     """``KL(M || e^z)`` in a way that cancels little: ``M (e^t - 1 - t)`` with ``t = z - log M``."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -31,8 +31,8 @@ from typing import Any
 import numpy as np
 
 from ..design import Design
-from .base import DataLoss, Evaluation, gamma
-from .divergence import divergence, exp, poisson_metric
+from .base import UNIT, DataLoss, Evaluation, gamma
+from .divergence import divergence, exp, poisson_metric, relative_divergence
 from .rowwise import RowLoss, RowLossOnData
 
 Array = np.ndarray[Any, Any]
@@ -75,11 +75,8 @@ class MeanDivergence(RowLoss):
         return np.asarray(sum(share * mean for share, mean in zip(self._shares, means, strict=True)))
 
     def value(self, y: Array, z: Array) -> Array:
-        return self._divergence(self._labels_as_means(y), self._log_means(y, z))
-
-    def _divergence(self, means: Sequence[Array], logs: Sequence[tuple[Array, Any]]) -> Array:
-        parts = zip(self._shares, means, logs, strict=True)
-        return np.asarray(sum(divergence(mean, log) / share for share, mean, (log, _) in parts))
+        parts = zip(self._shares, self._labels_as_means(y), self._log_means(y, z), strict=True)
+        return np.asarray(sum(divergence(label, log) / share for share, label, (log, _) in parts))
 
     def curvature(self, y: Array, z: Array) -> Array:
         return self._together([exp(log) for log, _ in self._log_means(y, z)])
@@ -91,14 +88,22 @@ class MeanDivergence(RowLoss):
         return np.minimum(self._together(grown), self._largest_curvature(y))
 
     def excess(self, y: Array, z: Array, p: Array) -> tuple[Array, Array]:
-        """``sum_j KL(M_j || m_j)/k_j``."""
-        means, logs = self._dual_means(y, p), self._log_means(y, z)
-        sizes = np.zeros(np.broadcast_shapes(np.shape(y), np.shape(z)))
-        for share, mean, (log, made_of) in zip(self._shares, means, logs, strict=True):
-            known = np.where(np.isfinite(log), np.abs(log), 0.0)
-            logs_of_mean = np.abs(np.log(np.maximum(mean, 1e-300)))
-            sizes = sizes + (mean * (1.0 + logs_of_mean + known + made_of) + exp(log) * (1.0 + made_of)) / share
-        return self._divergence(means, logs), sizes
+        """``sum_j KL(M_j || m_j)/k_j``. Where both means are near each other, by what one of them is more than the other:
+        so no more is lost than digits of that difference."""
+        found = sizes = np.zeros(np.broadcast_shapes(np.shape(y), np.shape(z)))
+        parts = zip(self._shares, self._dual_means(y, p), self._log_means(y, z), strict=True)
+        for share, dual, (log, made_of) in parts:
+            primal, lost = exp(log), 1.0 + made_of
+            with np.errstate(invalid="ignore"):
+                near = np.abs(dual - primal) <= 0.5 * primal
+            away = np.where(near, dual - primal, 0.0)
+            x = np.divide(away, primal, out=np.zeros_like(away), where=near & (primal > 0.0))
+            logs = np.abs(np.log(np.maximum(dual, 1e-300))) + np.where(np.isfinite(log), np.abs(log), 0.0)
+            far_sizes = dual * (logs + lost) + primal * lost
+            near_sizes = np.abs(away) * lost + UNIT * np.where(near, primal, 0.0) * lost * lost
+            found = found + np.where(near, primal * relative_divergence(x), divergence(dual, log)) / share
+            sizes = sizes + np.where(near, near_sizes, far_sizes) / share
+        return found, sizes
 
     def rooms(self, y: Array, p: Array) -> tuple[Array, Array]:
         """Means may go down to zero, and up to twice what they are."""
