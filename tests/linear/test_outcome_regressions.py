@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -70,6 +73,36 @@ class TestOtherPrograms:
             glm = sm.GLM(y[own], sm.add_constant(x[own, :7]), families[name], **more).fit(tol=1e-14, maxiter=200)
             np.testing.assert_allclose(np.append(model.intercept_[t], model.coef_[t, :7]), glm.params, atol=1e-8)
 
+    @pytest.mark.parametrize(
+        ("family", "name", "loss"),
+        [
+            ('Gamma("log")', "gamma", "gamma"),
+            ("MASS::negative.binomial(1.3)", "negative_binomial", "negative_binomial:size=1.3"),
+            ("statmod::tweedie(var.power = 1.6, link.power = 0)", "tweedie", "tweedie:power=1.6"),
+        ],
+    )
+    def test_glm_of_r(self, family: str, name: str, loss: str, tmp_path: Path) -> None:
+        x, y = data(name)
+        package, _, _ = family.partition("::")
+        lines = [
+            f'if (!requireNamespace("{package if "::" in family else "stats"}", quietly = TRUE)) quit(status = 3)',
+            f'd <- read.csv("{tmp_path / "d.csv"}")',
+            f"m <- glm(y ~ x1 + x2 + x3, family = {family}, data = d,",
+            "         control = glm.control(epsilon = 1e-15, maxit = 200))",
+            "cat(format(coef(m), digits = 17))",
+        ]
+        rscript = shutil.which("Rscript")
+        if rscript is None:
+            pytest.skip("R is not installed")
+        np.savetxt(tmp_path / "d.csv", np.column_stack([y, x[:, :3]]), "%.17g", ",", header="y,x1,x2,x3", comments="")
+        command = [rscript, "-e", "\n".join(lines)]
+        found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        if found.returncode == 3:
+            pytest.skip(f"R's package {package} is not installed")
+        model = ts.MultiTaskRegressor(loss, alpha=1e3, feature_weights=[0.0, 0.0, 0.0, 1.0], tol=1e-12).fit(x[:, :4], y)
+        theirs = np.array(found.stdout.split(), dtype=float)
+        np.testing.assert_allclose(np.append(model.intercept_, model.coef_[0, :3]), theirs, atol=1e-8)
+
     @pytest.mark.parametrize("power", [1.6, 2.0])
     def test_ridge_of_scikit_learn(self, power: float) -> None:
         x, y = data("tweedie" if power < 2.0 else "gamma")
@@ -135,7 +168,8 @@ class TestScores:
 
         expected = [1.0 - loss(found[t == TASK]) / loss(null[t == TASK]) for t in "abc"]
         assert model.score(x, y, task=TASK) == pytest.approx(np.mean(expected), rel=1e-10)
-        assert model_of("expectile", alpha=1e3).fit(x, y, task=TASK).score(x, y, task=TASK) == pytest.approx(0.0, abs=1e-12)
+        empty = model_of("expectile", alpha=1e3).fit(x, y, task=TASK)
+        assert empty.score(x, y, task=TASK) == pytest.approx(0.0, abs=1e-12)
 
     def test_held_out_deviances(self) -> None:
         train = np.arange(len(TASK)) % 3 > 0
@@ -169,7 +203,7 @@ class TestLabels:
         assert np.isfinite(fitted.score(x, y, task=TASK))
         y[60] = -1.0
         for given in (model, fitted):
-            with pytest.raises(ValueError, match="row 61 .*of task 'b' is -1"):
+            with pytest.raises(ValueError, match=r"row 61 .*of task 'b' is -1"):
                 given.score(x, y, task=TASK)
         for name in ("tweedie", "negative_binomial"):
             with pytest.raises(ValueError, match=r"counts must not be negative; row 61 .*of task 'b' is -1"):
@@ -186,7 +220,8 @@ class TestLabels:
         assert model.predict(x[TASK == "b"], task=TASK[TASK == "b"]).max() < 1e-11
         assert not model.coef_[1].any()
         others = TASK != "b"
-        alone = ts.MultiTaskRegressor(loss, alpha=0.05 * 45.0 / 47.5, tol=1e-9).fit(x[others], y[others], task=TASK[others])
+        alone = ts.MultiTaskRegressor(loss, alpha=0.05 * 45.0 / 47.5, tol=1e-9)
+        alone.fit(x[others], y[others], task=TASK[others])
         np.testing.assert_allclose(model.coef_[[0, 2]], alone.coef_, atol=2e-4)
 
     @pytest.mark.parametrize("name", LOSSES)

@@ -1,4 +1,4 @@
-"""Gamma, Tweedie, negative binomial, log-cosh and expectile losses: numbers against hundreds of digits, limits, labels."""
+"""Gamma, Tweedie, negative binomial, log-cosh and expectile losses: against hundreds of digits, limits, options."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import tasksieve as ts
 from tasksieve.losses import Expectile, Gamma, LogCosh, NegativeBinomial, Poisson, Tweedie
 from tasksieve.losses.base import UNIT
 from tasksieve.losses.divergence import divergence, relative_divergence, remainder
+from tasksieve.losses.mean_divergence import MeanDivergenceOnData
 
 LOSSES: dict[str, Any] = {
     "poisson": Poisson(),
@@ -205,7 +206,8 @@ class TestDistributions:
             if best is None:
                 assert name == "log-cosh"
                 continue
-            assert abs(s @ loss.slope(y, np.full(60, best))) <= 1e-12 * (s @ np.abs(loss.slope(y, np.full(60, best)))), name
+            slope = loss.slope(y, np.full(60, best))
+            assert abs(s @ slope) <= 1e-12 * (s @ np.abs(slope)), name
 
 
 @pytest.mark.parametrize(
@@ -231,3 +233,12 @@ def test_options_behind_a_name() -> None:
     assert ts.losses.as_loss("tweedie: power = 1.25") == Tweedie(1.25)
     assert ts.penalties.as_penalty("sparse_group:l1=0.3").parameters()["l1"] == 0.3
     assert ts.penalties.as_penalty("owl:weights=slope,fdr=0.2").parameters()["fdr"] == 0.2
+
+
+@pytest.mark.parametrize("loss", [Gamma, Tweedie, NegativeBinomial])
+def test_a_metric_that_is_too_small_is_seen(loss: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By L8 of `check_loss`: the ball of a gap would not hold a dual point that it allows."""
+    right = MeanDivergenceOnData.metric
+    monkeypatch.setattr(MeanDivergenceOnData, "metric", lambda self, at, scale, gap: 0.4 * right(self, at, scale, gap))
+    with pytest.raises(AssertionError, match="L8"):
+        ts.checks.check_loss(loss, draws=1)

@@ -88,8 +88,8 @@ class MeanDivergence(RowLoss):
         return np.minimum(self._together(grown), self._largest_curvature(y))
 
     def excess(self, y: Array, z: Array, p: Array) -> tuple[Array, Array]:
-        """``sum_j KL(M_j || m_j)/k_j``. Where both means are near each other, by what one of them is more than the other:
-        so no more is lost than digits of that difference."""
+        """``sum_j KL(M_j || m_j)/k_j``. Where both means are near each other, by what one is more than the other: so no
+        more is lost than digits of that difference."""
         found = sizes = np.zeros(np.broadcast_shapes(np.shape(y), np.shape(z)))
         parts = zip(self._shares, self._dual_means(y, p), self._log_means(y, z), strict=True)
         for share, dual, (log, made_of) in parts:
