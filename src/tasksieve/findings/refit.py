@@ -91,7 +91,11 @@ def refit(
     task_index = match_tasks(model, data)
     positive = bool(getattr(model, "positive", False))
     supports = [np.flatnonzero(state.rows[t]) for t in task_index]
-    fits = fit_support(model, data, supports, range(data.n_tasks), ridge=float(ridge), positive=positive)
+    tasks = list(range(data.n_tasks))
+    if data.ordered:  # a task with one class has no coefficients
+        parts = [data.y[part][data.weights[part] > 0.0] for part in data.per_task()]
+        tasks = [t for t, codes in enumerate(parts) if np.any(codes != codes[0])]
+    fits = fit_support(model, data, supports, tasks, ridge=float(ridge), positive=positive)
     coef, intercept = np.zeros_like(state.rows), np.zeros(len(state.rows))
     for k, found in fits.items():
         coef[task_index[k], supports[k]], intercept[task_index[k]] = found.coef, found.intercept
@@ -102,7 +106,24 @@ def refit(
             "others there, or as many as rows. The coefficients of the smallest norm are given; a larger alpha, or "
             "ridge, makes them unique.",
         )
-    return _like(model, coef, intercept, data)
+    thresholds = None
+    if data.ordered:
+        thresholds = _thresholds(data, {k: found.thresholds for k, found in fits.items()}, task_index)
+    return _like(model, coef, intercept, data, thresholds)
+
+
+def _thresholds(data: TaskData, own: dict[int, Any], task_index: list[int]) -> Any:
+    """Thresholds of tasks in the form and the order of the model's, from those of each fit: of a task with one class
+    minus infinity up to it, then infinity."""
+    found: list[Array] = [np.empty(0)] * len(task_index)
+    for k, part in enumerate(data.per_task()):
+        count = len(data.classes_of(k)) - 1
+        given = own.get(k)
+        if given is None:
+            codes = data.y[part][data.weights[part] > 0.0]
+            given = np.where(np.arange(count) < codes[0], -np.inf, np.inf)
+        found[task_index[k]] = np.append(given, np.full(max(count - len(given), 0), np.inf))[:count]
+    return found if isinstance(data.classes, list) else np.stack(found)
 
 
 def match_tasks(model: Any, data: TaskData) -> list[int]:
@@ -165,7 +186,7 @@ def fit_support(
     return found
 
 
-def _like(model: Any, coef: Array, intercept: Array, data: TaskData) -> Any:
+def _like(model: Any, coef: Array, intercept: Array, data: TaskData, thresholds: Any = None) -> Any:
     """A fitted estimator of the model's kind with other coefficients."""
     other = clone(model)
     set_state(
@@ -177,6 +198,8 @@ def _like(model: Any, coef: Array, intercept: Array, data: TaskData) -> Any:
         needs_offset=data.has_offset,
         n_features=model.n_features_in_,
     )
+    if thresholds is not None:
+        other.thresholds_ = thresholds
     for name in ("classes_", "feature_names_in_", "scale_", "alpha_"):
         if hasattr(model, name):
             setattr(other, name, getattr(model, name))

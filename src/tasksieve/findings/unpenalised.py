@@ -30,6 +30,7 @@ class TaskFit:
     scores: Array  # ``columns @ coef + intercept + offset``
     unique: bool  # no other coefficients fit as well; else these have the smallest norm, columns being of length 1
     columns: Array
+    thresholds: Array | None = None  # between ordered classes, which scores are compared with
 
 
 def fit_task(
@@ -66,7 +67,7 @@ def fit_task(
         )
     if loss.labels != "values":
         _refuse_divergence(on, basis)
-    coef = on.null.nuisance[first:, 0].copy()
+    coef = on.null.nuisance[first : design.n_nuisance, 0].copy()
     rest = float(on.null.nuisance[0, 0]) if fit_intercept else 0.0
     rest += float(on.shift[0])
     if count and (ridge or positive or not unique):
@@ -87,12 +88,13 @@ def fit_task(
             labels = np.sqrt(weights) @ on.weighted_labels / total
             rest = float(on.shift[0]) + float(labels - (weights @ centred / total) @ coef)
         elif fit_intercept:
-            before = on.null.nuisance[first:, 0]
+            before = on.null.nuisance[first : design.n_nuisance, 0]
             rest += float((weights @ centred / weights.sum()) @ (before - coef))
     constant = fit_intercept and (on.has_intercept is None or bool(on.has_intercept[0]))
-    intercept = rest - float(shifts @ coef) if constant else 0.0
+    rest -= float(shifts @ coef)
+    intercept, thresholds = rest if constant else 0.0, on.thresholds(on.null.nuisance)
     scores = columns @ coef + intercept + (0.0 if offset is None else offset)
-    return TaskFit(coef, intercept, scores, unique, columns)
+    return TaskFit(coef, intercept, scores, unique, columns, None if thresholds is None else thresholds[:, 0] - rest)
 
 
 def _least_squares(columns: Array, target: Array, ridge: float, positive: bool) -> Array:

@@ -245,6 +245,11 @@ class LinearState:
             padded[t, : len(own)] = own
         return padded
 
+    @property
+    def stored_thresholds(self) -> np.ndarray | None:
+        """As a solution of the engine has them, (K - 1, T)."""
+        return None if self.thresholds is None else self._all_thresholds.T
+
     def _ordered_probabilities(self, scores: np.ndarray, position: Any) -> np.ndarray:
         """On a last axis; ``position``: the task, or the tasks of the rows, None: a column per task."""
         own = self._all_thresholds

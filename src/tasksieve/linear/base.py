@@ -351,7 +351,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     def _certificate_of_path(self, path: Any, points: Any, *given: Any) -> Certificate:
         """Of solutions of a path, on X, y, task, sample_weight, offset."""
         found = [
-            (float(alpha), point.features, point.rows, point.intercept, float(gap))
+            (float(alpha), point.features, point.rows, point.intercept, float(gap), point.thresholds)
             for alpha, gap, point in zip(path.alphas, path.dual_gaps, points, strict=True)
         ]
         return Statement(self, *given).certificate(found)

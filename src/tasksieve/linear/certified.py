@@ -51,7 +51,8 @@ class CertifiedModel:
         rows = np.ascontiguousarray(state.rows.T)
         features = np.flatnonzero(rows.any(axis=1))
         gap = float(getattr(model, "dual_gap_", np.inf))
-        point = (alpha, features, rows[features], np.asarray(state.constants, dtype=np.float64), gap)
+        constants = np.asarray(state.constants, dtype=np.float64)
+        point = (alpha, features, rows[features], constants, gap, state.stored_thresholds)
         found = Statement(stated, X, y, task, sample_weight, offset).certificate([point])
         if found.header["n_features"] == model.n_features_in_:
             model._proven = found.proven_zero(), found.proven_nonzero()
@@ -106,6 +107,8 @@ class Statement:
             self.problem = model._problem(data)
         self.model = model
         self.weights, self.codes = model._weights_as_given(X, y, task, sample_weight), data.class_codes
+        #: by task, of ordered classes those that it has rows of: the others are not in the certificate
+        self.present = [self._present(t, part) for t, part in enumerate(data.per_task())]
         kept = np.ones(len(self.weights), dtype=bool) if data.shared else self.weights > 0.0
         self.duals = DualPoints(self.problem, data, kept)
         self.loss = form_of(model._loss_of(data))
@@ -120,6 +123,13 @@ class Statement:
         if model.task_graph is not None and model.graph_strength > 0.0:
             self.arrays["edges"] = float(model.graph_strength) * model._edges(data)
 
+    def _present(self, t: int, part: slice) -> Array | None:
+        data = self.data
+        if not (data.ordered or (data.kinds is not None and data.kinds[t] == "ordered")):
+            return None
+        y = data.y[part] if data.y.dtype.names is None else data.y[part]["time"]
+        return np.unique(y[self.weights[part] > 0.0]).astype(np.int64)
+
     def _task(self, t: int, matrix: Any, part: slice, kept: Array) -> Task:
         data, here = self.data, kept[part]
         weight = self.weights[part]
@@ -133,9 +143,12 @@ class Statement:
         kind = kind_of(self.loss["losses"][t] if self.loss["name"] == "mixed" else self.loss)
         if kind == "survival":
             return survival_table(y)[0]
-        if self.codes is not None:
+        if self.codes is not None and self.present[t] is None:
             return np.asarray(self.codes[part], dtype=np.float64)
         y = y if y.dtype.names is None else y["time"]
+        have = self.present[t]
+        if have is not None:
+            return np.minimum(np.searchsorted(have, y), len(have) - 1).astype(np.float64)
         return np.asarray(0.5 * (y + 1.0) if kind == "signs" else y, dtype=np.float64)
 
     def _class_weights(self) -> list[list[float]] | None:
@@ -146,7 +159,8 @@ class Statement:
             own = np.ones(len(data.classes_of(t)))
             live = self.weights[part] > 0.0
             own[codes[part][live]] = data.class_factors[part][live]
-            found.append(own.tolist())
+            have = self.present[t]
+            found.append(own.tolist() if have is None else own[have].tolist())
         return found
 
     def _given_weights(self) -> Array:
@@ -176,6 +190,13 @@ class Statement:
             classes = [None if own is None else plain_labels(own) for own in data.classes] if nested else plain_labels(
                 data.classes
             )
+            own = self.present
+            if any(have is not None and len(have) < len(data.classes_of(t)) for t, have in enumerate(own)):
+                classes = classes if nested else [classes] * data.n_tasks
+                classes = [
+                    known if have is None else [known[k] for k in have]
+                    for known, have in zip(classes, own, strict=True)
+                ]
         found = {
             "tasks": plain_labels(data.tasks),
             "n_features": int(data.n_features),
@@ -196,33 +217,52 @@ class Statement:
             found["features"] = [str(name) for name in names]
         return found
 
-    def certificate(self, points: Sequence[tuple[float, Array, Array, Array, float]]) -> Certificate:
+    def certificate(self, points: Sequence[tuple[float, Array, Array, Array, float, Array | None]]) -> Certificate:
         answers = [self.answer(*point) for point in points]
-        return certify(self.header(), self.arrays, self.tasks, answers, lambda k: self._better(*points[k]))
+        strengths = [(point[0], point[4]) for point in points]
+        return certify(self.header(), self.arrays, self.tasks, answers, lambda k: self._better(*strengths[k]))
 
     def answer(
-        self, alpha: float, features: Array, rows: Array, intercept: Array, gap: float = np.inf
+        self,
+        alpha: float,
+        features: Array,
+        rows: Array,
+        intercept: Array,
+        gap: float = np.inf,
+        thresholds: Array | None = None,
     ) -> ClaimedSolution:
-        """Coefficients at a strength, with the dual point that is theirs."""
+        """Coefficients at a strength, with the dual point that is theirs; thresholds are (m, T)."""
         if rows.shape[1] != self.problem.design.n_tasks or (len(features) and features[-1] >= self.data.n_features):
             raise ValueError("X, y and task must have the features, tasks and classes of the fitted model.")
-        dual = self.dual_of(alpha, features, rows, intercept)
-        return ClaimedSolution(*self.strengths(alpha), features, rows, intercept, dual, gap)
+        dual = self.dual_of(alpha, features, rows)
+        listed = None if thresholds is None else self._listed(thresholds)
+        return ClaimedSolution(*self.strengths(alpha), features, rows, intercept, dual, gap, listed)
+
+    def _listed(self, thresholds: Array) -> Array:
+        """Thresholds between the classes that tasks have rows of, task after task."""
+        live = [(t, have) for t, have in enumerate(self.present) if have is not None]
+        if max((int(have[-1]) for _, have in live), default=0) > len(thresholds):
+            raise ValueError("y has classes that the thresholds do not know: these are of other data.")
+        found = np.concatenate([np.empty(0), *(thresholds[have[:-1], t] for t, have in live)])
+        if not np.isfinite(found).all():
+            raise ValueError("y has rows of a class that a task did not have where the thresholds come from.")
+        return found
 
     def strengths(self, alpha: float) -> tuple[float, float]:
         """alpha and ridge of the format."""
         options, lam = self.model._penalty(), alpha * self.model._norm_share()
         return lam, lam * options.get("ridge_ratio", 0.0) + options.get("fixed_ridge", 0.0)
 
-    def dual_of(self, alpha: float, features: Array, rows: Array, intercept: Array) -> Array:
+    def dual_of(self, alpha: float, features: Array, rows: Array) -> Array:
+        """The dual point of coefficients, at the best intercepts for them."""
         units = self.problem.units
         lam = self.model._inward(self.data, units, np.array([alpha]))[0]
         order = np.argsort(features, kind="stable")
-        found = self.duals.of(float(lam), features[order], units.rows(rows[order]), units.constants(intercept))
+        found = self.duals.of(float(lam), features[order], units.rows(rows[order]))
         return found * self._dual_scale()
 
-    def _better(self, alpha: float, features: Array, rows: Array, intercept: Array, gap: float) -> Iterator[Array]:
-        """Dual points of the value solved again, ever more closely."""
+    def _better(self, alpha: float, gap: float) -> Iterator[Array]:
+        """Dual points of a value with that gap, solved again ever more closely."""
         scale = self.problem.loss.null.value / self.problem.unit
         if not np.isfinite(gap) or not scale > 0.0:
             return
@@ -234,4 +274,4 @@ class Statement:
                 point = model._solve(self.data, self.problem, np.array([alpha])).points[0]
             if getattr(point, "dual", None) is not None:
                 yield self.duals.listed(point.dual) * self._dual_scale()
-            yield self.dual_of(alpha, point.features, point.rows, point.intercept)
+            yield self.dual_of(alpha, point.features, point.rows)

@@ -11,7 +11,7 @@ import scipy.sparse
 
 from ..complex_numbers import refuse_complex
 from ..fitted.arguments import check_number
-from ..losses import Cox, Loss, as_loss
+from ..losses import Cox, Loss, Ordinal, as_loss
 from ..messages import value_error
 from ..penalties import RowPenalty
 from ..proof.certificate import Certificate
@@ -20,6 +20,7 @@ from .certified import Statement
 from .classifier import MultiTaskClassifier
 from .cox import MultiTaskCox
 from .generic import MultiTaskRegressor
+from .ordinal import MultiTaskOrdinal
 
 Array = np.ndarray[Any, Any]
 
@@ -113,6 +114,7 @@ def grade(
     feature_weights: Any = None,
     task_weights: Any = None,
     class_weight: Any = None,
+    thresholds: Any = None,
     task_graph: Any = None,
     graph_strength: float = 1.0,
     solve: bool = True,
@@ -140,7 +142,7 @@ def grade(
     loss : str or Loss, default="squared"
         "squared", "huber", "quantile", "expectile", "log_cosh", "poisson", "negative_binomial", "gamma", "tweedie",
         "square-root", "logistic", "squared_hinge", "smoothed_hinge", also with options, "huber:delta=0.5"; "cox", with
-        y as `MultiTaskCox` takes it.
+        y as `MultiTaskCox` takes it; "ordinal", with `thresholds`.
     penalty : str or RowPenalty, default="l21"
         "l21", "l11", "sparse_group", "linf", "dirty", "owl", or one of `tasksieve.penalties`.
     alpha : float
@@ -149,6 +151,8 @@ def grade(
         :math:`\rho`
     fit_intercept, standardize, positive, feature_weights, task_weights, class_weight, task_graph, graph_strength
         As in `MultiTaskRegressor` and `MultiTaskClassifier`. Cox's loss has no intercept.
+    thresholds : array of shape (T, K - 1), optional
+        Of loss="ordinal": as ``thresholds_`` of `MultiTaskOrdinal`.
     solve : bool, default=True
         Also solve the problem: for a better dual point, and to say how far our solution is below theirs.
     tol : float, default=1e-9
@@ -188,6 +192,9 @@ def grade(
     if isinstance(stated, Cox):
         del options["fit_intercept"]
         model = MultiTaskCox(ties=stated.ties, penalty=penalty, **options)
+    elif isinstance(stated, Ordinal):
+        del options["fit_intercept"]
+        model = MultiTaskOrdinal(penalty=penalty, class_weight=class_weight, **options)
     elif classes:
         model = MultiTaskClassifier(loss, penalty, class_weight=class_weight, **options)
     else:
@@ -196,13 +203,16 @@ def grade(
     statement = Statement(model, X, y, task, sample_weight, offset)
     rows, constants = _read(coef, intercept, statement, fit_intercept, positive)
     features = np.flatnonzero(rows.any(axis=1))
-    answers = [statement.answer(float(alpha), features, rows[features], constants)]
+    steps = _read_thresholds(thresholds, constants, statement)
+    answers = [statement.answer(float(alpha), features, rows[features], constants, thresholds=steps)]
     best = None
     if solve:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             point = model._solve(statement.data, statement.problem, np.array([float(alpha)])).points[0]
-        best = statement.answer(float(alpha), point.features, point.rows, point.intercept)
+        best = statement.answer(
+            float(alpha), point.features, point.rows, point.intercept, thresholds=point.thresholds
+        )
         answers.append(best)
         answers[0].goal = 0.0  # theirs with our dual point as well
     ours = [] if best is None else [best.dual]
@@ -233,6 +243,27 @@ def grade(
         certificate=proof,
         feature_names=getattr(X, "columns", None) if not isinstance(X, list) else None,
     )
+
+
+def _read_thresholds(thresholds: Any, constants: Array, statement: Statement) -> Array | None:
+    """Thresholds between ordered classes as a solution has them, (K - 1, T); None where classes have no order."""
+    data = statement.data
+    if not data.ordered:
+        if thresholds is not None:
+            raise ValueError("thresholds are for loss='ordinal'.")
+        return None
+    if constants.any():
+        raise ValueError("intercept must be 0 (or None) with loss='ordinal': the thresholds take up any constant.")
+    count = len(data.classes_of(0)) - 1
+    steps = None if thresholds is None else np.atleast_2d(np.asarray(thresholds, dtype=np.float64))
+    if steps is None or steps.shape != (data.n_tasks, count):
+        raise ValueError(
+            f"thresholds must have the shape {(data.n_tasks, count)}: a row for each task, between the {count + 1} "
+            f"classes; got {None if steps is None else steps.shape}."
+        )
+    if np.isnan(steps).any() or np.any(steps[:, 1:] < steps[:, :-1]):
+        raise ValueError("thresholds must not fall within a task, and none may be NaN.")
+    return steps.T
 
 
 def _read(coef: Any, intercept: Any, statement: Statement, fit_intercept: bool, positive: bool) -> tuple[Array, Array]:

@@ -61,7 +61,6 @@ class Ordinal(Loss):
     formula = "1/n̄ Σ_t Σ_i −log(σ(θ_t,y − x_i·w_t) − σ(θ_t,y−1 − x_i·w_t))"
     labels = "ordered"
     probabilities = True
-    estimates = True
 
     def certificate_form(self) -> dict[str, Any]:
         return {"name": "ordinal"}
@@ -86,7 +85,8 @@ class Ordinal(Loss):
 
 def interval_probabilities(lower: Array, upper: Array) -> Array:
     """``sigma(upper) - sigma(lower)``, by whichever of both tails cancels less."""
-    flip = lower + upper > 0.0
+    with np.errstate(invalid="ignore"):
+        flip = lower + upper > 0.0
     low, high = np.where(flip, -upper, lower), np.where(flip, -lower, upper)
     with np.errstate(over="ignore"):
         small, large = np.exp(np.minimum(low, 0.0)), np.exp(-np.abs(high))

@@ -33,6 +33,7 @@ class ClaimedSolution:
 
     - `rows`: array of shape (len(features), Q)
     - `goal`: The gap that the fit has claimed; infinite if it has not.
+    - `thresholds`: Between ordered classes, task after task, where there are any.
     """
 
     alpha: float
@@ -42,6 +43,7 @@ class ClaimedSolution:
     intercept: Array
     dual: Array
     goal: float = np.inf
+    thresholds: Array | None = None
 
 
 def certify(
@@ -143,7 +145,10 @@ def tidy(arrays: dict[str, Array]) -> dict[str, Array]:
 
 def _points(answers: Sequence[ClaimedSolution]) -> dict[str, Array]:
     positions = [np.nonzero(answer.rows) for answer in answers]
+    thresholds = [answer.thresholds for answer in answers if answer.thresholds is not None and len(answer.thresholds)]
+    beside = {"thresholds": np.array(thresholds, dtype=np.float64)} if thresholds else {}
     return {
+        **beside,
         "alpha": np.array([answer.alpha for answer in answers], dtype=np.float64),
         "ridge": np.array([answer.ridge for answer in answers], dtype=np.float64),
         "objective": np.zeros(len(answers)),

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..design import PackedColumns
-from ..path.certificate import StoredSolution, certified_point
 from ..path.problem import Problem
 
 Array = np.ndarray[Any, Any]
@@ -24,23 +23,18 @@ class DualPoints:
         self._kept = np.concatenate([np.tile(kept[part], count) for part, count in zip(spans, counts, strict=True)])
         self._all = labels.shared
 
-    def of(self, lam: float, features: Array, rows: Array, intercept: Array) -> Array:
+    def of(self, lam: float, features: Array, rows: Array) -> Array:
         """Coefficients and strength in the units of the problem; the point in those of the data."""
         problem, columns = self._problem, self._columns
         design, loss = problem.design, problem.loss
-        free = np.zeros((len(design.unpenalised), design.n_tasks))
-        position = np.searchsorted(features, design.unpenalised)
-        there = np.isin(design.unpenalised, features)
-        free[there] = rows[position[there]]
         penalty = problem.penalty.at(lam)
         selected = penalty.whole(np.setdiff1d(features, design.unpenalised))
         own = np.zeros((len(selected), design.n_tasks))
         known = np.isin(selected, features)
         own[known] = rows[np.searchsorted(features, selected[known])]
         positions = columns.positions(selected)
-        numbers = StoredSolution(selected, own, intercept, free)
-        standing = certified_point(loss, penalty.restrict(selected), columns, positions, numbers)
-        return self.listed(loss.settled(loss.evaluate(columns.combine(positions, standing.rows))).residual)
+        image = columns.combine(positions, design.scaled_units(selected, own))
+        return self.listed(loss.settled(loss.evaluate(image)).residual)
 
     def listed(self, residual: Array) -> Array:
         """A dual point of the solver, in its units, as the format lists it."""
