@@ -354,6 +354,30 @@ def test_warm_start_and_weights() -> None:
     assert coef == pytest.approx(twice.coef_, abs=1e-7)
 
 
+def test_objective_is_what_the_docstring_says() -> None:
+    x, y, task = cohorts(n=90)
+    s, v = np.random.default_rng(5).uniform(0.5, 2.0, 90), np.array([1.0, 2.0, 0.5])
+    options: dict[str, Any] = {"alpha": 0.05, "ridge": 0.1, "task_graph": "chain", "graph_strength": 0.3}
+    model = ts.MultiTaskCox(**options, task_weights=v).fit(x, y, task=task, sample_weight=s)
+    total, W = 0.0, model.coef_
+    for t in range(3):
+        own, events = task == t, (task == t) & y["event"]
+        z = x @ W[t]
+        at_risk = own & (y["time"] >= y["time"][events][:, None])
+        logs = np.log(np.sum(np.where(at_risk, s * np.exp(z), 0.0), axis=1))
+        total += v[t] * (s[events] @ (logs - z[events]) + np.log(v[t]) * s[events].sum())
+    total = total / (s.sum() / 3.0) + 0.05 * np.linalg.norm(W, axis=0).sum() + 0.05 * np.sum(W**2)
+    total += 0.15 * (np.sum((W[0] - W[1]) ** 2) + np.sum((W[1] - W[2]) ** 2))
+    assert model.objective_ == pytest.approx(total, rel=1e-12)
+    tight = ts.MultiTaskCox(**options, task_weights=v, tol=1e-10).fit(x, y, task=task, sample_weight=s)
+    assert model.objective_ - tight.objective_ <= model.dual_gap_
+    found = model.certificate(x, y, task, s)
+    assert found.objectives[0] == pytest.approx(model.objective_, rel=1e-10)
+    graded = ts.grade(W, None, x, y, task, s, loss="cox", task_weights=v, **options)
+    assert 0.0 <= graded.excess <= graded.dual_gap
+    assert graded.dual_gap <= model.dual_gap_ * (1.0 + 1e-6)
+
+
 # --- held-out rows ----------------------------------------------------------------------------------------------------
 
 

@@ -192,6 +192,9 @@ class MultiTaskCox(CoxRegression, PathEstimator):
     or a dict of such, cohorts ``{"name": (X, y)}``. A task without events leaves the loss, with a warning. Competing
     risks, and effects that change with time, are no part of the model ([docs](models/cox.md)).
 
+    Weights of tasks multiply those of their rows, in the logarithms, too, which adds :math:`\frac{1}{\bar n} \sum_t
+    v_t \log v_t \sum_{i:\, \text{event}} s_i` to the objective and nothing else.
+
     Examples
     --------
     >>> import numpy as np
