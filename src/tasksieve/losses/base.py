@@ -300,7 +300,9 @@ class DataLoss:
     def _ellipsoid(self, at: Evaluation, scale: float, gap: float, metric: Array) -> Ball | None:
         """Both halves together: ``sum_i (u* - (r + u)/2)_i^2/k_i <= gap - 1/4 sum_i (r - u)_i^2/k_i``."""
         design = self.design
-        metric = metric * (1.0 + 64.0 * UNIT)
+        # the exact dual point is a little off the residual (`settled`), and its means with it
+        tilt = np.zeros(design.n_tasks) if at.tilt is None else 3.0 * at.tilt
+        metric = metric * (1.0 + 64.0 * UNIT + design.per_sample(tilt))
         steepest = np.maximum.reduceat(metric, design.offsets[:-1])
         if not np.all(np.isfinite(steepest)):
             return None
@@ -309,7 +311,10 @@ class DataLoss:
         apart = np.maximum(np.abs(at.slope - dual) - 8.0 * UNIT * (np.abs(at.slope) + np.abs(dual)), 0.0)
         with np.errstate(over="ignore"):
             shares = np.divide(np.square(apart), metric, out=np.zeros_like(apart), where=metric > 0.0)
-        square = gap - 0.25 * (1.0 - gamma(design.n_samples + 32)) * float(np.sum(shares))
+        mass = metric if design.weights is None else design.weights * metric
+        off = float(np.max(tilt)) * math.sqrt(float(np.sum(mass)))
+        between = max(math.sqrt(float(np.sum(shares))) - off, 0.0) ** 2
+        square = gap - 0.25 * (1.0 - gamma(design.n_samples + 32)) * between
         radius = math.sqrt(max(square, gamma(64) * gap))
         centre = np.where(metric > 0.0, 0.5 * (at.slope + dual), 0.0)
         return Ball(radius, vector=centre, stretch=np.sqrt(np.maximum(steepest, 1e-300)), metric=metric)

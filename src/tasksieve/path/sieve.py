@@ -113,7 +113,7 @@ class Sieve:
             if not self._hopeful(ball, lengths, lam):
                 continue
             cover = None if ball.metric is None or lengths is None else self._metric.cover(ball.metric)
-            verb, arguments = self._question(ball, penalty, cover)
+            verb, arguments = self._question(ball, penalty, cover, pair.dual.at.leak)
             sharper = None
             # What was measured at the centre may be sharper than what the anchors know of it.
             if penalty.euclid is not None and not ball.y_coef and not ball.cut_coef and ball.vector is None:
@@ -131,13 +131,18 @@ class Sieve:
             least = float(np.min(ball.stretch if ball.slack is None else ball.stretch[ball.slack == 0.0]))
         return bool(ball.radius * least * self._ledger.least < lam)
 
-    def _question(self, ball: Ball, penalty: RowPenalty, cover: Cover | None) -> tuple[str, tuple[Any, ...]]:
-        """The method of shards that bounds over a ball, and its arguments but for the penalty."""
+    def _question(
+        self, ball: Ball, penalty: RowPenalty, cover: Cover | None, leak: Array | None
+    ) -> tuple[str, tuple[Any, ...]]:
+        """The method of shards that bounds over a ball, and its arguments but for the penalty; `leak` is that of the
+        dual point."""
         anchors = self._anchors
         if ball.vector is not None:
             centre = anchors.express(ball.vector)
             if ball.slack is not None:
                 centre = centre.loosened(ball.slack)
+            if ball.metric is not None and leak is not None:
+                centre = centre.loosened(leak)
             if cover is not None:
                 centre = centre.loosened(self._metric.drift(ball.vector))
         elif ball.cut_coef and self._cut is not None:
@@ -234,6 +239,8 @@ class Sieve:
         errors = self._rounding(ball, at) * norms
         if ball.slack is not None:
             errors = errors + norms * ball.slack
+        if ball.metric is not None and at.leak is not None:
+            errors = errors + norms * at.leak
         if ball.stretch is None:
             return centre, errors, norms
         reach = norms * ball.stretch
