@@ -178,12 +178,10 @@ class PartialLikelihood:
 
 def _position(strata: Array, times: Array, stratum: Array, time: Array) -> Array:
     """How many event times lie before those of some rows or at them, those of earlier strata among them."""
-    out = np.empty(len(time), dtype=np.int64)
-    for own in np.unique(stratum).tolist():
-        first, last = np.searchsorted(strata, [own, own + 1])
-        here = stratum == own
-        out[here] = first + np.searchsorted(times[first:last], time[here], side="right")
-    return out
+    levels = np.unique(times)
+    width = len(levels) + 1
+    keys = strata * width + np.searchsorted(levels, times, side="right")
+    return np.searchsorted(keys, stratum * width + np.searchsorted(levels, time, side="right"), side="right")
 
 
 def held_out_contributions(y: Array, z: Array, train: Array, test: Array, ties: str) -> Array:
