@@ -238,6 +238,15 @@ def test_scikit_survival_on_its_data() -> None:
     theirs = linear.CoxPHSurvivalAnalysis(ties="efron", tol=1e-14).fit(x[:, chosen], y)
     assert ours.coef_[0, chosen] == pytest.approx(theirs.coef_, abs=1e-8)
     assert ours.score(x, y) == pytest.approx(theirs.score(x[:, chosen], y), abs=1e-12)
+    times = np.quantile(y["lenfol"], [0.2, 0.5, 0.8])
+    # with Efron's ties its baseline has Breslow's increments all the same, which R's has not
+    theirs = linear.CoxPHSurvivalAnalysis(ties="breslow", tol=1e-14).fit(x[:, chosen], y)
+    ours = ts.refit(model.set_params(ties="breslow"), x, y)
+    curves = np.array([f(times) for f in theirs.predict_survival_function(x[:3, chosen])])
+    assert ours.predict_survival_function(x[:3], times=times) == pytest.approx(curves, abs=1e-8)
+    sparse = linear.CoxnetSurvivalAnalysis(l1_ratio=0.7, alphas=[0.05], tol=1e-14, max_iter=1_000_000).fit(x, y)
+    net = ts.MultiTaskCox(0.05 * 0.7, ties="breslow", ridge=0.05 * 0.3, tol=1e-11).fit(x, y)
+    assert net.coef_[0] == pytest.approx(sparse.coef_[:, 0], abs=1e-5)
 
 
 # --- forms, curves, refusals ------------------------------------------------------------------------------------------
