@@ -1,4 +1,4 @@
-"""Poisson, gamma, Tweedie and negative binomial regression on nasty data: what a model claims, judged in forty digits."""
+"""Poisson, gamma, Tweedie, negative binomial regression on nasty data: what a model claims, judged in forty digits."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def test_claims_are_true(name, kind, seed):
     judge(name, kind, np.random.default_rng([seed, TROUBLES.index(kind)]), 4)
 
 
-@pytest.mark.parametrize("kind", ("columns", "weights", "large counts", "rare counts", "free"))
-@pytest.mark.parametrize("name", ("gamma", "tweedie", "negative binomial"))
+@pytest.mark.parametrize("kind", ["columns", "weights", "large counts", "rare counts", "free"])
+@pytest.mark.parametrize("name", ["gamma", "tweedie", "negative binomial"])
 def test_claims_of_one_problem_are_true(name, kind):
     judge(name, kind, np.random.default_rng([3, TROUBLES.index(kind)]), 1)
 
