@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 HERE = Path(__file__).resolve().parent
+PACKAGES = {"sksurv": "scikit-survival"}  # that are imported under another name
 FIRST = ("bench", "plot", "cluster", "gpu")  # the extras to name where several bring a package
 
 
@@ -23,6 +24,7 @@ def extra_of(package: str) -> str | None:
     with open(HERE.parent / "pyproject.toml", "rb") as file:
         extras = tomllib.load(file)["project"]["optional-dependencies"]
     wanted = package.partition(".")[0].lower().replace("_", "-")
+    wanted = PACKAGES.get(wanted, wanted)
     for extra in [*FIRST, *extras]:
         names = [re.split(r"[\[<>=!~; ]", need)[0].lower() for need in extras.get(extra, ())]
         if wanted in names:

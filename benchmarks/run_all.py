@@ -49,6 +49,7 @@ RUNS: dict[str, Job] = {
     "lasso": Job(5, "lasso.py"),
     "logistic": Job(1, "logistic.py"),
     "members": Job(15, "members.py"),
+    "outcomes": Job(10, "outcomes.py"),
     "midpoint": Job(2, "midpoint.py"),
     "row_metrics": Job(4, "row_metrics.py"),
     "screening_figure1": Job(120, "screening.py", ("--only", "figure1", "--resume")),
