@@ -45,6 +45,29 @@ def test_every_estimator(client: Any, name: str) -> None:
     same_bits(far, near)
 
 
+def test_norms_under_row_metrics(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are measured in the shards, beside products that the next message asks for."""
+    from tasksieve.design.cluster.shard import ClusterShard
+
+    measured: list[np.ndarray] = []
+    also_measure = ClusterShard.also_measure
+
+    def noted(shard: Any, metric: np.ndarray) -> None:
+        measured.append(metric)
+        also_measure(shard, metric)
+
+    monkeypatch.setattr(ClusterShard, "also_measure", noted)
+    rng, task = np.random.default_rng(3), np.repeat([0, 1], 60)
+    X = rng.standard_normal((120, 1200))
+    y = rng.poisson(np.exp(0.5 + rng.standard_normal(120) + 0.4 * X[:, :4].sum(axis=1)))
+    model = ts.MultiTaskPoisson()
+    grid = model.alpha_max(X, y, task=task) * np.geomspace(1, 0.3, 8)
+    far, near, _ = paths(model, da.from_array(X, chunks=(-1, 300)), X, y, task, grid)
+    assert measured
+    assert near.points[-1].n_rejected > 0
+    same_bits(far, near)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.int8])
 def test_zarr_of_small_numbers(client: Any, tmp_path: Path, dtype: Any) -> None:
     X, y, task = stacked(1)
