@@ -32,6 +32,7 @@ SOME = [
     ts.MultiTaskClassifier(alpha=0.01, penalty="l11", class_weight="balanced"),
     ts.MultiTaskOWL(),
     ts.MultinomialOWL(alpha=0.01),
+    ts.MultiTaskOrdinal(alpha=0.01),
 ]
 OTHERS = [
     ts.CalibratedMultiTaskLasso(alpha="universal", l2=0.01),
@@ -51,12 +52,14 @@ OTHERS = [
     ts.MultiTaskClassifierCV(n_alphas=5, cv=2, tol=1e-10),
     ts.MultiTaskOWLCV(n_alphas=5, cv=2, tol=1e-10),  # a check compares predictions to 1e-7
     ts.MultinomialOWLCV(n_alphas=3, eps=0.3, cv=2, tol=1e-3),
+    ts.MultiTaskOrdinalCV(n_alphas=4, cv=2, tol=1e-10),
 ]
 
 # name of the check -> why it cannot pass
 COLUMN = "the folds of a 2-D y are scikit-learn's, of consecutive rows; those of a 1-D y are shuffled"
 ONLINE = "an online model takes a row of weight 2 in one step, and its equal twice in two"
 COUNTS = "its labels are negative, which counts are not"
+ORDERED = "the score of ordered classes is one number, to be compared with thresholds, not one for each class"
 UNIVERSAL = "the universal alpha counts independent rows: a row of weight 2 is one, its equal twice are two"
 
 
@@ -69,6 +72,9 @@ def expected_failures(estimator):
     if isinstance(estimator, ts.CalibratedMultiTaskLasso) and estimator.alpha == "universal":
         names["check_sample_weight_equivalence_on_dense_data"] = UNIVERSAL
         names["check_sample_weight_equivalence_on_sparse_data"] = UNIVERSAL
+    if isinstance(estimator, ts.MultiTaskOrdinal | ts.MultiTaskOrdinalCV):
+        names["check_classifiers_train"] = ORDERED
+        names["check_classifiers_classes"] = ORDERED
     if isinstance(estimator, ts.OnlineMultiTaskRegressor | ts.OnlineMultiTaskClassifier):
         names["check_sample_weight_equivalence_on_dense_data"] = ONLINE
         names["check_sample_weight_equivalence_on_sparse_data"] = ONLINE

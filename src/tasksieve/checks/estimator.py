@@ -119,10 +119,13 @@ class Trial:
         return self.fitted()
 
     def answers(self, model: Any, X: Any = None, **arguments: Any) -> Any:
-        """Predictions, or where classes are predicted the scores behind them."""
+        """Predictions, or where classes are predicted the scores behind them; of ordered classes, whose scores are
+        nothing without the thresholds, the probability of the last one."""
         ask = model.decision_function if hasattr(model, "decision_function") else model.predict
         if X is None:
             X, arguments = self.rows.X, self.rows.arguments
+        if hasattr(model, "thresholds_"):
+            return model.predict_proba(X, **arguments)[..., -1]
         return ask(X, **arguments)
 
     def same(self, words: str, model: Any, tolerance: float = SAME) -> None:

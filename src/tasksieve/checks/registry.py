@@ -199,6 +199,11 @@ ESTIMATORS: dict[str, Any] = {
     "Huber regression": linear.MultiTaskHuber(0.1),
     "quantile regression": linear.MultiTaskQuantile(0.05, smoothing=0.5),
     "Poisson regression": linear.MultiTaskPoisson(0.1),
+    "ordinal regression": linear.MultiTaskOrdinal(0.05),
+    "ordinal regression, entries and task graph": linear.MultiTaskOrdinal(
+        0.02, penalty="l11", task_graph="chain", ridge=0.1
+    ),
+    "ordinal regression, cross-validated": linear.MultiTaskOrdinalCV(**_FEW),
     "Cox regression": linear.MultiTaskCox(0.05),
     "Cox regression, Breslow, entries and task graph": linear.MultiTaskCox(
         0.05, ties="breslow", penalty="l11", task_graph="chain", ridge=0.1
