@@ -125,7 +125,8 @@ class Trial:
         if X is None:
             X, arguments = self.rows.X, self.rows.arguments
         if hasattr(model, "thresholds_"):
-            return model.predict_proba(X, **arguments)[..., -1]
+            shares = model.predict_proba(X, **arguments)
+            return [part[..., -1] for part in shares] if isinstance(shares, list) else shares[..., -1]
         return ask(X, **arguments)
 
     def same(self, words: str, model: Any, tolerance: float = SAME) -> None:
