@@ -39,8 +39,7 @@ def member_tables(model: Any, features: Sequence[Any], tasks: Sequence[Any]) -> 
         tables += _groups(model, names)
     coef = np.asarray(model.coef_)
     if get_tags(model).target_tags.positive_only:
-        title = "Rate ratios" if model._loss.labels == "counts" else "Ratios of means"
-        tables.append(_ratios(coef, names, labels, title, "the expected value"))
+        tables.append(_ratios(coef, names, labels, "Rate ratios", "the expected value"))
     if hasattr(model, "baseline_hazard_"):
         tables.append(_ratios(coef, names, labels, "Hazard ratios", "the hazard of an event at any time"))
     if hasattr(model, "thresholds_"):
