@@ -35,6 +35,17 @@ def test_factor_and_columns(seed):
     np.testing.assert_allclose(found[0][1][:, 0] @ found[0][1][:, 0], found[0][2][0].sum(), rtol=1e-12)
 
 
+def test_divergences(rng):
+    x, y = rng.exponential(1.0, 50), rng.exponential(1.0, 50)
+    x[:5], y[3:8] = 0.0, 1e-300
+    y[8:12] = x[8:12] * (1.0 + 1e-9 * rng.standard_normal(4))
+    for logs in (None, np.log(y)):
+        ours, theirs = kernels.divergence_sums(x, y, logs), reference.divergence_sums(x, y, logs)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-13)
+    with pytest.raises(ValueError, match="an entry a row"):
+        kernels.divergence_sums(x, y[1:], None)
+
+
 def test_arrays_of_other_lengths_are_refused():
     (sets,) = risk_sets(draw(np.random.default_rng(0), 20), np.ones(20), np.array([0, 20]), True)
     at = sets.at(np.zeros(len(sets.rows)))

@@ -44,6 +44,14 @@ void py_risk_columns(Indices starts, Vector<double> weights, Indices tie, Indice
                  squares.data());
 }
 
+std::tuple<double, double, double> py_divergence_sums(Vector<double> x, Vector<double> y, Maybe<Vector<double>> log_y) {
+    const index_t n = length(x);
+    require(length(y) == n && (!log_y || length(*log_y) == n), "an entry a row in every array");
+    nb::gil_scoped_release release;
+    const DivergenceSums sums = divergence_sums(x.data(), y.data(), data_or_null(log_y), n);
+    return {sums.value, sums.first, sums.second};
+}
+
 }  // namespace
 
 void bind_cox(nb::module_ &m) {
@@ -52,6 +60,7 @@ void bind_cox(nb::module_ &m) {
     m.def("risk_columns", &py_risk_columns, array("starts"), array("weights"), array("tie"), array("task"),
           array("diagonal"), array("below"), array("beside"), array("x"), array("columns"), array("source"),
           array("row"), array("scale"), "threads"_a, array("out"), array("squares"));
+    m.def("divergence_sums", &py_divergence_sums, array("x"), array("y"), maybe("log_y"));
 }
 
 }  // namespace tasksieve

@@ -28,4 +28,11 @@ void risk_columns(const RiskRows &rows, const index_t *task, index_t tasks, cons
                   const index_t *source, const index_t *row, const double *scale, int threads, double *out,
                   index_t out_rows, double *squares);
 
+// Sums of the divergences KL(x || y) = x log(x/y) - x + y, of what an error of the logarithms is multiplied by,
+// |y - x| + x |log(y/x)|, and of 2 x (1 + |log(y/x)|) + y, which bounds the second derivative. log_y may be null.
+struct DivergenceSums {
+    double value, first, second;
+};
+DivergenceSums divergence_sums(const double *x, const double *y, const double *log_y, index_t count);
+
 }  // namespace tasksieve

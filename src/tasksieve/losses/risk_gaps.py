@@ -37,6 +37,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from .._kernels import kernels
 from .base import UNIT
 from .risk_sets import RiskPoint, RiskSets
 
@@ -56,18 +57,21 @@ class Excess:
     first: float
     second: float
 
+    def __add__(self, other: Excess) -> Excess:
+        return Excess(self.value + other.value, self.first + other.first, self.second + other.second)
+
+    def __sub__(self, other: Excess) -> Excess:
+        return Excess(self.value - other.value, self.first + other.first, self.second + other.second)
+
     def upper(self, delta: float) -> float:
         return self.value + delta * self.first + delta * delta * self.second if delta <= 0.1 else np.inf
 
 
-def _divergence(x: Array, y: Array, log_y: Array) -> tuple[Array, Array, Array]:
-    """``KL(x || y)``, |log(y/x)|, and by what an error of logarithms is multiplied."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        t = np.where(x > 0.0, log_y - np.log(x), 0.0)
-        near = x * (np.expm1(t) - t)
-        found = np.where(np.abs(t) < 1.0, near, (y - x) - x * t)
-    t = np.abs(t)
-    return np.maximum(np.where(x > 0.0, found, y), 0.0), t, np.abs(y - x) + x * t
+def _divergence(x: Array, y: Array, log_y: Array | None = None) -> Excess:
+    """The sum of ``KL(x || y)``. What the summation may have lost of it is less than delta times the sum: so is what is
+    left where sums are subtracted."""
+    value, first, second = kernels.divergence_sums(x, y, log_y)
+    return Excess(value, first + value, second)
 
 
 def _coins(t: Array, other: Array) -> Array:
@@ -87,22 +91,15 @@ def nested_excess(sets: RiskSets, primal: RiskPoint, dual: RiskPoint, scale: Arr
         return Excess(max(float(primal.values.sum()), 0.0), float(primal.sizes.sum()), 0.0)
     c = scale[sets.task_of_row]
     mixed = (1.0 - c) * sets.events + c * dual.mean
-    found, t, steep = _divergence(mixed, primal.mean, primal.log_mean)
-    value, first = float(found.sum()), float(steep.sum())
-    second = float((2.0 * mixed * (1.0 + t) + primal.mean).sum())
-    c, d = scale[sets.task_of_group], sets.events_at
-    x, y = c * dual.earlier, primal.earlier
-    with np.errstate(divide="ignore"):
-        found, t, steep = _divergence(x, y, np.log(y))
-    later, t_later, steep_later = _divergence(x + d, y + d, np.log(y + d))
-    alone = sets.untied
-    value += float((found - later)[alone].sum()) + float(found[~alone].sum())
-    first += float(steep.sum()) + float(steep_later[alone].sum())
-    second += 2.0 * float((x * (1.0 + t) + y).sum()) + 2.0 * float(((x + d) * (1.0 + t_later) + y + d).sum())
+    total = _divergence(mixed, primal.mean, primal.log_mean)
+    d, alone = sets.events_at, sets.untied
+    x, y = scale[sets.task_of_group] * dual.earlier, primal.earlier
+    total = total + _divergence(x, y)
+    x, y = x + d, y + d
+    total = total - (_divergence(x, y) if alone.all() else _divergence(x[alone], y[alone]))
     if len(sets.tied):
-        ties = _tied(sets, primal, dual, scale)
-        value, first, second = value + ties.value, first + ties.first, second + ties.second
-    return Excess(max(value, 0.0), first, second)
+        total = total + _tied(sets, primal, dual, scale)
+    return Excess(max(total.value, 0.0), total.first, total.second)
 
 
 def _tied(sets: RiskSets, primal: RiskPoint, dual: RiskPoint, scale: Array) -> Excess:
@@ -110,12 +107,8 @@ def _tied(sets: RiskSets, primal: RiskPoint, dual: RiskPoint, scale: Array) -> E
     tied, member = sets.tied, sets.member
     c, d, v = scale[sets.task_of_group[tied]], sets.events_at[tied], sets.share[tied]
     b, a, o = c * dual.earlier[tied], (1.0 - c) * d + c * dual.died, c * dual.left
-    value = first = second = 0.0
-    for x, y in ((a, primal.died), (o, primal.left)):
-        with np.errstate(divide="ignore"):
-            found, t, steep = _divergence(x, y, np.log(y))
-        value, first = value - float(found.sum()), first + float(steep.sum())
-        second += 2.0 * float((x * (1.0 + t) + y).sum())
+    total = Excess(0.0, 0.0, 0.0) - _divergence(a, primal.died) - _divergence(o, primal.left)
+    value, first, second = total.value, total.first, total.second
     t_p = primal.log_odds
     split = np.isfinite(t_p)  # else all at risk die: there is nothing to divide
     t, off, slope = _root(sets, b, v, a, o, np.where(split, t_p, 0.0))

@@ -46,3 +46,13 @@ def risk_columns(
     squares[:] = 0.0
     for b, (low, high) in enumerate(zip(starts[:-1], starts[1:], strict=True)):
         squares[:, task[b]] += np.sum(np.square(found[low:high]), axis=0)
+
+
+def divergence_sums(x, y, log_y):
+    """Sums of ``KL(x || y)``, of ``|y - x| + x |t|`` and of ``2 x (1 + |t|) + y`` with t = log(y/x)."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        t = np.where(x > 0.0, (np.log(y) if log_y is None else log_y) - np.log(x), 0.0)
+        found = np.where(np.abs(t) < 1.0, x * (np.expm1(t) - t), (y - x) - x * t)
+    t, found = np.abs(t), np.maximum(np.where(x > 0.0, found, y), 0.0)
+    first, second = np.abs(y - x) + x * t, 2.0 * x * (1.0 + t) + y
+    return float(found.sum()), float(first.sum()), float(second.sum())
