@@ -122,8 +122,8 @@ def l4_terms(case: DataCase, z: Array) -> None:
     terms = loss.terms(at, 0.7)
     best = _supremum(case, at, z, 0.7 * at.residual)
     words = "L4: `terms(c)` is larger than F(z) + F*(-c r) + <c r, z>: gaps would never close."
-    enough = "L4: `terms(c)` is smaller than F(z) + F*(-c r) + <c r, z>: gaps would be smaller than the truth."
-    case.claim(terms >= best - 1e-9 * size, enough, scale=0.7, terms=terms, supremum_found=best)
+    small = "L4: `terms(c)` is smaller than F(z) + F*(-c r) + <c r, z>: gaps would be smaller than the truth."
+    case.claim(terms >= best - 1e-9 * size, small, scale=0.7, terms=terms, supremum_found=best)
     reached = terms <= best + 0.02 * terms + 1e-6 * size
     case.claim(reached, words, scale=0.7, terms=terms, supremum_found=best)
 
