@@ -113,3 +113,30 @@ def test_a_loss_for_each_task() -> None:
     assert dict(zip(header["tasks"], header["classes"], strict=True)) == {
         "pressure": None, "diabetes": ["no", "yes"], "visits": None, "cost": None
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("absent", [False, True])
+def test_ordered_classes(absent: bool) -> None:
+    rng, X = matrices(5)
+    levels = np.array(["none", "mild", "severe", "worst"])
+    y = [levels[np.digitize(x[:, 0] + 0.5 * rng.standard_normal(len(x)), [-0.7, 0.2, 0.9])] for x in X]
+    if absent:  # one class in the middle, and one at an end
+        y = [np.where(y[0] == "mild", "severe", y[0]), np.where(y[1] == "worst", "severe", y[1])]
+    weight = [rng.uniform(0.5, 2.0, len(x)) for x in X]
+    offset = [0.3 * rng.standard_normal(len(x)) for x in X]
+    for tol in (1e-6, 1e-8):
+        model = ts.MultiTaskOrdinal(0.05, categories=levels.tolist(), tol=tol)
+        model.fit(X, y, sample_weight=weight, offset=offset)
+        proved(model, X, y, sample_weight=weight, offset=offset)
+    proved(model, X, y, exact=True, sample_weight=weight, offset=offset)
+    certificate = model.certificate(X, y, sample_weight=weight, offset=offset)
+    assert certificate.arrays["thresholds"].shape == (1, 4 if absent else 6)
+    path = model.path(X, y, n_alphas=4)
+    assert path.certificate(X, y).verify(X, y).proved
+
+
+def test_ordered_classes_of_one_matrix_with_weights_of_classes() -> None:
+    rng, (x, _) = matrices(6)
+    y = np.stack([np.digitize(x[:, t] + 0.5 * rng.standard_normal(len(x)), [-0.5, 0.5]) for t in (0, 1)], axis=1)
+    free = np.where(np.arange(8) == 7, 0.0, 1.0)
+    proved(ts.MultiTaskOrdinal(0.05, class_weight="balanced", feature_weights=free).fit(x, y), x, y)
