@@ -2512,7 +2512,7 @@ class Cox(Loss):
             """The change of log lambda: ``(diag(given) - P diag(1/M) P') x = w - given``."""
             x, rest = np.zeros_like(w), w - given
             way, size = rest / w, float(rest @ (rest / w))
-            for _ in range(200):
+            for _ in range(60):
                 if not size > 1e-40:
                     break
                 image = given * way - found * at_risk(parts * quotient(hazards(found * way), total))
@@ -2527,7 +2527,12 @@ class Cox(Loss):
             return x
 
         found, best, least, plain = w / at_risk(self.alive.astype(np.float64)), w, np.inf, 0
-        for _ in range(400):
+        before = np.inf  # what was left some steps ago
+        for number in range(400):
+            if number % 40 == 39:
+                if least > 0.5 * before:
+                    break
+                before = least
             total = hazards(found)
             parts = quotient(mass, total)
             given = found * at_risk(parts)

@@ -5,8 +5,6 @@ the mutants would find a flaw is shown by verifiers into which flaws are put on 
 
 from __future__ import annotations
 
-import sys
-import types
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any
 import pytest
 from certificate_mutants import TRIPLES, by_hand, by_library, false_mutants, machine
 from certificate_oracle import Content, Truth
+from flawed_verifier import flawed
 from hand_cases import CLASSES, NUMBERS
 from page_checker import page_verdicts
 
@@ -94,21 +93,6 @@ def test_every_honest_certificate_is_proved(number: int) -> None:
 
 
 # --- flaws put in on purpose ---------------------------------------------------------------------------------
-
-
-def flawed(*changes: tuple[str, str]) -> Any:
-    """The verifier with some words of its source replaced."""
-    source = Path(verifier.__file__).read_text(encoding="utf-8")
-    for old, new in changes:
-        assert source.count(old) == 1, f"the verifier has {source.count(old)} times: {old}"
-        source = source.replace(old, new)
-    module = types.ModuleType("flawed_verifier")
-    sys.modules[module.__name__] = module  # dataclasses look their module up
-    try:
-        exec(compile(source, "flawed_verifier.py", "exec"), module.__dict__)
-    finally:
-        del sys.modules[module.__name__]
-    return module
 
 
 def of(*words: str) -> Callable[[Mutant], bool]:

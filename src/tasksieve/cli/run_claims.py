@@ -47,6 +47,7 @@ def compare_run(
     own_alpha, strengths = claims.compare_problem(rows)
     value = claims.value_at(strengths(own_alpha)[0]) if value is None else value
     claims.compare_point(value, coef, intercept, *strengths(own_alpha))
+    claims.compare_thresholds(value)
     claims.compare_numbers(value)
     claims.compare_tables()
     if not (folder / "path.npz").is_file():
@@ -130,6 +131,14 @@ class _Claims:
         found[arrays["output"][here], arrays["feature"][here]] = arrays["coef"][here]
         same = np.array_equal(coef[order], found) and np.array_equal(intercept[order], arrays["intercept"][k])
         self.require(same, f"the coefficients are not those of {PROOF}")
+
+    def compare_thresholds(self, k: int) -> None:
+        """Between ordered classes. Around a class that a task does not have two of the model are equal, or infinite."""
+        by_task, stated = getattr(self.saved.estimator, "thresholds_", None), self.cert.arrays.get("thresholds")
+        mine = [] if by_task is None else [np.asarray(own, dtype=np.float64) for own in by_task if own is not None]
+        found = np.concatenate([np.empty(0), *(np.unique(own[np.isfinite(own)]) for own in mine)])
+        same = np.array_equal(found, np.empty(0) if stated is None else stated[k])
+        self.require(same, f"the thresholds are not those of {PROOF}")
 
     def compare_numbers(self, k: int) -> None:
         """Objective and gap of the chosen value, in all files that state them."""

@@ -112,7 +112,7 @@ class Statement:
         kept = np.ones(len(self.weights), dtype=bool) if data.shared else self.weights > 0.0
         self.duals = DualPoints(self.problem, data, kept)
         self.loss = form_of(model._loss_of(data))
-        if data.balance is not None and np.any(data.balance.scales != 1.0):
+        if data.balance is not None:
             self.loss["scales"] = [float(scale) for scale in data.balance.scales]
         matrices = by_task(data.source.parts, data, kept)
         self.tasks = [
