@@ -51,7 +51,7 @@ def terms_of(y: Array, s: Array, ties: str) -> list[tuple[float, Array, Array, f
 
 @dataclass
 class Outcome:
-    """One task: labels as the format lists them, weights, offsets; of a mixture the factor of the weights and the scale
+    """One task: labels as the format lists them, weights, offsets; of a mixture the factor of the loss and the scale
     of y - z."""
 
     kind: str
@@ -66,7 +66,7 @@ class Outcome:
 
     def expression(self, z: Any, thresholds: Any) -> Any:
         """F for the solver."""
-        s, y, name = self.weight * self.factor, self.y, self.words["name"]
+        s, y, name = self.weight, self.y, self.words["name"]
         if self.scale != 1.0:
             y, z = y / self.scale, z / self.scale
         if name == "clipped":
@@ -109,7 +109,7 @@ class Outcome:
 
     def value(self, z: list[Any], thresholds: Array) -> Any:
         """F in 60 digits."""
-        s, name = [mpf(float(one)) * mpf(self.factor) for one in self.weight], self.words["name"]
+        s, name = [mpf(float(one)) for one in self.weight], self.words["name"]
         exp, log = mpmath.exp, mpmath.log
         if name == "cox":
             total = -sum((a * z[i] for i, a in enumerate(s) if self.y[i, 1]), mpf(0))
@@ -215,7 +215,7 @@ class Outcomes:
         has = [self.intercept and part.words["name"] not in ("cox", "ordinal") for part in self.parts]
         for t, part in enumerate(self.parts):
             z = part.x @ w[:, t] + part.offset + (b[t] if has[t] else 0.0)
-            loss += part.expression(z, places[t])
+            loss += part.factor * part.expression(z, places[t])
         kept = np.setdiff1d(np.arange(self.d), self.free)
         own = w[kept] @ np.diag(1.0 / self.scales)
         penalty = self.alpha * cp.sum(cp.norm(own, 2, axis=1)) + self.ridge / 2 * cp.sum_squares(own)
@@ -235,7 +235,7 @@ class Outcomes:
             w = [mpf(float(one)) for one in coef[:, t]]
             z = [sum((mpf(float(a)) * b for a, b in zip(row, w, strict=True)), mpf(0)) + mpf(float(o))
                  + mpf(float(intercept[t])) for row, o in zip(part.x, part.offset, strict=True)]  # fmt: skip
-            total += part.value(z, places[t])
+            total += mpf(part.factor) * part.value(z, places[t])
         kept = np.setdiff1d(np.arange(self.d), self.free)
         lengths = [sum(((mpf(float(v)) / mpf(part.scale)) ** 2 for v, part in zip(coef[j], self.parts, strict=True)),
                        mpf(0)) for j in kept]  # fmt: skip

@@ -1541,7 +1541,7 @@ class Problem:
             s = s * (factor * factor if self.loss == "square-root" else factor)
         if self.cert["class_weights"] is not None:
             s = s * self.arith.numbers(np.array(self.cert["class_weights"][t])[part.y.astype(np.int64)])
-        if self.loss == "mixed":
+        if self.loss == "mixed" and LOSSES[self.cert.loss(t)["name"]].homogeneous:
             s = s * self.arith.one(self.cert["loss"]["weights"][t])
         return s
 
@@ -1646,6 +1646,7 @@ class Loss:
 
     joint = True  # a sum over rows: of all tasks at a time
     residual = False  # whether F is a function of y - z
+    homogeneous = True  # whether a multiple of F is F of multiplied weights: not of logarithms of their sums
     always_constant = False  # whether F is minimised over a constant, with an intercept or without
 
     def __init__(self, problem: Problem, rows: Rows, words: dict[str, Any]) -> None:
@@ -2245,12 +2246,13 @@ class Cox(Loss):
     A part P that this changes by less than half of itself costs at most ``|E| (|log(P/(w a s))| + 1 + log 2)`` more.
     """
 
-    joint = False
+    joint = homogeneous = False
     always_constant = True
 
     def __init__(self, problem: Problem, rows: Rows, words: dict[str, Any]) -> None:
         super().__init__(problem, rows, words)
         t = rows.tasks[0]
+        self.factor = self.arith.one(problem.cert["loss"]["weights"][t] if problem.loss == "mixed" else 1.0)
         time, event, entry, stratum = rows.y.T
         weights = problem.cert["task_weights"]
         there = (rows.weight > 0.0) & (weights is None or weights[t] > 0.0)
@@ -2386,7 +2388,7 @@ class Cox(Loss):
         if not np.all(risk.lo > 0):
             raise Undecided("sums over the rows at risk that may be 0")
         total = (self.w * self.arith.log(risk)).total()
-        return _stack([total - (self.rows.s * self.arith.numbers(self.event) * z).total()])
+        return _stack([self.factor * (total - (self.rows.s * self.arith.numbers(self.event) * z).total())])
 
     # -- dual ------------------------------------------------------------------------------------------------
 
@@ -2394,14 +2396,18 @@ class Cox(Loss):
         return self.arith.numbers(self.event) - self.arith.numbers(p.reshape(-1))
 
     def vector(self, natural: Box) -> Box:
-        return _columns([self.rows.s * (self.arith.numbers(self.event) - natural)])
+        return _columns([_like(self.factor, natural) * self._events_less(natural)])
+
+    def _events_less(self, natural: Box) -> Box:
+        """``e - M``."""
+        return self.rows.s * (self.arith.numbers(self.event) - natural)
 
     def project(self, p: Array) -> tuple[Box, dict[int, str]]:
         """``mu (1 + Z c)``: Z has the constant of each block."""
         natural = self.natural(p)
         if not len(p):
             return natural, {}
-        move, unsolved = self.moves(self.rows.s * natural, self.vector(natural)[:, 0])
+        move, unsolved = self.moves(self.rows.s * natural, self._events_less(natural))
         if unsolved:
             return natural, {0: _NO_PROJECTION}
         natural = natural + natural * move
@@ -2416,7 +2422,7 @@ class Cox(Loss):
         cost = self._cost_at(natural, v, c)
         if cost is None:
             cost = _where_known(np.zeros(1, bool), _stack([self.arith.one(0.0)]))[0]
-        total, along = _stack([-cost]), self.offsets(v, _like(c, self.one))
+        total, along = _stack([-(self.factor * cost)]), self.offsets(v, _like(c, self.one))
         return total if along is None else total - along
 
     def _cost_at(self, natural: Box, v: Box, c: Box) -> Box | None:

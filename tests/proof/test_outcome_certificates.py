@@ -140,3 +140,18 @@ def test_ordered_classes_of_one_matrix_with_weights_of_classes() -> None:
     y = np.stack([np.digitize(x[:, t] + 0.5 * rng.standard_normal(len(x)), [-0.5, 0.5]) for t in (0, 1)], axis=1)
     free = np.where(np.arange(8) == 7, 0.0, 1.0)
     proved(ts.MultiTaskOrdinal(0.05, class_weight="balanced", feature_weights=free).fit(x, y), x, y)
+
+
+def test_times_and_ordered_classes_beside_others() -> None:
+    rng, X = matrices(7, tasks=3)
+    y = {
+        "pressure": 120.0 + 15.0 * X[0][:, 0] + rng.standard_normal(len(X[0])),
+        "death": times(rng, X[1], strata=True, entry=True),
+        "pain": np.digitize(X[2][:, 0] + 0.5 * rng.standard_normal(len(X[2])), [-0.5, 0.5]),
+    }
+    x = dict(zip(y, X, strict=True))
+    weight = {task: rng.uniform(0.5, 2.0, len(part)) for task, part in x.items()}
+    losses = {"pressure": "squared", "death": "cox", "pain": "ordinal"}
+    model = ts.MultiTaskMixed(losses=losses, alpha=0.05, tol=1e-8).fit(x, y, sample_weight=weight)
+    proved(model, x, y, sample_weight=weight)
+    proved(model, x, y, exact=True, sample_weight=weight)
