@@ -98,7 +98,7 @@ def judge_vectors(number: int, count: int, exact_every: int, seed: int = 0) -> i
 
 @pytest.mark.parametrize("number", range(len(KINDS)))
 def test_no_vector_proves_more_than_the_optimum(number: int) -> None:
-    assert judge_vectors(number, 24, 12) > 2  # some of these vectors prove something
+    assert judge_vectors(number, 8, 8) > 1  # some of these vectors prove something
 
 
 @pytest.mark.slow
@@ -198,8 +198,8 @@ def judge_changes(number: int, count: int, seed: int = 0) -> Counter[str]:
 def test_changed_problems_are_refused() -> None:
     total: Counter[str] = Counter()
     for number in range(len(KINDS)):
-        total += judge_changes(number, 8)
-    assert sum(count for told, count in total.items() if told.endswith("false")) > 40, total
+        total += judge_changes(number, 3)
+    assert sum(count for told, count in total.items() if told.endswith("false")) > 15, total
 
 
 @pytest.mark.slow

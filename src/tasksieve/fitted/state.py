@@ -237,12 +237,16 @@ class LinearState:
 
     @property
     def _all_thresholds(self) -> np.ndarray:
-        """(T, K - 1); a task with fewer classes has infinite ones beyond its last."""
+        """(T, K - 1); a task with fewer classes has infinite ones beyond its last, NaN one whose outcome is another."""
         if not isinstance(self.thresholds, list):
             return np.asarray(self.thresholds)
-        padded = np.full((len(self.thresholds), max(map(len, self.thresholds))), np.inf)
+        widths = [0 if own is None else len(own) for own in self.thresholds]
+        padded = np.full((len(widths), max(widths)), np.inf)
         for t, own in enumerate(self.thresholds):
-            padded[t, : len(own)] = own
+            if own is None:
+                padded[t] = np.nan
+            else:
+                padded[t, : widths[t]] = own
         return padded
 
     @property
