@@ -275,6 +275,12 @@ PARAMETERS = table(
         typed=Literal["rows", "entries"], help="Group lasso: what may be zero inside a group.",
     ),
     Parameter(
+        "ties", '{"efron", "breslow"}', "efron",
+        "How events at the same time are treated: by Efron's approximation, or by Breslow's, which compares each of "
+        "them with all rows at risk, the others among them.",
+        typed=Literal["efron", "breslow"], help="Cox: how events at the same time are treated. (default: efron)",
+    ),
+    Parameter(
         "delta", "float", 1.35,
         "Residuals beyond it count by their size, not by their square. In the units of y: there is no "
         "estimate of scale in it, unlike in scikit-learn's `HuberRegressor`. A large delta gives "

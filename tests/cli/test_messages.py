@@ -40,7 +40,7 @@ FOR_PYTHON = (
     "The halves were followed", "The weight of group", "X: feature 7", "a stream must give", "class_weight ",
     "cv: fold 7: 7 is a mask", "estimator: ", "feature_weights ", "feature_weights: ", "fit_intercept is",
     "fold was given", "graph has 7 rows", "graph_tasks ", "groups was given", "moments have no folds",
-    "random_state is", "sample_weight.shape", "screening and warm_start", "solver=", "task: a libsvm file",
+    "random_state is", "sample_weight.shape", "scoring=", "screening and warm_start", "solver=", "task: a libsvm file",
     "task_weights has shape", "the model was fitted with", "zero_coefficients",
 )  # fmt: skip
 
@@ -59,7 +59,11 @@ def rendered(node: Any) -> Any:
         return node.value if isinstance(node.value, str) else None
     if isinstance(node, ast.JoinedStr):
         return "".join(
-            str(part.value) if isinstance(part, ast.Constant) else "'a_word'" if part.conversion == ord("r") else "7"
+            str(part.value)
+            if isinstance(part, ast.Constant)
+            else "'a_word'"
+            if part.conversion == ord("r")
+            else "7"
             for part in node.values
             if isinstance(part, ast.Constant | ast.FormattedValue)
         )
@@ -67,7 +71,9 @@ def rendered(node: Any) -> Any:
         return (rendered(node.left) or "") + (rendered(node.right) or "")
     if isinstance(node, ast.Call):
         name, given = called(node), [rendered(one) or "7" for one in node.args]
-        values = {one.arg: rendered(one.value) if isinstance(one.value, ast.Call) else None for one in node.keywords}
+        values = {
+            one.arg: rendered(one.value) if isinstance(one.value, ast.Call) else None for one in node.keywords
+        }
         if name in ("Message", "value_error"):
             return Message(given[0], **{str(key): value or 7 for key, value in values.items()})
         if name == "either":
@@ -115,7 +121,9 @@ def test_messages_name_parameters_that_there_are() -> None:
     """A field of a message is a parameter, or its value is given: a typing error must not become a name."""
     kinds = [getattr(ts, name) for name in dir(ts) if hasattr(getattr(ts, name), "_get_param_names")]
     known = {parameter for kind in kinds for parameter in kind._get_param_names()} | set(ARGUMENTS)
-    named = {part.given[0] for _, words in messages() for part in parts_of(words) if part.method == "parameter"}
+    named = {
+        part.given[0] for _, words in messages() for part in parts_of(words) if part.method == "parameter"
+    }
     assert len(named) > 20
     assert named - known == {"task_geno", "task_maf"}  # of `read_plink`
 
@@ -147,6 +155,8 @@ def test_every_parameter_that_is_refused_is_named_as_it_is_typed(name: str, caps
     X, task = rng.standard_normal((24, 6)), np.repeat([0, 1], 12)
     kind = getattr(ts, name)
     y = np.arange(24) % 2 if hasattr(kind(), "class_weight") else X[:, 0]
+    if hasattr(kind(), "ties"):
+        y = ts.survival(np.arange(24), np.arange(24) % 2)
     for parameter in kind._get_param_names():
         with pytest.raises((ValueError, ImportError)) as refused:
             kind(**{parameter: object()}).fit(X, y, task)
@@ -210,9 +220,13 @@ def cli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
         (["--cv", "80"], "--cv 80 is too many folds for"),
     ],
 )
-def test_the_command_line_speaks_of_options(cli: CommandLine, tmp_path: Path, options: list[str], said: str) -> None:
+def test_the_command_line_speaks_of_options(
+    cli: CommandLine, tmp_path: Path, options: list[str], said: str
+) -> None:
     table = regression_csv(tmp_path / "t.csv", n=40)
-    refused = cli("fit", table, "-y", "y", "-t", "region", *options, "-o", tmp_path / "run", "--no-report", code=None)
+    refused = cli(
+        "fit", table, "-y", "y", "-t", "region", *options, "-o", tmp_path / "run", "--no-report", code=None
+    )
     assert refused.code in (1, 2)
     assert said in refused.err, refused.err
     assert not PYTHON.search(re.sub(r"'[^']*'", "", refused.err)), refused.err
@@ -220,7 +234,20 @@ def test_the_command_line_speaks_of_options(cli: CommandLine, tmp_path: Path, op
 
 def test_warnings_speak_of_options(cli: CommandLine, tmp_path: Path) -> None:
     table = classification_csv(tmp_path / "t.csv")
-    words = ["fit", table, "-y", "state", "-t", "site", "--model", "logistic", "--alpha", "0.001", "--max-iter", "1"]
+    words = [
+        "fit",
+        table,
+        "-y",
+        "state",
+        "-t",
+        "site",
+        "--model",
+        "logistic",
+        "--alpha",
+        "0.001",
+        "--max-iter",
+        "1",
+    ]
     told = cli(*words, "-o", tmp_path / "run", "--no-report", code=3)
     assert "--model logistic did not reach --tol 1e-06 in" in told.err
     assert "raise --max-iter, or --tol if that is enough" in told.err

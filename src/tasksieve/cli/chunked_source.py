@@ -72,6 +72,11 @@ def _format(config: dict[str, Any]) -> str:
 
 def _why_not(config: dict[str, Any], kind: ModelKind) -> str | None:
     """What keeps a fit from rows that go by, in words."""
+    if kind.targets == "survival":
+        return (
+            f"--model {kind.name} compares every row with all that are at risk at its time, so that all rows are "
+            "needed in memory; leave --chunk-rows out, or fit parts of the rows one by one"
+        )
     if kind.name not in SUMMED or config.get("loss", "squared") != "squared":
         loss = f" with --loss {config['loss']}" if "loss" in config else ""
         return (

@@ -28,6 +28,15 @@ QUIET = Option("quiet", bool, "Only errors.", role="run", flag="--quiet,-q", def
 DEBUG = Option("debug", bool, "Show where an error comes from.", role="run", default=False)
 
 
+ELSEWHERE = "where it has another name here (of several outcomes NAME=COLUMN)."
+SURVIVAL = (
+    Option("time", list[str], f"Of a survival model: column of times, {ELSEWHERE}"),
+    Option("event", list[str], f"Column of events, {ELSEWHERE}"),
+    Option("entry", list[str], f"Column of entry times, {ELSEWHERE}"),
+    Option("strata", list[str], f"Column of strata, {ELSEWHERE}"),
+)
+
+
 def tables(help: str) -> Option:
     return Option("table", list[str], help, default=REQUIRED, argument=True)
 
@@ -50,6 +59,8 @@ PREDICT = (
     ID,
     Option("all_tasks", bool, "Every task's prediction for every row.", default=False),
     Option("probabilities", bool, "Of the classes, too.", default=False),
+    Option("times", str, "Of a survival model: the probability to be without an event at these times, too (1,3,5)."),
+    Option("strata", str, "Column of strata, where it has another name here; --times needs it."),
     *(MISSING, UNKNOWN, FORMAT, SEPARATOR, MAX_MEMORY, QUIET, DEBUG),
 )
 EVALUATE = (
@@ -59,6 +70,7 @@ EVALUATE = (
     Option("predictions", str, "Write every row's id, task, label and prediction to a .csv or .parquet file."),
     Option("alpha", float, "Evaluate this value of the path."),
     Option("target", list[str], "Target column, where it has another name here.", flag="--target,-y"),
+    *SURVIVAL,
     Option("task", str, "Task column, where it has another name here.", flag="--task,-t"),
     TASK_NAME,
     WEIGHTS,
@@ -88,12 +100,19 @@ GRADE = (
     Option("coefficients", str, "Table with columns feature, coefficient (and task); or feature and one per task.",
            default=REQUIRED, argument=True),
     tables("The data; several files, a glob, a folder: one for each task."),
-    Option("target", list[str], "Column that is predicted.", flag="--target,-y", default=REQUIRED),
+    Option("target", list[str], "Column that is predicted.", flag="--target,-y"),
+    Option("time", list[str], "With --loss cox, in place of --target: column of times (of several outcomes "
+           "NAME=COLUMN, here and below)."),
+    Option("event", list[str], "Whether they are those of events: 1, else 0; or COLUMN==VALUE."),
+    Option("entry", list[str], "Column of entry times."),
+    Option("strata", list[str], "Column of strata."),
     parameter("alpha", float, PENALTY_STRENGTH, REQUIRED),
     *(TASK, TASK_NAME),
     Option("columns", Columns, "Columns that not all files have: an error, left out, "
            "or no features of the tasks that lack them. (default: same)"),
-    parameter("loss", str, "Loss: {names}.", "squared"),
+    parameter("loss", str, "Loss: {names}, cox.", "squared"),
+    Option("ties", Literal["efron", "breslow"], "Of --loss cox: how events at the same time are treated.",
+           default="efron"),
     parameter("penalty", str, "Penalty: {names}.", "l21"),
     parameter("ridge", float, "Strength of a ridge beside it.", 0.0),
     Option("features", list[str], "Columns of features; by default all others.", flag="--features,-x"),

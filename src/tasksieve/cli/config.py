@@ -25,6 +25,7 @@ from .folders import refuse_other_options
 from .folds import check_folds
 from .members import check_members
 from .options import BY_KEY, COMPARED, OPTIONS, flag, read_alpha, read_alphas, read_numbers, refuse
+from .outcomes import meant_model, target_names
 from .sources import source_kind
 from .trust import check_trust, left_out, trust_defaults, without_findings
 
@@ -49,6 +50,8 @@ def decide_config(
         old = read_config(resumed, CONFIG)
         base = without_findings(old, asked)
     config = {**base, **asked, "command": command, "config_format": CONFIG_FORMAT}
+    if (model := meant_model(asked)) is not None:
+        add_default(config, "model", model)
     if "loss" in asked or "penalty" in asked:
         add_default(config, "model", "any")
     for key, value in DEFAULTS.items():
@@ -56,6 +59,9 @@ def decide_config(
     config.setdefault("threads", thread_count())
     if isinstance(config.get("table"), str):  # of a configuration that was written by hand
         config["table"] = os.path.abspath(config["table"])
+    names = target_names(config, MODELS[config["model"]])
+    if names is not None:
+        add_default(config, "target", names)
     source_kind(config).decide(config)
     if "table" not in config:
         raise UsageError("name the table to read")

@@ -14,13 +14,14 @@ from ..report.words import count
 from ..runs import RunFolder, SavedModel
 from ..runs.arrays import plain_numbers
 from ..runs.folder import DATA
-from ..runs.out_of_fold import quality_columns, quality_labels
+from ..runs.out_of_fold import observed_columns, quality_columns, quality_labels
 from ..tables import Table, TableError, TableProblem
 from ..tables.problem import prepare_labelled, refuse_unknown_labels
 from ..tables.row_columns import RowColumns
 from .exit_codes import OK, UsageError, say
 from .files import expand_tables, read_new_rows, tables_digest, title
-from .options import Asked
+from .options import Asked, refuse
+from .outcomes import SURVIVAL, read_survival, saved_survival
 from .predict import chosen_model, spread, with_names
 from .progress import working
 from .written import aligned, refuse_file, write_columns
@@ -36,9 +37,10 @@ def run_evaluate(asked: Asked) -> int:
     saved = chosen_model(folder, asked)
     with working("predicting", asked.quiet):
         roles = {"--weights": asked.weights, "--row-groups": asked.row_groups, "--offset": saved.facts.get("offset")}
-        needed = [("--target", name) for name in asked.target or saved.targets]
+        columns = row_columns_of(saved, asked)
+        needed = [(flag, name) for target in columns.targets for name, flag in columns.columns_of(target).items()]
         table = read_new_rows(asked, saved, [*needed, *((flag, name) for flag, name in roles.items() if name)])
-        labelled = read_rows(saved, table, asked)
+        labelled = read_rows(saved, table, columns, asked)
         rows = labelled.row_arguments()
         quality = quality_on(saved.estimator, labelled.X, labelled.y, **rows, null=saved.null)
     names, files = quality_labels(quality, saved.targets), expand_tables(asked.table, asked.format)
@@ -60,21 +62,33 @@ def run_evaluate(asked: Asked) -> int:
 # --- rows --------------------------------------------------------------------------------------------------------
 
 
-def read_rows(saved: SavedModel, table: Table, asked: Asked) -> TableProblem:
-    """Rows and labels as the model needs them; labels that it cannot know are errors."""
-    model, classes, targets = saved.estimator, is_classifier(saved.estimator), asked.target or saved.targets
+def row_columns_of(saved: SavedModel, asked: Asked) -> RowColumns:
+    """The columns that labels and all else but features are in."""
+    known, targets = saved_survival(saved), asked.target or saved.targets
+    if asked.target and known:
+        raise UsageError("--target: the model predicts times to an event; --time and --event name their columns")
+    given = {key: getattr(asked, key) for key in SURVIVAL}
+    if not known:
+        refuse((key for key, words in given.items() if words), "is for a survival model")
     if len(targets) != len(saved.targets):
         wanted = ", ".join(saved.targets)
         raise UsageError(f"--target: the model predicts {wanted}; name as many columns, in that order")
     if asked.task is not None and saved.task is None:
         raise UsageError("--task: the model was fitted without a task column")
-    named = asked.task or saved.task
+    survival = read_survival(given, list(known), known) if known else {}
+    beside = (asked.weights, saved.facts.get("offset"), asked.row_groups)
+    return RowColumns(targets, asked.task or saved.task, *beside, survival)
+
+
+def read_rows(saved: SavedModel, table: Table, columns: RowColumns, asked: Asked) -> TableProblem:
+    """Rows and labels as the model needs them; labels that it cannot know are errors."""
+    model, classes, named = saved.estimator, is_classifier(saved.estimator), columns.task
     if named is not None and named not in table.columns:
         raise TableError(f"{table.source} has no task column {named!r}; --task names it")
     found = prepare_labelled(
         table,
         saved.encoding,
-        RowColumns(targets, named, asked.weights, saved.facts.get("offset"), asked.row_groups),
+        columns,
         classes=classes,
         missing=asked.missing,
         fill=saved.fill,
@@ -83,7 +97,7 @@ def read_rows(saved: SavedModel, table: Table, asked: Asked) -> TableProblem:
     if named is not None and found.task is not None:
         refuse_unknown_labels(table.source, named, found.task, found.rows, model.tasks_.tolist(), "task")
     if classes:
-        refuse_unknown_classes(table.source, model, found, targets)
+        refuse_unknown_classes(table.source, model, found, list(columns.targets))
     return found
 
 
@@ -93,8 +107,7 @@ def refuse_unknown_classes(source: str, model: Any, found: TableProblem, targets
     for t, own in enumerate(of_task):
         if own is None:
             continue
-        several = found.y.ndim == 2
-        y = found.y[:, t] if several else found.y
+        several, y = found.several, found.labels_of(t if found.several else 0)
         here = np.ones(len(y), dtype=bool)
         if several:
             here = np.array([value is not None and value == value for value in y.tolist()])
@@ -146,11 +159,10 @@ def row_columns(saved: SavedModel, table: Table, labelled: TableProblem) -> dict
     """Every row of the table: its task, label and prediction; empty where it was left out."""
     found: dict[str, Any] = {} if labelled.task is None else {"task": labelled.task}
     given = {name: own for name, own in labelled.row_arguments().items() if name in ("task", "offset")}
-    y, predicted = labelled.y, np.asarray(saved.estimator.predict(labelled.X, **given))
-    if y.ndim == 1:
-        found |= {"observed": y, "prediction": predicted.reshape(len(y))}
-    else:
-        for t, name in enumerate(saved.targets):
-            found[f"observed ({name})"] = np.array(plain_numbers(y[:, t]), dtype=object)
-            found[f"prediction ({name})"] = predicted[:, t]
+    predicted = np.asarray(saved.estimator.predict(labelled.X, **given))
+    for t, name in enumerate(saved.targets):
+        suffix = f" ({name})" if labelled.several else ""
+        for heading, own in observed_columns(labelled.labels_of(t)).items():
+            found[f"{heading}{suffix}"] = np.array(plain_numbers(own), dtype=object) if labelled.several else own
+        found[f"prediction{suffix}"] = predicted[:, t] if labelled.several else predicted.reshape(labelled.n_used)
     return {name: spread(values, labelled.rows, table.n_rows) for name, values in found.items()}

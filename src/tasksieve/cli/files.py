@@ -15,9 +15,11 @@ from ..runs import SavedModel
 from ..runs.folder import file_digest
 from ..tables import Table, TableError, read_table
 from ..tables.frames import ENDINGS, PACKED
+from ..tables.row_columns import RowColumns
 from ..tables.stack import FILE_TASK, Stacked, Wanted, stack
 from .exit_codes import UsageError
 from .options import Asked
+from .outcomes import survival_of
 
 PART = "{}"  # of a pattern: the part of a file's name that names the task
 GLOB = set("*?[")
@@ -155,14 +157,16 @@ def read_content(config: dict[str, Any]) -> Stacked:
     if isinstance(config["table"], str):
         return Stacked(read_table(config["table"], format, separator), {}, [])
     tables = [read_table(path, format, separator) for path in config["table"]]
-    needed = [("--target", pattern) for pattern in config["target"]]
+    survival = survival_of(config)
+    needed = [("--target", pattern) for pattern in config["target"] if pattern not in survival]
+    needed += [pair for own in survival.values() for pair in own.flags.items()]
     for key in ("task", "weights", "offset", "row_groups", "id"):
         if config.get(key) is not None:
             needed.append((f"--{key.replace('_', '-')}", config[key]))
     wanted = Wanted(needed, config.get("features", ()), config.get("drop", ()), config.get("columns", "same"))
     names = name_tasks(config["table"], config.get("task_name")) if file_tasks(config) else None
     found = stack(tables, names, wanted)
-    targets = found.table.match(config["target"], "--target", list(found.table.columns))
+    targets = RowColumns.of(found.table, config["target"], survival=survival).targets
     if names is not None and len(targets) > 1:
         raise UsageError(
             f"--target: each of the {len(tables)} files is a task, and so would be each of the targets "

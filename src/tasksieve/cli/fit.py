@@ -91,6 +91,8 @@ def fit_estimator(job: Job) -> Fitted:
     if job.config.get("cv"):
         path, k = model.path_, int(np.flatnonzero(model.path_.alphas == model.alpha_)[0])
         chosen = set_state(path.model(k), cv_quality=model.cv_quality_)
+        if hasattr(model, "baseline_hazard_"):  # of the rows, which a value of the path no longer has
+            set_state(chosen, baseline_hazard=model.baseline_hazard_)
         return Fitted(chosen, path, k, model, bool(path.converged[k]))
     if job.kind.has_path and isinstance(model.alpha, str):  # a word for a number: keep the number
         model.set_params(alpha=float(model.alpha_))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +23,11 @@ from ..genotypes.files import matching_prefixes
 from ..genotypes.people import are_coded_missing, are_missing
 from ..tables import TableProblem
 from ..tables.encode import Encoding
-from ..tables.row_columns import tidy_labels
+from ..tables.row_columns import Labels, RowColumns
+from ..tables.table import Column, NamedRows, Table, tidy_labels
 from .exit_codes import UsageError
 from .options import flag, refuse
+from .outcomes import survival_of
 from .source import Source
 
 Array = np.ndarray[Any, Any]
@@ -107,14 +111,12 @@ class GenotypeSource(Source):
         n_people = X.n_rows
         tables = _Columns(X, config)
         targets: list[str] = config["target"]
-        words = {name: tables.column(name, "--pheno-name") for name in targets}
-        numbers = all(are_numbers(own) for own in words.values())
-        classes = self.kind.wants_classes(config.get("loss"), not numbers)
-        y = np.column_stack([_labels(words[name], name, classes) for name in targets])
-        beside = tables.covariates(targets)
+        phenotypes = self._phenotypes(tables)
+        words, classes = phenotypes.words, phenotypes.classes
+        beside = tables.covariates([*targets, *words])
         covariates, names = _encoded(beside, n_people)
         absent = {
-            "people without a phenotype": np.array([all(v is None or v != v for v in row) for row in y.tolist()]),
+            "people without a phenotype": phenotypes.absent,
             "people without a task": tables.missing("task"),
             "people without a covariate": np.isnan(covariates).any(axis=1),
             "people without a weight": tables.missing("weights"),
@@ -139,7 +141,6 @@ class GenotypeSource(Source):
         X = filter_variants(X, task=None if task is None else task.astype(str), **limits)
         if names:
             X = X.with_covariates(covariates[rows], names)
-        y = y[rows] if len(targets) > 1 else y[rows, 0]
         notes = [
             *_missing_notes("phenotypes", words),
             *_missing_notes("covariates", beside),
@@ -148,7 +149,7 @@ class GenotypeSource(Source):
         ]
         self.problem = TableProblem(
             X,
-            tidy_labels(y) if classes and len(targets) == 1 else y,
+            phenotypes.labels(rows),
             task,
             tables.numbers("weights", rows),
             targets,
@@ -163,6 +164,39 @@ class GenotypeSource(Source):
             ("IID", X.sample_table["iid"].tolist()),
         )
         return self
+
+    def _phenotypes(self, tables: _Columns) -> _Phenotypes:
+        """The labels that are asked for."""
+        config, survival = self.config, survival_of(self.config)
+        targets: list[str] = config["target"]
+        if survival:
+            named = {name: flag for own in survival.values() for flag, name in own.flags.items()}
+            words = {name: tables.column(name, flag) for name, flag in named.items()}
+            table, columns = tables.as_table(words), RowColumns(targets, survival=survival)
+            absent = np.all([columns.missing(table, name) for name in targets], axis=0)
+            return _Phenotypes(words, absent, False, lambda rows: columns.labels(table, rows))
+        words = {name: tables.column(name, "--pheno-name") for name in targets}
+        numbers = all(are_numbers(own) for own in words.values())
+        wanted = self.kind.wants_classes(config.get("loss"), not numbers)
+        y = np.column_stack([_labels(words[name], name, wanted) for name in targets])
+
+        def labels(rows: Array) -> Array:
+            own = y[rows] if len(targets) > 1 else y[rows, 0]
+            return tidy_labels(own) if wanted and len(targets) == 1 else own
+
+        return _Phenotypes(
+            words, np.array([all(v is None or v != v for v in row) for row in y.tolist()]), wanted, labels
+        )
+
+
+@dataclass(frozen=True)
+class _Phenotypes:
+    """Columns of phenotypes as words, people who have none, and the labels of some people."""
+
+    words: dict[str, Array]
+    absent: Array
+    classes: bool
+    labels: Callable[[Array], Labels]
 
 
 def _option(config: dict[str, Any]) -> str:
@@ -183,6 +217,19 @@ class _Columns:
         self._covar = align_people(samples, config["covar"], "--covar") if "covar" in config else {}
         self._cohort = {"cohort": samples["cohort"]} if X.n_cohorts > 1 else {}
         self._n_people = X.n_rows
+        self._names = [" ".join(pair) for pair in samples.pairs("fid", "iid")]
+
+    def as_table(self, words: dict[str, Array]) -> Table:
+        """Columns in the order of people, as those of a table: numbers where all are."""
+        columns = {}
+        for name, own in words.items():
+            if are_numbers(own):
+                columns[name] = Column("number", as_numbers(own, name))
+                continue
+            values = own.copy()
+            values[are_missing(own)] = None
+            columns[name] = Column("text", values)
+        return Table(NamedRows("--pheno", self._names), self._n_people, columns)
 
     def column(self, name: str, flag: str) -> Array:
         for found in (self._pheno, self._covar, self._cohort):

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from ..linear.grading import Grade, grade
-from ..losses import as_loss
-from ..tables import Table, TableError, TableProblem, prepare, read_table
+from ..losses import Cox, as_loss
+from ..tables import SurvivalColumns, Table, TableError, TableProblem, prepare, read_table
 from .commands import GRADE
-from .exit_codes import OK, say
+from .exit_codes import OK, UsageError, say
 from .files import check_files, expand_tables, read_content, task_column
 from .members import check_members
-from .options import Asked, given_of
+from .options import Asked, given_of, refuse
+from .outcomes import SURVIVAL, read_survival
 from .progress import working
 from .source import named
 from .table_source import PREPARED
@@ -28,9 +30,12 @@ def run_grade(asked: Asked) -> int:
     each task. A feature called "(Intercept)" is the intercept.
     """
     options = given_of(asked, GRADE, "param")
-    check_members(options, "loss", "penalty")
+    survival = _survival(asked)
+    if survival:
+        options["loss"] = Cox(asked.ties)
+    check_members(options, *(["penalty"] if survival else ["loss", "penalty"]))
     with working("reading", asked.quiet):
-        problem = _read(asked)
+        problem = _read(asked, survival)
         labels, names = _row_labels(problem), problem.encoding.feature_names
         coef, constants = read_coefficients(read_table(asked.coefficients), labels, names)
         if asked.intercepts is not None:
@@ -44,14 +49,30 @@ def run_grade(asked: Asked) -> int:
     return OK
 
 
-def _read(asked: Asked) -> TableProblem:
+def _survival(asked: Asked) -> dict[str, SurvivalColumns]:
+    """The columns of survival outcomes; none unless the loss is Cox's."""
+    given = {key: getattr(asked, key) for key in SURVIVAL}
+    if asked.loss != "cox":
+        refuse((key for key, words in given.items() if words), "is for --loss cox")
+        if not asked.target:
+            raise UsageError("--target: name the column that is predicted")
+        return {}
+    if asked.target:
+        raise UsageError("--target: --loss cox has --time and --event in its place")
+    return read_survival(given, None)
+
+
+def _read(asked: Asked, survival: dict[str, SurvivalColumns]) -> TableProblem:
     given = given_of(asked, GRADE, "config")
     config = {key: value for key, value in given.items() if value is not None and value != []}
     config["table"] = expand_tables(asked.table)
+    if survival:
+        config |= {"model": "cox", "target": list(survival)}
     check_files(config)
     content = read_content(config)
-    classes = as_loss(asked.loss).of_classes()
-    problem = prepare(content.table, task=task_column(config), classes=classes, **named(config, *PREPARED))
+    classes = not survival and as_loss(asked.loss).of_classes()
+    labels: dict[str, Any] = {"survival": survival, "classes": classes}
+    problem = prepare(content.table, task=task_column(config), **labels, **named(config, *PREPARED))
     for note in content.notes:
         say(f"note: {note}")
     return problem

@@ -104,6 +104,13 @@ OPTIONS = [
     Option("target", list[str], "Column to predict (name or glob). Several targets: one shared matrix, each target a "
            "task; empty cells are labels not observed.", "Data", also=dict.fromkeys(GENOTYPES, "--pheno-name"),
            flag="--target,-y"),
+    Option("time", list[str], "Survival (--model cox), in place of --target: column with the time of an event or of "
+           "censoring. Several outcomes, each a task, have names: NAME=COLUMN, here and in the options below.", "Data"),
+    Option("event", list[str], "Column that says whether the time is that of an event: 1 or true, else 0 or false; "
+           "COLUMN==VALUE where something else stands for an event (R's status==2).", "Data"),
+    Option("entry", list[str], "Column with the time from which on a row is under observation (delayed entry).",
+           "Data"),
+    Option("strata", list[str], "Column with strata: each has a baseline hazard of its own.", "Data"),
     Option("task", str, "Column with the task of each row; of several files by default the file's name.", "Data",
            flag="--task,-t"),
     Option("task_name", list[str], "Of several files: a pattern with {} for the part of the path that names the task "
@@ -155,7 +162,7 @@ OPTIONS = [
     *(option_of(name, "Model") for name in ("l1_ratio", "l1", "group", "l2", "loss", "penalty", "ridge")),
     option_of("task_graph", "Model", "config"),
     option_of("feature_groups", "Model", "config"),
-    *(option_of(name, "Model") for name in ("inside", "delta")),
+    *(option_of(name, "Model") for name in ("inside", "ties", "delta")),
     option_of("q", "Model", also={"fit": "--q", "path": "--q", "compare": "--q"}),
     option_of("smoothing", "Model"),
     option_of("weights", "Model", key="owl_weights"),

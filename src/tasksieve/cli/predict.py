@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,11 @@ from ..runs.results import read_path
 from ..runs.stream_run import load_stream
 from ..tables import Table, TableError, prepare_rows
 from ..tables.ids import row_names
+from ..tables.row_columns import labels_of_rows
 from .exit_codes import OK, UsageError, say
 from .files import read_new_rows
-from .options import Asked, gibibytes
+from .options import Asked, gibibytes, read_numbers
+from .outcomes import saved_survival
 from .progress import working
 from .written import refuse_file, write_columns
 
@@ -27,8 +30,9 @@ def run_predict(asked: Asked) -> int:
     refuse_file("--out", asked.out)
     saved = chosen_model(RunFolder(asked.run), asked)
     with working("predicting", asked.quiet):
-        offset = saved.facts.get("offset")
-        table = read_new_rows(asked, saved, [("--offset", offset)] if offset else [], asked.all_tasks)
+        offset, strata = saved.facts.get("offset"), strata_column(saved, asked)
+        named = [(flag, name) for flag, name in (("--offset", offset), ("--strata", strata)) if name]
+        table = read_new_rows(asked, saved, named, asked.all_tasks)
         columns = predictions(saved, table, asked)
     n_empty = int(sum(value is None for value in next(iter(columns.values()), [])))
     write_columns(asked.out, with_names(columns, table, saved, asked))
@@ -68,7 +72,10 @@ def choose_value(saved: SavedModel, folder: RunFolder, alpha: float | None) -> N
             f"--alpha: the path has no value within 1 % of {alpha:g}; the nearest is {path.alphas[k]:.6g} "
             f"(all are in {folder / 'path.csv'})"
         )
-    model = saved.estimator.set_params(alpha=float(path.alphas[k]))
+    model, chosen = saved.estimator, saved.estimator.alpha
+    model.set_params(alpha=float(path.alphas[k]))
+    if path.alphas[k] != chosen:  # a baseline hazard is that of the model alone
+        model.__dict__.pop("baseline_hazard_", None)
     set_rows(
         model,
         path.coefs[k].toarray(),
@@ -118,7 +125,47 @@ def predictions(saved: SavedModel, table: Table, asked: Asked) -> dict[str, list
         chances = np.asarray(model.predict_proba(X, **keywords))
         for k, name in enumerate(class_names(model)):
             add(f"probability of {name}", chances[..., k])
+    if asked.times is not None and len(rows):
+        at = read_times(asked.times)
+        strata = strata_column(saved, asked)
+        if strata is not None:
+            keywords["strata"] = labels_of_rows(table, rows, strata, "--strata")
+        chances = np.asarray(model.predict_survival_function(X, times=at, **keywords))
+        for k, time in enumerate(at):
+            add(f"survival at {time:g}", chances[..., k])
     return columns
+
+
+def read_times(text: str) -> list[float]:
+    """``--times``."""
+    found = read_numbers(text, "--times")
+    if not all(math.isfinite(time) and time >= 0.0 for time in found):
+        raise UsageError(f"--times: finite and not negative; got {text!r}")
+    return found
+
+
+def strata_column(saved: SavedModel, asked: Asked) -> str | None:
+    """The column of strata that survival probabilities need; an error where they cannot be given."""
+    if asked.times is None:
+        if asked.strata is not None:
+            raise UsageError("--strata: is for --times; predictions without it are those of all strata")
+        return None
+    model = saved.estimator
+    if not hasattr(model, "predict_survival_function"):
+        raise UsageError(f"--times: is for --model cox; {type(model).__name__} predicts no survival probabilities")
+    if getattr(model, "baseline_hazard_", None) is None:
+        raise UsageError(
+            f"--times: the run has no baseline hazard of alpha = {model.alpha:g}, only of the value that fit has "
+            f"chosen; tasksieve fit --alpha {model.alpha:g} computes it"
+        )
+    read_times(asked.times)
+    names = {own.strata for own in saved_survival(saved).values() if own.strata is not None}
+    if len(names) > 1 and asked.strata is None:
+        listed = ", ".join(sorted(names))
+        raise UsageError(f"--times: the outcomes have different strata ({listed}): predict from Python")
+    if asked.strata is not None and not names:
+        raise UsageError("--strata: the model was fitted without strata")
+    return asked.strata or next(iter(names), None)
 
 
 def with_names(columns: dict[str, list[Any]], table: Table, saved: SavedModel, asked: Asked) -> dict[str, list[Any]]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .. import verify
 from ..proof.certificate import Certificate
 from ..runs.folder import PROOF
@@ -41,7 +39,7 @@ def write_proof(job: Job, fitted: Fitted) -> None:
         )
         return
     whole = fitted.path is not None
-    if whole and len(fitted.path) * np.size(problem.y) > MOST_NUMBERS:
+    if whole and len(fitted.path) * problem.n_labels > MOST_NUMBERS:
         if job.config["command"] != "fit":
             job.display.log(f"no {PROOF}: the path has many rows and values; in Python, path.certificate writes it")
             return

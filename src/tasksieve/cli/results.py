@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from ..runs.results import (
 )
 from ..tables import write_table
 from .files import PART, file_tasks, task_column
+from .outcomes import survival_of
 from .run import Job
 from .source import Source
 
@@ -84,6 +85,8 @@ def write_results(job: Job, fitted: Fitted) -> None:
     facts = {"chosen": fitted.chosen, "choice": config["command"] == "fit"}
     facts |= {key: config.get(key) for key in ("id", "offset")}
     facts |= {"covariates": len(covariates)} if len(covariates) else {}
+    if survival := survival_of(config):
+        facts["survival"] = {name: asdict(own) for name, own in survival.items()}
     if file_tasks(config):
         given = config.get("task_name", [])
         facts |= {"files": True, "task_name": given[0] if len(given) == 1 and PART in given[0] else None}

@@ -10,6 +10,7 @@ from ..runs import ModelKind
 from ..tables import Table, TableError, TableProblem, prepare
 from .chunked_source import CHOICE, open_chunked
 from .files import read_content, task_column
+from .outcomes import survival_of
 from .source import Source, named
 
 # Options that `prepare` knows by the same name.
@@ -31,17 +32,25 @@ class TableSource(Source):
 
     def read(self) -> Source:
         config, content = self.config, read_content(self.config)
-        columns = content.table.columns
-        targets = content.table.match(config["target"], "--target", list(columns))
-        words = any(name in columns and columns[name].kind == "text" for name in targets)
-        classes = self.kind.wants_classes(config.get("loss"), words)
-        if classes:
-            _refuse_quantities(config, content.table)
-        roles: dict[str, Any] = {"task": task_column(config), "groups": config.get("row_groups"), "classes": classes}
+        roles: dict[str, Any] = {"task": task_column(config), "groups": config.get("row_groups")}
+        roles |= asked_labels(config, self.kind, content.table)
         self.problem = prepare(content.table, **roles, **named(config, *PREPARED))
         self.problem.notes = [*content.notes, *self.problem.notes]
         self.problem.lacking = content.lacking
         return self
+
+
+def asked_labels(config: dict[str, Any], kind: ModelKind, table: Table) -> dict[str, Any]:
+    """What `prepare` must know of the labels that are asked for."""
+    survival = survival_of(config)
+    if survival:
+        return {"survival": survival}
+    targets = table.match(config["target"], "--target", list(table.columns))
+    words = any(name in table.columns and table.columns[name].kind == "text" for name in targets)
+    classes = kind.wants_classes(config.get("loss"), words)
+    if classes:
+        _refuse_quantities(config, table)
+    return {"classes": classes}
 
 
 def _refuse_quantities(config: dict[str, Any], table: Table) -> None:

@@ -8,7 +8,7 @@ such as --target and --task name other arrays.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,12 @@ import numpy as np
 from ..design.cluster.needs import needed
 from ..tables.encode import Encoding
 from ..tables.problem import TableProblem
+from ..tables.survival_columns import side_by_side
+from ..tables.table import Column, Table
 from ..tasks.cluster import ClusterMatrix, open_zarr
 from .exit_codes import UsageError
 from .options import refuse
+from .outcomes import survival_of
 from .source import Source
 
 SUFFIX = ".zarr"
@@ -74,8 +77,7 @@ class ZarrSource(Source):
             return np.asarray(group[name][...])
 
         matrix = ClusterMatrix(open_zarr(config["table"], "X"))
-        columns = [array(name, "--target") for name in config["target"]]
-        y = columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
+        y = self._labels(array)
         beside = {key: array(config[key], f"--{key}") for key in _BESIDE if config.get(key)}
         names = [str(name) for name in array("features", "features")] if "features" in group else None
         rows, n_features = matrix.shape
@@ -86,7 +88,9 @@ class ZarrSource(Source):
         words = y.dtype.kind in "OUST"
         if words:
             y = y.astype(object)
-        targets = list(config["target"]) if y.ndim == 1 else [f"{config['target'][0]}{t}" for t in range(y.shape[1])]
+        targets = list(config["target"])
+        if y.ndim == 2 and len(targets) != y.shape[1]:
+            targets = [f"{targets[0]}{t}" for t in range(y.shape[1])]
         self.problem = TableProblem(
             matrix,
             y,
@@ -103,6 +107,18 @@ class ZarrSource(Source):
         )
         return self
 
+    def _labels(self, array: Callable[[str, str], np.ndarray]) -> np.ndarray:
+        """The targets, or the survival outcomes, of arrays of the store."""
+        config, survival = self.config, survival_of(self.config)
+        found = [] if survival else [array(name, "--target") for name in config["target"]]
+        for own in survival.values():
+            columns = {name: as_column(array(name, option)) for option, name in own.flags.items()}
+            table = Table(config["table"], len(columns[own.time].values), columns)
+            found.append(own.read(table, np.arange(table.n_rows)))
+        if len(found) == 1:
+            return found[0]
+        return side_by_side(found) if survival else np.stack(found, axis=1)
+
     @property
     def matrix(self) -> Any:
         return np.asarray(self.problem.X.array[...])
@@ -114,6 +130,13 @@ class ZarrSource(Source):
         for values in (problem.y, problem.task, problem.sample_weight, problem.groups):
             digest.update(b"-" if values is None else repr(np.asarray(values).tolist()).encode())
         return digest.hexdigest()
+
+
+def as_column(values: np.ndarray) -> Column:
+    """An array of a store as a column of a table."""
+    if values.dtype.kind in "biuf":
+        return Column("number", values)
+    return Column("text", np.array([str(word) for word in values.tolist()], dtype=object))
 
 
 def _group(config: dict[str, Any]) -> Any:

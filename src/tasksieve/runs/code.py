@@ -43,6 +43,11 @@ def _python_fit(folder: RunFolder, saved: SavedModel, config: dict[str, Any]) ->
     if is_classifier(model):
         words["classes"] = True
     arguments = ", ".join(f"{name}={value!r}" for name, value in words.items())
+    survival, imported = saved.facts.get("survival"), ""
+    if survival:
+        imported = "SurvivalColumns, "
+        each = ", ".join(f"{name!r}: SurvivalColumns({_given(own)})" for name, own in survival.items())
+        arguments += f", survival={{{each}}}"
     rows = {"task": "task", "weights": "sample_weight", "offset": "offset"}
     fit = "".join(f", {name}=data.{name}" for key, name in rows.items() if config.get(key))
     form = [f"{name}={config[name]!r}" for name in ("format", "separator") if config.get(name)]
@@ -58,13 +63,17 @@ def _python_fit(folder: RunFolder, saved: SavedModel, config: dict[str, Any]) ->
     return CodeSample(
         "Fit the same model",
         "Python",
-        f"{load}from tasksieve.tables import prepare, read_table\n\n"
+        f"{load}from tasksieve.tables import {imported}prepare, read_table\n\n"
         f"data = prepare(read_table({reading}), {arguments})\n"
         f"model = {made}\n"
         f"model.fit(data.X, data.y{fit})\n"
         "print(model.objective_, model.dual_gap_)\n",
         f"It gives the same coefficients up to the tolerance, with a certificate of its own.{chosen}",
     )
+
+
+def _given(words: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={word!r}" for name, word in words.items() if word is not None)
 
 
 def _changed(model: Any) -> dict[str, Any] | None:

@@ -42,15 +42,24 @@ def write_out_of_fold(folder: RunFolder, model: Any, problem: TableProblem) -> N
         columns[problem.ids[0] if problem.ids[0] not in columns else f"{problem.ids[0]} (id)"] = problem.ids[1]
     if problem.task is not None:
         columns["task"] = problem.task.tolist()
-    y, names = problem.y, problem.targets
+    names = problem.targets
     for t, name in enumerate(names):
         suffix = f" ({name})" if len(names) > 1 else ""
-        own = y[:, t] if y.ndim == 2 else y
-        columns[f"observed{suffix}"] = plain_numbers(own)
-        part = found[:, t] if y.ndim == 2 else found
+        for title, labels in observed_columns(problem.labels_of(t)).items():
+            columns[f"{title}{suffix}"] = plain_numbers(labels)
+        part = found[:, t] if problem.several else found
         for title, values in _titled(model, part):
             columns[f"{title}{suffix}"] = plain_numbers(values)
     write_table(folder / "out_of_fold.csv", columns)
+
+
+def observed_columns(labels: np.ndarray) -> dict[str, np.ndarray]:
+    """Labels of a target as columns: of a survival outcome its time and 1 for an event, 0 for censoring."""
+    if labels.dtype.names is None:
+        return {"observed": labels}
+    unseen = np.isnan(labels["time"])
+    events = labels["event"].astype(np.int64)
+    return {"time": labels["time"], "event": np.where(unseen, np.nan, events) if unseen.any() else events}
 
 
 def _titled(model: Any, part: np.ndarray) -> list[tuple[str, np.ndarray]]:

@@ -22,8 +22,8 @@ class ModelKind:
     - `estimators` (names of classes in `tasksieve`): The one whose targets are numbers and the one whose targets are
       classes, where they differ.
     - `about`: One line of help.
-    - `targets` ({"values", "classes", "loss", "column"}): What it predicts; "loss": as its parameter ``loss`` says;
-      "column": as the target column suggests.
+    - `targets`: What it predicts; "loss": as its parameter ``loss`` says; "column": as the target column suggests;
+      "survival": times to an event.
     - `tasks`: Whether rows may belong to tasks.
     - `strength` ({"alpha", "C"}): Its main parameter. Models with ``alpha`` have paths and cross-validation.
     """
@@ -31,7 +31,7 @@ class ModelKind:
     name: str
     estimators: tuple[str, ...]
     about: str
-    targets: Literal["values", "classes", "loss", "column"] = "values"
+    targets: Literal["values", "classes", "loss", "column", "survival"] = "values"
     tasks: bool = True
     strength: Literal["alpha", "C"] = "alpha"
 
@@ -73,6 +73,8 @@ MODELS = {
         ModelKind("huber", ("MultiTaskHuber",), "numbers with outliers: squared up to --delta, linear beyond"),
         ModelKind("quantile", ("MultiTaskQuantile",), "a quantile (--q) instead of the mean"),
         ModelKind("poisson", ("MultiTaskPoisson",), "counts and rates (--offset)"),
+        ModelKind("cox", ("MultiTaskCox",), "times to an event (--time, --event): proportional hazards",
+                  targets="survival"),
         ModelKind("group-lasso", ("MultiTaskGroupLasso",), "whole groups of features (--feature-groups)"),
         ModelKind("any", ("MultiTaskRegressor", "MultiTaskClassifier"), "any --loss with any --penalty, --ridge, "
                   "--task-graph", targets="column"),

@@ -9,6 +9,7 @@ from .frames import FORMATS, table_format
 from .npz import read_arrays
 from .problem import TableProblem, prepare, prepare_rows
 from .read import read_table
+from .survival_columns import SurvivalColumns
 from .table import Column, Table, TableError
 from .write import write_arrays, write_table
 
@@ -16,6 +17,7 @@ __all__ = [
     "FORMATS",
     "Column",
     "Encoding",
+    "SurvivalColumns",
     "Table",
     "TableError",
     "TableProblem",

@@ -229,7 +229,7 @@ class ChunkedTable:
         if self.task is not None:
             column = words_or_numbers(chunk, self.task, "--task")
             task = self._codes.codes(column, None if len(kept) == chunk.n_rows else kept)
-        return _Rows(columns.labels(chunk, kept), task, columns.read_weights(chunk, kept), kept, chunk)
+        return _Rows(np.asarray(columns.labels(chunk, kept)), task, columns.read_weights(chunk, kept), kept, chunk)
 
     def _counted(self, encoding: Encoding) -> tuple[_Counts, Array | None]:
         """Rows of tasks, and the means of features where they fill holes."""

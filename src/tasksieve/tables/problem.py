@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,13 +12,15 @@ import scipy.sparse
 from .columns import FeatureChoice, choose_features
 from .encode import Encoding
 from .ids import row_names
-from .row_columns import Missing, RowColumns, told_rows
+from .row_columns import Labels, Missing, RowColumns, told_rows
+from .survival_columns import SurvivalColumns
 from .table import NAMED_CELLS, Array, StackedFiles, Table, TableError, row_words
 
 
 @dataclass
 class TableProblem:
-    """Rows with labels, ready for an estimator: X (n, d), y (n,) or (n, T), and what is known of the rows (n,).
+    """Rows with labels, ready for an estimator: X (n, d), y (n,) or (n, T), and what is known of the rows (n,). Targets
+    of unlike kinds are a dict of labels (n,).
 
     - `fill` (array of shape (d,)): With ``missing="mean"``, what missing entries were replaced by.
     - `rows` (int array of shape (n,)): Rows of the table in use, of its `n_rows`.
@@ -32,7 +34,7 @@ class TableProblem:
     """
 
     X: Any
-    y: Array
+    y: Labels
     task: Array | None
     sample_weight: Array | None
     targets: list[str]
@@ -69,7 +71,25 @@ class TableProblem:
         """The labels of the tasks, as the estimators will have them."""
         if self.task is not None:
             return np.unique(self.task)
+        if isinstance(self.y, dict):
+            return np.array(list(self.y))
         return np.arange(self.y.shape[1] if self.y.ndim == 2 else 1)
+
+    @property
+    def several(self) -> bool:
+        """Whether each target is a task."""
+        return isinstance(self.y, dict) or self.y.ndim == 2
+
+    @property
+    def n_labels(self) -> int:
+        """Labels of all tasks, observed or not."""
+        return sum(map(len, self.y.values())) if isinstance(self.y, dict) else int(self.y.size)
+
+    def labels_of(self, t: int) -> Array:
+        """The labels of a target."""
+        if isinstance(self.y, dict):
+            return self.y[self.targets[t]]
+        return self.y[:, t] if self.several else self.y
 
 
 def prepare(
@@ -80,26 +100,32 @@ def prepare(
     weights: str | None = None,
     offset: str | None = None,
     groups: str | None = None,
+    survival: Mapping[str, SurvivalColumns] | None = None,
     id: str | None = None,
     missing: Missing = "error",
-    classes: bool = False,
+    classes: bool | Collection[str] = False,
+    flag: str = "--target",
     **choice: Any,
 ) -> TableProblem:
     """Choose columns, encode them, and handle missing values.
 
     - `target`: Several: one matrix shared by several targets, each a task; empty cells are labels that were not
       observed.
+    - `survival` (dict of target to columns): Targets that are survival outcomes; their names need not be columns.
     - `missing` ({"error", "drop", "mean"}): Rows with a missing value: an error that names them, left out, or filled
       with the mean of each feature. A row without a task, a weight or (of a single target) a label cannot be filled in:
       it is left out unless "error".
-    - `classes`: Targets are class labels, so words are welcome.
+    - `classes`: Targets are class labels, so words are welcome; or names of those that are, where others may be of
+      other kinds.
+    - `flag`: The option that names targets.
     - `choice`: Of features: what `FeatureChoice` has.
     """
-    columns = RowColumns.of(table, target, task, weights=weights, offset=offset, groups=groups)
+    beside = {"weights": weights, "offset": offset, "groups": groups, "survival": survival or {}, "flag": flag}
+    columns = RowColumns.of(table, target, task, **beside)
     encoding, notes = choose_features(table, columns.roles(table, id), FeatureChoice(**choice))
     rows, holes = columns.usable(table, encoding, missing)
     several = columns.targets if len(columns.targets) > 1 else ()
-    unobserved = sum(int(table.columns[name].missing.sum()) for name in several)
+    unobserved = sum(int(columns.missing(table, name).sum()) for name in several)
     left_out = np.setdiff1d(np.arange(table.n_rows), rows)
     filled, first = holes if missing == "mean" else [], left_out[:NAMED_CELLS].tolist()
     notes += told_rows(table.source, table.n_rows, len(several), filled, unobserved, first, len(left_out))
@@ -108,14 +134,14 @@ def prepare(
         X, fill = fill_with_means(X, encoding.feature_names, absent=encoding.n_absent(table, rows))
     return TableProblem(
         X,
-        **columns.read(table, rows, classes),  # type: ignore[arg-type]
+        **columns.read(table, rows, classes),
         targets=list(columns.targets),
         encoding=encoding,
         fill=fill,
         rows=rows,
         n_rows=table.n_rows,
         notes=notes,
-        classes=classes,
+        classes=classes is True,
         ids=None if id is None else (id, np.array(row_names(table.columns[id]), dtype=object)[rows].tolist()),
         in_file=table.source.rows()[rows] if isinstance(table.source, StackedFiles) else None,
     )
@@ -140,7 +166,7 @@ def prepare_labelled(
     encoding: Encoding,
     columns: RowColumns,
     *,
-    classes: bool = False,
+    classes: bool | Collection[str] = False,
     missing: Missing = "error",
     fill: Array | None = None,
     unknown: Literal["error", "zero"] = "error",
@@ -149,8 +175,9 @@ def prepare_labelled(
 
     - `fill`: What the fit has put in for missing values.
     """
-    for name in columns.targets:
-        table.require(name, "--target")
+    for target in columns.targets:
+        for name, flag in columns.columns_of(target).items():
+            table.require(name, flag)
     rows, holes = columns.usable(table, encoding, missing, mean=fill is not None)
     if holes and missing == "mean" and fill is None:
         raise TableError("--missing mean: the model was not fitted with it, so it has no means to fill in")
@@ -162,7 +189,7 @@ def prepare_labelled(
     known: dict[str, Any] = columns.read(table, rows, classes)
     return TableProblem(
         X, **known, targets=list(columns.targets), encoding=encoding, fill=fill, rows=rows, n_rows=table.n_rows,
-        classes=classes,
+        classes=classes is True,
     )  # fmt: skip
 
 

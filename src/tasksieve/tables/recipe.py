@@ -26,11 +26,11 @@ def table_recipe(
     drop: bool,
     separator: str | None,
 ) -> dict[str, Any] | None:
-    """The header's `table` of a CSV file; None for what the format has no words for: parts of dates, matrices. `drop`
-    says whether rows with missing values were left out."""
-    encoding = problem.encoding
+    """The header's `table` of a CSV file; None for what the format has no words for: parts of dates, matrices, survival
+    outcomes, targets of unlike kinds. `drop` says whether rows with missing values were left out."""
+    encoding, y = problem.encoding, problem.y
     dates = any(isinstance(coding, DateParts) for _, coding in encoding.columns)
-    if encoding.matrix_names is not None or dates:
+    if encoding.matrix_names is not None or dates or isinstance(y, dict) or y.dtype.names is not None:
         return None
     between = csv_separator(str(table), separator)
     truths = _columns_of_truths(Path(table), between, [name for name, coding in encoding.columns if coding is None])
@@ -43,7 +43,7 @@ def table_recipe(
             column["fill"] = float(value)
     return {
         "columns": columns,
-        "target": problem.targets[0] if problem.y.ndim == 1 else list(problem.targets),
+        "target": problem.targets[0] if y.ndim == 1 else list(problem.targets),
         "task": task,
         "weight": weights,
         "offset": offset,

@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 
 from .encode import Encoding, number_values, refuse_infinite, refuse_spoilt_numbers
-from .table import NAMED_CELLS, Array, Column, StackedFiles, Table, TableError, row_words
+from .survival_columns import SurvivalColumns, side_by_side
+from .table import NAMED_CELLS, Array, Column, StackedFiles, Table, TableError, row_words, tidy_labels
 
 Missing = Literal["error", "drop", "mean"]
 # Columns with missing values: the name, the first rows at least, and how many there are.
 Holes = list[tuple[str, Array, int]]
+# Of one target (n,), of several (n, T); a dict by target where they are of unlike kinds.
+Labels = Array | dict[str, Array]
 
 
 @dataclass(frozen=True)
 class RowColumns:
-    """Names of the columns. Several targets are a task each; empty cells among them are labels not observed."""
+    """Names of the columns. Several targets are a task each; empty cells among them are labels not observed.
+
+    - `survival` (dict of target to columns): Targets that are survival outcomes: names that need not be columns.
+    - `flag`: The option that names the other targets.
+    """
 
     targets: Sequence[str] = ()
     task: str | None = None
     weights: str | None = None
     offset: str | None = None
     groups: str | None = None
+    survival: Mapping[str, SurvivalColumns] = field(default_factory=dict)
+    flag: str = "--target"
 
     @classmethod
-    def of(cls, table: Table, target: Sequence[str], task: str | None = None, **others: str | None) -> RowColumns:
+    def of(cls, table: Table, target: Sequence[str], task: str | None = None, **others: Any) -> RowColumns:
         """The columns of a table; targets may be globs."""
-        targets = table.match(target, "--target", list(table.columns))
+        survival, flag = others.get("survival") or {}, others.get("flag", "--target")
+        found = (
+            [word] if word in survival else table.match([word], flag, list(table.columns)) for word in target
+        )
+        targets = list(dict.fromkeys(name for names in found for name in names))
         if not targets:
             raise TableError("--target: name the column to predict")
         if len(targets) > 1 and task is not None:
@@ -39,6 +52,18 @@ class RowColumns:
             )
         return cls(targets, task, **others)
 
+    def missing(self, table: Table, target: str) -> Array:
+        """Rows without a label of a target."""
+        if target in self.survival:
+            return self.survival[target].missing(table)
+        return table.require(target, self.flag).missing
+
+    def columns_of(self, target: str) -> dict[str, str]:
+        """The columns of a target, and the options that name them."""
+        if target not in self.survival:
+            return {target: self.flag}
+        return {name: flag for flag, name in self.survival[target].flags.items()}
+
     @property
     def _flags(self) -> dict[str, str]:
         """Options that name a column which is no target, and the column."""
@@ -47,7 +72,13 @@ class RowColumns:
 
     def roles(self, table: Table, id: str | None) -> dict[str, str]:
         """What columns are, in words; none is two things, but rows may be called by their task or group."""
-        roles = dict.fromkeys(self.targets, "the target")
+        roles: dict[str, str] = {}
+        for target in self.targets:
+            for name, flag in self.columns_of(target).items():
+                table.require(name, flag)
+                role = "the target" if flag == self.flag else f"the {flag[2:]}"
+                if roles.setdefault(name, role) != role:
+                    raise TableError(f"{flag}: column {name!r} is also {roles[name]}")
         for flag, name in {**self._flags, **({} if id is None else {"--id": id})}.items():
             table.require(name, flag)
             if name in roles and not (flag == "--id" and name in (self.task, self.groups)):
@@ -63,9 +94,9 @@ class RowColumns:
         needed = {name: flag for flag, name in self._flags.items()}
         unusable = np.zeros(table.n_rows, dtype=bool)
         if len(self.targets) > 1:
-            unusable |= np.all([table.require(name, "--target").missing for name in self.targets], axis=0)
+            unusable |= np.all([self.missing(table, name) for name in self.targets], axis=0)
         else:
-            needed |= dict.fromkeys(self.targets, "--target")
+            needed |= {name: flag for target in self.targets for name, flag in self.columns_of(target).items()}
         found = [(name, np.flatnonzero(table.require(name, flag).missing)) for name, flag in needed.items()]
         found = [(name, rows) for name, rows in found if len(rows)]
         in_features = [] if encoding is None else encoding.missing(table)
@@ -77,8 +108,8 @@ class RowColumns:
             unusable[rows] = True
         return np.flatnonzero(~unusable), holes
 
-    def read(self, table: Table, rows: Array, classes: bool = False) -> dict[str, Array | None]:
-        """Of some rows y, task, sample_weight, offset and groups; None for what there is not. Classes may be words."""
+    def read(self, table: Table, rows: Array, classes: bool | Collection[str] = False) -> dict[str, Any]:
+        """Of some rows y, task, sample_weight, offset and groups; None for what there is not."""
         return {
             "y": self.labels(table, rows, classes) if self.targets else None,
             "task": _names(table, rows, self.task, "--task"),
@@ -87,11 +118,23 @@ class RowColumns:
             "groups": _names(table, rows, self.groups, "--row-groups"),
         }
 
-    def labels(self, table: Table, rows: Array, classes: bool = False) -> Array:
-        found = [_target(table, name, classes)[rows] for name in self.targets]
-        if len(found) > 1:
-            return np.stack(found, axis=1)
-        return tidy_labels(found[0]) if classes else found[0]
+    def labels(self, table: Table, rows: Array, classes: bool | Collection[str] = False) -> Labels:
+        """Labels of some rows. Of targets that are classes they may be words; where some targets are and others may not
+        be, so that `classes` names them, there is a dict by target."""
+        found: dict[str, Array] = {}
+        for name in self.targets:
+            if name in self.survival:
+                found[name] = self.survival[name].read(table, rows)
+                continue
+            words = classes if isinstance(classes, bool) else name in classes
+            labels = _target(table, name, words, self.flag)[rows]
+            found[name] = tidy_labels(labels) if words and len(self.targets) == 1 else labels
+        if not isinstance(classes, bool):
+            return found
+        every = list(found.values())
+        if len(every) == 1:
+            return every[0]
+        return side_by_side(every) if self.survival else np.stack(every, axis=1)
 
     def read_weights(self, table: Table, rows: Array) -> Array | None:
         return _numbers(table, rows, self.weights, "--weights", "weights are finite and >= 0", least=0.0)
@@ -100,15 +143,15 @@ class RowColumns:
 # --- values ----------------------------------------------------------------------------------------------------------
 
 
-def _target(table: Table, name: str, classes: bool) -> Array:
+def _target(table: Table, name: str, classes: bool, flag: str = "--target") -> Array:
     """Labels of one target: numbers, or class labels (None or NaN where not observed)."""
-    column = words_or_numbers(table, name, "--target")
+    column = words_or_numbers(table, name, flag)
     if classes:
         return column.values
     if column.kind == "text":
         refuse_spoilt_numbers(column, name, table.source)
         raise TableError(
-            f"--target: column {name!r} of {table.source} holds words; this model predicts numbers. For classes use "
+            f"{flag}: column {name!r} of {table.source} holds words; this model predicts numbers. For classes use "
             "--model logistic or another classifier"
         )
     infinite = np.flatnonzero(np.isinf(column.values))
@@ -124,18 +167,17 @@ def words_or_numbers(table: Table, name: str, flag: str) -> Column:
     return column
 
 
+def labels_of_rows(table: Table, rows: Array, name: str, flag: str) -> Array:
+    """Labels of a column in which none of some rows may lack one."""
+    empty = rows[table.require(name, flag).missing[rows]]
+    if len(empty):
+        place = row_words(table.source, table.first + empty[0])
+        raise TableError(f"{flag}: {table.source}: {place}, column {name!r} is missing")
+    return tidy_labels(words_or_numbers(table, name, flag).values[rows])
+
+
 def _names(table: Table, rows: Array, name: str | None, flag: str) -> Array | None:
     return None if name is None else tidy_labels(words_or_numbers(table, name, flag).values[rows])
-
-
-def tidy_labels(values: Array) -> Array:
-    """Labels in their plainest type: words as strings, whole floats (a column with a hole was read so) as integers."""
-    if values.dtype == object and all(issubclass(kind, str) for kind in set(map(type, values))):
-        return values.astype(str)
-    if values.dtype.kind == "f" and np.all(np.isfinite(values)) and np.all(np.abs(values) < 2**53):
-        whole = values.astype(np.int64)
-        return whole if np.array_equal(whole, values) else values
-    return values
 
 
 def _numbers(

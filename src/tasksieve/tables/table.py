@@ -41,6 +41,17 @@ class StackedFiles(str):
         return np.concatenate([np.arange(size) for size in self.sizes])
 
 
+class NamedRows(str):
+    """The name of a table whose rows have names; it knows what a message calls a row."""
+
+    names: list[str]
+
+    def __new__(cls, name: str, names: Sequence[str]) -> NamedRows:
+        self = super().__new__(cls, name)
+        self.names = list(names)
+        return self
+
+
 class TableError(ValueError):
     """Something is wrong with a table; the message says where and what to do."""
 
@@ -145,6 +156,16 @@ class Table:
         return f"; did you mean {close[0]!r}?" if close else f"; it has {shown}" if names else ""
 
 
+def tidy_labels(values: Array) -> Array:
+    """Labels in their plainest type: words as strings, whole floats (a column with a hole was read so) as integers."""
+    if values.dtype == object and all(issubclass(kind, str) for kind in set(map(type, values))):
+        return values.astype(str)
+    if values.dtype.kind == "f" and np.all(np.isfinite(values)) and np.all(np.abs(values) < 2**53):
+        whole = values.astype(np.int64)
+        return whole if np.array_equal(whole, values) else values
+    return values
+
+
 def glob(pattern: str, names: Iterable[str]) -> list[str]:
     """Names that match a pattern; none matches one that is a plain name."""
     return [name for name in names if fnmatchcase(name, pattern)] if set("*?[") & set(pattern) else []
@@ -165,4 +186,6 @@ def row_words(source: str, row: int) -> str:
     if isinstance(source, StackedFiles):
         name, own = source.position(row)
         return f"row {row_number(own)} of {name}"
+    if isinstance(source, NamedRows):
+        return source.names[row]
     return f"row {row_number(row)}"
