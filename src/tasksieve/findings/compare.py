@@ -219,6 +219,11 @@ def plan_comparison(
     shared = cv_sibling(model, "compare")
     n_inner = inner_folds(shared, "compare")
     shared._check_parameters()
+    if shared._targets == "mixed":
+        raise ValueError(
+            "compare has one measure for all tasks, and unlike outcomes have none in common: fit MultiTaskMixedCV to all "
+            "tasks and to each alone, with the same folds, and compare the D² of their cv_quality_."
+        )
     if getattr(shared, "hasher", None) is not None:
         X = np.asarray(read_strings(X))  # letters, as numbers
     targets: Any = "many classes" if shared._targets == "classes" else shared._targets

@@ -86,6 +86,8 @@ def refit(
     for item in X if is_task_list(X) else [X]:
         model._check_features(item)
     data = model._read_with(X, y, task, sample_weight, offset)
+    if data.kinds is not None and "ordered" in data.kinds:
+        raise ValueError("model: there is no refit of ordered classes beside other outcomes. Leave those tasks out.")
     if data.n_features != model.n_features_in_:
         raise ValueError(f"X has {data.n_features} features, but the model was fitted to {model.n_features_in_}.")
     task_index = match_tasks(model, data)
@@ -164,17 +166,21 @@ def fit_support(
         live = np.flatnonzero(data.weights[flat] > 0.0)
         rows = live if data.shared else live + flat.start
         positions = np.searchsorted(union, own)
+        loss = model._loss_of(data).of_task(t)
+        scale = 1.0 if data.balance is None else float(data.balance.scales[t])
+        y = (data.y if loss.labels == "survival" else data.values)[flat][live]
+        known = None if data.known is None else data.known[flat][live]
         try:
             found[t] = fit_task(
-                model._loss_of(data),
+                loss,
                 columns[np.ix_(rows, positions)],
-                data.y[flat][live],
+                y if scale == 1.0 else y / scale,
                 data.weights[flat][live],
-                None if data.known is None else data.known[flat][live],
+                known if known is None or scale == 1.0 else known / scale,
                 fit_intercept=model.fit_intercept,
                 ridge=ridge,
                 positive=positive,
-            )
+            ).times(scale)
         except NoFit as error:
             if skip:
                 continue
@@ -200,7 +206,10 @@ def _like(model: Any, coef: Array, intercept: Array, data: TaskData, thresholds:
     )
     if thresholds is not None:
         other.thresholds_ = thresholds
-    for name in ("classes_", "feature_names_in_", "scale_", "alpha_"):
+    kept = ("classes_", "feature_names_in_", "scale_", "alpha_", "loss_weights_", "target_scales_")
+    if data.kinds is not None:
+        kept = (*kept, "thresholds_")
+    for name in kept:
         if hasattr(model, name):
             setattr(other, name, getattr(model, name))
     if hasattr(other, "_set_baseline"):

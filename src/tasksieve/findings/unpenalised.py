@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,12 @@ class TaskFit:
     unique: bool  # no other coefficients fit as well; else these have the smallest norm, columns being of length 1
     columns: Array
     thresholds: Array | None = None  # between ordered classes, which scores are compared with
+
+    def times(self, scale: float) -> TaskFit:
+        """The same for responses that were divided by a scale."""
+        if scale == 1.0:
+            return self
+        return replace(self, coef=self.coef * scale, intercept=self.intercept * scale, scores=self.scores * scale)
 
 
 def fit_task(

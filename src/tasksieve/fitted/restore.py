@@ -49,6 +49,8 @@ ATTRIBUTES = {
     "coef": "coef_",
     "intercept": "intercept_",
     "thresholds": "thresholds_",
+    "loss_weights": "loss_weights_",
+    "target_scales": "target_scales_",
     "tasks": "tasks_",
     "classes": "classes_",
     "single": "_single",

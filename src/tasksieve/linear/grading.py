@@ -11,7 +11,7 @@ import scipy.sparse
 
 from ..complex_numbers import refuse_complex
 from ..fitted.arguments import check_number
-from ..losses import Cox, Loss, Ordinal, as_loss
+from ..losses import Cox, Loss, Mixed, Ordinal, as_loss
 from ..messages import value_error
 from ..penalties import RowPenalty
 from ..proof.certificate import Certificate
@@ -20,6 +20,7 @@ from .certified import Statement
 from .classifier import MultiTaskClassifier
 from .cox import MultiTaskCox
 from .generic import MultiTaskRegressor
+from .mixed import MultiTaskMixed
 from .ordinal import MultiTaskOrdinal
 
 Array = np.ndarray[Any, Any]
@@ -195,6 +196,9 @@ def grade(
     elif isinstance(stated, Ordinal):
         del options["fit_intercept"]
         model = MultiTaskOrdinal(penalty=penalty, class_weight=class_weight, **options)
+    elif isinstance(stated, Mixed):
+        own = {"loss_weights": list(stated.weights), "target_scales": 1}
+        model = MultiTaskMixed(list(stated.losses), penalty, **own, **options)
     elif classes:
         model = MultiTaskClassifier(loss, penalty, class_weight=class_weight, **options)
     else:

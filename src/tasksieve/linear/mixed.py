@@ -61,8 +61,12 @@ class _AnyLosses(Predicting, AnyMembers):
 
     loss_weights_: Array
     target_scales_: Array
-    losses_: list[Loss]
     classes_: list[Array | None]
+
+    @property
+    def losses_(self) -> list[Loss]:
+        """The loss of each task, in the order of ``tasks_``."""
+        return self._losses_of(self.tasks_)
 
     # -- which loss -------------------------------------------------------------------------------------------------
 
@@ -192,11 +196,10 @@ class _AnyLosses(Predicting, AnyMembers):
     def _set_solution(self, data: Any, point: Any) -> None:
         found: Any = getattr(point, "thresholds", None)
         super()._set_solution(data, point if found is None else replace(point, thresholds=None))
-        self.losses_ = self._losses_of(data.tasks)
         self.classes_ = [None] * len(data.tasks) if data.classes is None else list(data.classes)
         self.thresholds_ = [
             _padded(found[:, t], len(classes) - 1) if loss.labels == "ordered" and classes is not None else None
-            for t, (loss, classes) in enumerate(zip(self.losses_, self.classes_, strict=True))
+            for t, (loss, classes) in enumerate(zip(self._losses_of(data.tasks), self.classes_, strict=True))
         ]
         self.loss_weights_, self.target_scales_ = data.balance.weights, data.balance.scales
 

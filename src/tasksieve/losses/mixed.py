@@ -54,7 +54,7 @@ class Mixed(Loss):
     'logistic loss'
     """
 
-    label = "weighted deviance"
+    label = "weighted loss of each task"
     formula = "1/n̄ Σ_t v_t F_t(X_t w_t + b_t), a loss F_t of its own for each task,"
     labels = "mixed"
 
