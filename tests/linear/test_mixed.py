@@ -448,6 +448,31 @@ def test_ordered_classes_beside_others(rng):
         ts.MultiTaskMixed(losses, alpha=0.2).fit(data)
 
 
+def test_findings(rng):
+    data = {task: own for task, own in survival_data(rng).items() if task != "visits"}
+    losses = {task: loss for task, loss in SURVIVAL.items() if task != "visits"}
+    model = ts.MultiTaskMixed(losses, alpha=0.4).fit(data)
+    assert model.certificate(data).verify({task: X for task, (X, _) in data.items()}, _labels(data)).proved
+    again = ts.refit(model, data)
+    t = model.tasks_.tolist().index("pressure")
+    X, y = data["pressure"]
+    own = np.flatnonzero(model.coef_[t])
+    fit = np.linalg.lstsq(np.column_stack([np.ones(len(y)), X[:, own]]), y, rcond=None)[0]
+    np.testing.assert_allclose(again.coef_[t, own], fit[1:], rtol=1e-8)
+    assert again.score(data) > model.score(data)
+    assert ts.permutation_test(model, data, n_permutations=2).pvalue <= 1.0
+    for refused, words in (
+        (ts.compare, "unlike outcomes have none in common"),
+        (ts.split_inference, "not of the weighted"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            refused(ts.MultiTaskMixedCV(losses) if refused is ts.compare else model, data)
+
+
+def _labels(data):
+    return {task: y for task, (_, y) in data.items()}
+
+
 def test_it_is_cloned_and_pickled(rng):
     data = draw(rng)
     model = clone(ts.MultiTaskMixed(LOSSES, alpha=0.2)).fit(data)

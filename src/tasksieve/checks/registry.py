@@ -196,6 +196,11 @@ ESTIMATORS: dict[str, Any] = {
     "any members, gamma": linear.MultiTaskRegressor("gamma", alpha=0.02),
     "any members, Tweedie and ridge": linear.MultiTaskRegressor("tweedie:power=1.3", alpha=0.02, ridge=0.1),
     "any members, quantile and l11": linear.MultiTaskRegressor(Quantile(0.7, 0.5), "l11", alpha=0.05),
+    "mixed losses": linear.MultiTaskMixed(["squared", "huber", "squared"], alpha=0.1),
+    "mixed losses, entries and task graph": linear.MultiTaskMixed(
+        "huber", "l11", alpha=0.1, task_graph="chain", ridge=0.1, loss_weights=1
+    ),
+    "mixed losses, cross-validated": linear.MultiTaskMixedCV("huber", **_FEW),
     "Huber regression": linear.MultiTaskHuber(0.1),
     "quantile regression": linear.MultiTaskQuantile(0.05, smoothing=0.5),
     "Poisson regression": linear.MultiTaskPoisson(0.1),

@@ -221,8 +221,8 @@ def plan_comparison(
     shared._check_parameters()
     if shared._targets == "mixed":
         raise ValueError(
-            "compare has one measure for all tasks, and unlike outcomes have none in common: fit MultiTaskMixedCV to all "
-            "tasks and to each alone, with the same folds, and compare the D² of their cv_quality_."
+            "compare has one measure for all tasks, and unlike outcomes have none in common: fit MultiTaskMixedCV to "
+            "all tasks and to each alone, and compare the D² of their cv_quality_."
         )
     if getattr(shared, "hasher", None) is not None:
         X = np.asarray(read_strings(X))  # letters, as numbers

@@ -86,8 +86,6 @@ def refit(
     for item in X if is_task_list(X) else [X]:
         model._check_features(item)
     data = model._read_with(X, y, task, sample_weight, offset)
-    if data.kinds is not None and "ordered" in data.kinds:
-        raise ValueError("model: there is no refit of ordered classes beside other outcomes. Leave those tasks out.")
     if data.n_features != model.n_features_in_:
         raise ValueError(f"X has {data.n_features} features, but the model was fitted to {model.n_features_in_}.")
     task_index = match_tasks(model, data)
@@ -108,8 +106,14 @@ def refit(
             "others there, or as many as rows. The coefficients of the smallest norm are given; a larger alpha, or "
             "ridge, makes them unique.",
         )
-    thresholds = None
-    if data.ordered:
+    thresholds: Any = None
+    if data.kinds is not None:
+        thresholds = [None] * len(task_index)
+        for k, found in fits.items():
+            if data.kinds[k] == "ordered":
+                missing = len(data.classes_of(k)) - 1 - len(found.thresholds)
+                thresholds[task_index[k]] = np.append(found.thresholds, np.full(missing, np.inf))
+    elif data.ordered:
         thresholds = _thresholds(data, {k: found.thresholds for k, found in fits.items()}, task_index)
     return _like(model, coef, intercept, data, thresholds)
 
@@ -206,10 +210,7 @@ def _like(model: Any, coef: Array, intercept: Array, data: TaskData, thresholds:
     )
     if thresholds is not None:
         other.thresholds_ = thresholds
-    kept = ("classes_", "feature_names_in_", "scale_", "alpha_", "loss_weights_", "target_scales_")
-    if data.kinds is not None:
-        kept = (*kept, "thresholds_")
-    for name in kept:
+    for name in ("classes_", "feature_names_in_", "scale_", "alpha_", "loss_weights_", "target_scales_"):
         if hasattr(model, name):
             setattr(other, name, getattr(model, name))
     if hasattr(other, "_set_baseline"):

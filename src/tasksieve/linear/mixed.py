@@ -17,7 +17,7 @@ from ..fitted.mixed_quality import MixedOutOfFold
 from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import Predicting
 from ..fitted.predictions import Predictions
-from ..fitted.state import as_they_are, class_probabilities
+from ..fitted.state import LinearState, as_they_are, class_probabilities
 from ..losses import Loss, Mixed
 from ..members import LOSSES
 from ..messages import ParameterError
@@ -202,6 +202,13 @@ class _AnyLosses(Predicting, AnyMembers):
             for t, (loss, classes) in enumerate(zip(self._losses_of(data.tasks), self.classes_, strict=True))
         ]
         self.loss_weights_, self.target_scales_ = data.balance.weights, data.balance.scales
+
+    def _learned(self) -> LinearState:
+        state = super()._learned()
+        known = self.thresholds_
+        if all(own is None for own in known):
+            return replace(state, thresholds=None)
+        return replace(state, thresholds=[np.empty(0) if own is None else own for own in known])
 
     # -- predictions ------------------------------------------------------------------------------------------------
 
