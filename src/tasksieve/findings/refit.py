@@ -110,7 +110,7 @@ def refit(
     if data.kinds is not None:
         thresholds = [None] * len(task_index)
         for k, found in fits.items():
-            if data.kinds[k] == "ordered":
+            if found.thresholds is not None:
                 missing = len(data.classes_of(k)) - 1 - len(found.thresholds)
                 thresholds[task_index[k]] = np.append(found.thresholds, np.full(missing, np.inf))
     elif data.ordered:

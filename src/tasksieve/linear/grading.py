@@ -197,8 +197,8 @@ def grade(
         del options["fit_intercept"]
         model = MultiTaskOrdinal(penalty=penalty, class_weight=class_weight, **options)
     elif isinstance(stated, Mixed):
-        own = {"loss_weights": list(stated.weights), "target_scales": 1}
-        model = MultiTaskMixed(list(stated.losses), penalty, **own, **options)
+        weights = list(stated.weights)
+        model = MultiTaskMixed(list(stated.losses), penalty, loss_weights=weights, target_scales=1, **options)
     elif classes:
         model = MultiTaskClassifier(loss, penalty, class_weight=class_weight, **options)
     else:
