@@ -51,6 +51,8 @@ def try_to_fit(model: Any) -> None:
     X, task = rng.standard_normal((24, 6)), np.repeat([0, 1], 12)
     classes = "Classifier" in type(model).__name__ or "Logistic" in type(model).__name__
     y = (np.arange(24) % 2) if classes or hasattr(model, "class_weight") else np.abs(X[:, 0]).round()
+    if isinstance(model, ts.MultiTaskCox | ts.MultiTaskCoxCV):
+        y = ts.survival(1.0 + np.arange(24.0), np.arange(24) % 2)
     if isinstance(model, ts.MultinomialOWL | ts.MultinomialOWLCV):
         model.fit(X, np.arange(24) % 3)
     else:

@@ -124,7 +124,7 @@ class Trial:
         ask = model.decision_function if hasattr(model, "decision_function") else model.predict
         if X is None:
             X, arguments = self.rows.X, self.rows.arguments
-        if hasattr(model, "thresholds_"):
+        if hasattr(model, "thresholds_") and model._targets == "classes":
             shares = model.predict_proba(X, **arguments)
             return [part[..., -1] for part in shares] if isinstance(shares, list) else shares[..., -1]
         return ask(X, **arguments)

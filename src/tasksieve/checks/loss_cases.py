@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from ..design import Design, RepeatedStorage, as_storage
-from ..losses import DataLoss, Loss
+from ..losses import DataLoss, Evaluation, Loss
 from ..outcomes import SURVIVAL
 from .claims import claim
 
 Array = np.ndarray[Any, Any]
 
-LABELS = ("values", "signs", "counts", "positive", "one-hot", "survival")
+LABELS = ("values", "signs", "counts", "positive", "one-hot", "survival", "ordered")
 #: a kind of labels, or a function that draws them
 Labels = str | Callable[[np.random.Generator, int], Array]
 #: cases that are fitted at the end
@@ -24,7 +24,7 @@ FITTED = ("weights, some of them 0", "three classes, weights, some of them 0")
 
 
 def labels_of(kind: Labels, rng: np.random.Generator, n: int) -> Array:
-    """n labels of a kind: numbers, +-1, counts, or positive numbers; or those that a function draws."""
+    """n labels of a kind: numbers, +-1, counts, codes of classes, positive numbers; or those that a function draws."""
     if callable(kind):
         drawn = np.array(kind(rng, n))
         if drawn.dtype == SURVIVAL and drawn.shape == (n,):
@@ -39,6 +39,8 @@ def labels_of(kind: Labels, rng: np.random.Generator, n: int) -> Array:
         return rng.poisson(1.5, n).astype(np.float64)
     if kind == "survival":
         return survival_labels(rng, n)
+    if kind == "ordered":
+        return rng.integers(0, 4, n).astype(np.float64)
     if kind == "positive":
         return rng.gamma(1.5, 1.0, n)
     return 2.0 * rng.standard_normal(n)
@@ -96,9 +98,22 @@ class DataCase:
         columns = [np.ones(len(raw))] if design.fit_intercept else []
         for j in design.unpenalised:
             columns.append(np.tile(self.x[:, j], design.n_tasks) if design.shared else self.x[:, j])
-        for column, shift, values in zip(columns, design.nuisance_shifts, nuisance, strict=True):
+        for column, shift, values in zip(columns, design.nuisance_shifts, nuisance, strict=False):
             raw = raw + (column - design.per_sample(shift)) * design.per_sample(values)
         return np.asarray(raw)
+
+    def stored(self, z: Array, nuisance: Array) -> Evaluation:
+        """The loss at these predictions, and at the thresholds that it finds in the nuisance, if any."""
+        raw, thresholds = self.raw(z, nuisance), self.loss.thresholds(nuisance)
+        return self.loss.at_scores(raw) if thresholds is None else self.loss.at_thresholds(raw, thresholds)
+
+    def value(
+        self, z: Array, nuisance: Array, added: Array | float = 0.0, loss: DataLoss | None = None
+    ) -> float:
+        """The value there, of this loss or another, with something added to the predictions."""
+        loss = self.loss if loss is None else loss
+        raw, thresholds = self.raw(z, nuisance) + added, loss.thresholds(nuisance)
+        return loss.value_at(raw) if thresholds is None else loss.at_thresholds(raw, thresholds).value
 
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -127,6 +142,8 @@ def data_cases(loss: Loss, labels: Labels, seed: int) -> Iterator[DataCase]:
         one_class, with_offset = made.pop("one_class", False), made.pop("offset", False)
         if (one_class and labels not in ("signs", "counts")) or (with_offset and not takes_offset):
             continue
+        if labels == "ordered" and not made.get("fit_intercept", True):
+            continue  # thresholds take up any constant
         design, x = _design(rng, **made)
         y = labels_of(labels, rng, design.n_samples)
         if one_class:

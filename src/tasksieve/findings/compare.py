@@ -23,7 +23,7 @@ from ..fitted.folds import Folds
 from ..fitted.progress import carried, reporter, unwatched
 from ..fitted.survival_quality import SurvivalOutOfFold
 from ..linear.row_folds import facts_of, sketch
-from ..messages import value_error
+from ..messages import either, value_error
 from ..svm.hashing import read_strings
 from ..tasks import TaskData, placed, read_tasks, some_of
 from ..tasks.named import takes_named_tasks
@@ -220,9 +220,10 @@ def plan_comparison(
     n_inner = inner_folds(shared, "compare")
     shared._check_parameters()
     if shared._targets == "mixed":
-        raise ValueError(
-            "compare has one measure for all tasks, and unlike outcomes have none in common: fit MultiTaskMixedCV to "
-            "all tasks and to each alone, and compare the D² of their cv_quality_."
+        raise value_error(
+            "compare has one measure for all tasks, and unlike outcomes have none in common: fit the model to all "
+            "tasks and to each alone, and compare the D² of {quality}.",
+            quality=either("their cv_quality_", "held-out rows"),
         )
     if getattr(shared, "hasher", None) is not None:
         X = np.asarray(read_strings(X))  # letters, as numbers

@@ -122,7 +122,8 @@ class _AnyRegression(LinkedRegression, AnyMembers):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self._loss.labels == "survival":
-            raise ParameterError("loss", "is about times to an event: use MultiTaskCox", self.loss)
+            model = either("MultiTaskCox", "--model cox")
+            raise ParameterError("loss", Message("is about times to an event: use {model}", model=model), self.loss)
 
 
 @documented

@@ -254,10 +254,10 @@ def _read_thresholds(thresholds: Any, constants: Array, statement: Statement) ->
     data = statement.data
     if not data.ordered:
         if thresholds is not None:
-            raise ValueError("thresholds are for loss='ordinal'.")
+            raise ValueError("thresholds are for the ordinal loss.")
         return None
     if constants.any():
-        raise ValueError("intercept must be 0 (or None) with loss='ordinal': the thresholds take up any constant.")
+        raise ValueError("intercept must be 0 (or None) with the ordinal loss: the thresholds take up any constant.")
     count = len(data.classes_of(0)) - 1
     steps = None if thresholds is None else np.atleast_2d(np.asarray(thresholds, dtype=np.float64))
     if steps is None or steps.shape != (data.n_tasks, count):

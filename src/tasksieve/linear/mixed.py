@@ -20,7 +20,7 @@ from ..fitted.predictions import Predictions
 from ..fitted.state import LinearState, as_they_are, class_probabilities
 from ..losses import Loss, Mixed
 from ..members import LOSSES
-from ..messages import ParameterError
+from ..messages import Message, ParameterError, either
 from ..penalties import RowPenalty
 from ..tasks import (
     TaskData,
@@ -109,7 +109,8 @@ class _AnyLosses(Predicting, AnyMembers):
             return loss
         if not isinstance(loss, str) or loss not in LOSSES:
             names = ", ".join(repr(own) for own in LOSSES if self._takes_name(own))
-            raise ParameterError(name, f"must be one of {names} or a tasksieve.losses.Loss", loss)
+            words = Message("must be one of {names}{other}", names=names, other=either(" or a tasksieve.losses.Loss"))
+            raise ParameterError(name, words, loss)
         found: Loss = LOSSES.make(loss)
         Mixed([found])
         return found
@@ -459,7 +460,7 @@ class MultiTaskMixed(_AnyLosses, PathEstimator):
     >>> model.fit(X, y).get_support(indices=True)
     array([0])
     >>> {task: answer[:2].tolist() for task, answer in model.predict({"diabetes": X["diabetes"]}).items()}
-    {'diabetes': ['no', 'yes']}
+    {'diabetes': ['yes', 'yes']}
     """
 
     def __init__(

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..design import Design, Part
 from ..members import LOSSES
-from ..messages import value_error
+from ..messages import either, value_error
 from ..screening.state import Ball
 from .base import DataLoss, Evaluation, Loss, gamma
 from .square_root import SquareRoot
@@ -116,15 +116,17 @@ def refuse_in_mixture(loss: Loss) -> None:
         raise value_error(
             "The square-root loss estimates the noise of its own tasks and has no common dual point with other losses: "
             "take 'squared' (whose responses are divided by their standard deviations) beside others, or "
-            "CalibratedMultiTaskLasso for all tasks."
+            "{model} for all tasks.",
+            model=either("CalibratedMultiTaskLasso", "--model calibrated"),
         )
     if isinstance(loss, Mixed):
         raise value_error("A mixture of losses has losses of single tasks, not mixtures.")
     if loss.labels == "one-hot":
         raise value_error(
             "The {label} has a row of coefficients for each class, other losses have one for each task: beside others "
-            "a task of classes has two ('logistic'). More than two: MultiTaskClassifier, for all tasks.",
+            "a task of classes has two ('logistic'). More than two: {model}, for all tasks.",
             label=loss.label,
+            model=either("MultiTaskClassifier", "--model logistic"),
         )
 
 

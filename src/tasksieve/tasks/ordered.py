@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..messages import ParameterError, value_error
+from ..messages import Message, ParameterError, value_error
 from ..user_warnings import warn
 from .labels import label_array, observed_classes
 from .sample_space import TaskLabels
@@ -40,8 +40,11 @@ def encode_ordered(labels: TaskLabels, categories: Any) -> TaskLabels:
         if classes.dtype.kind in "OUS" and len(classes) > 2:
             words = " < ".join(map(str, classes.tolist()[:6])) + (" < ..." if len(classes) > 6 else "")
             warn(
-                f"Labels are words and stand in the order of the alphabet: {words}. If they mean another order, pass "
-                "categories=[lowest, .., highest].",
+                Message(
+                    "Labels are words and stand in the order of the alphabet: {words}. If they mean another order, "
+                    "pass {categories}, lowest first.",
+                    words=words,
+                )
             )
         codes[present] = np.searchsorted(classes, labels.y[present])
         return replace(labels, classes=classes, y=codes, ordered=True)
