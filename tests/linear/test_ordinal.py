@@ -215,7 +215,7 @@ def test_findings(data, model):
     assert worse.excess > 1e-3
     with pytest.raises(ValueError, match="thresholds must have the shape"):
         ts.grade(model.coef_, None, x, y, task, alpha=0.1, loss="ordinal")
-    with pytest.raises(ValueError, match="loss='ordinal'"):
+    with pytest.raises(ValueError, match="for the ordinal loss"):
         ts.grade(model.coef_, None, x, y, task, alpha=0.1, thresholds=model.thresholds_)
 
 
