@@ -88,6 +88,8 @@ class Loss(Described):
     degree = 0
     #: only the difference of label and prediction counts: labels have a location and units
     translates = False
+    #: why it cannot stand beside losses of other tasks (`losses.mixed`), as a sentence; empty: it can
+    alone: Any = ""
     #: without a penalty its coefficients estimate those of a regression, errors of which are known
     estimates = False
 

@@ -22,10 +22,9 @@ import numpy as np
 
 from ..design import Design, Part
 from ..members import LOSSES
-from ..messages import either, value_error
+from ..messages import value_error
 from ..screening.state import Ball
 from .base import DataLoss, Evaluation, Loss, gamma
-from .square_root import SquareRoot
 
 Array = np.ndarray[Any, Any]
 
@@ -57,6 +56,7 @@ class Mixed(Loss):
     label = "weighted loss of each task"
     formula = "1/n̄ Σ_t v_t F_t(X_t w_t + b_t), a loss F_t of its own for each task,"
     labels = "mixed"
+    alone = "A mixture of losses has losses of single tasks, not mixtures."
 
     def __init__(self, losses: Sequence[str | Loss], weights: Sequence[float] | None = None) -> None:
         self.losses = tuple(LOSSES.make(loss) for loss in losses)
@@ -112,22 +112,8 @@ class Mixed(Loss):
 
 def refuse_in_mixture(loss: Loss) -> None:
     """Refuse a loss that cannot stand beside others."""
-    if isinstance(loss, SquareRoot):
-        raise value_error(
-            "The square-root loss estimates the noise of its own tasks and has no common dual point with other losses: "
-            "take 'squared' (whose responses are divided by their standard deviations) beside others, or "
-            "{model} for all tasks.",
-            model=either("CalibratedMultiTaskLasso", "--model calibrated"),
-        )
-    if isinstance(loss, Mixed):
-        raise value_error("A mixture of losses has losses of single tasks, not mixtures.")
-    if loss.labels == "one-hot":
-        raise value_error(
-            "The {label} has a row of coefficients for each class, other losses have one for each task: beside others "
-            "a task of classes has two ('logistic'). More than two: {model}, for all tasks.",
-            label=loss.label,
-            model=either("MultiTaskClassifier", "--model logistic"),
-        )
+    if loss.alone:
+        raise ValueError(loss.alone)
 
 
 def same_loss(first: Loss, second: Loss) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import logsumexp, xlogy
 
 from ..design import Design, Samples
-from ..messages import either, value_error
+from ..messages import Message, either, value_error
 from .base import UNIT, DataLoss, Evaluation, Loss, gamma
 from .multinomial_tasks import CONFIDENT, MultinomialTasks
 
@@ -33,6 +33,11 @@ class Multinomial(Loss):
     formula = "1/n Σ_i (log Σ_k exp(x_i·w_k + b_k) − (x_i·w_y + b_y))"
     labels = "one-hot"
     probabilities = True
+    alone = Message(
+        "The multinomial loss has a row of coefficients for each class, other losses have one for each task: beside "
+        "others a task of classes has two ('logistic'). More than two: {model}, for all tasks.",
+        model=either("MultiTaskClassifier", "--model logistic"),
+    )
 
     def with_classes(self) -> Loss:
         return self

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from ..design import Design
+from ..messages import Message, either
 from ..screening.state import Ball
 from .base import UNIT, DataLoss, Evaluation, Loss, gamma
 from .squared import TargetLoss
@@ -45,6 +46,12 @@ class SquareRoot(Loss):
     estimates = True
     degree = 1
     rooted = True
+    alone = Message(
+        "The square-root loss estimates the noise of its own tasks and has no common dual point with other losses: "
+        "take 'squared' (whose responses are divided by their standard deviations) beside others, or {model} for all "
+        "tasks.",
+        model=either("CalibratedMultiTaskLasso", "--model calibrated"),
+    )
 
     def deviance(self, y: Array, z: Array) -> Array:
         return np.square(y - z)
