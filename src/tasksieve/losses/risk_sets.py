@@ -5,11 +5,8 @@ its entry to its end. For group g, S_g adds the weights ``w_k = s_k exp(z_k)`` o
 of g themselves; the others are ``O_g = S_g - Q_g``, which is summed by itself. With Efron's ties the l-th of m tied
 deaths sees ``S_g - l/m Q_g``.
 
-Two linear maps carry everything. `at_risk` takes a number a row to its sums over the others of each group, `exposure`
-takes a number a group to its sums over the groups in which a row is one of the others. Without entry times risk sets
-are nested, and both are cumulative sums over *slots*: a block of G groups has G + 1 of them, and a row in slot h is one
-of the others in the first h groups. With entry times they are sums over the nodes of a binary tree. Nothing is
-subtracted in either, so that all sums of positive numbers are accurate to a few roundings a term.
+Two linear maps carry everything (`risk_sums`). `at_risk` takes a number a row to its sums over the others of each
+group, `exposure` takes a number a group to its sums over the groups in which a row is one of the others.
 """
 
 from __future__ import annotations
@@ -22,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from .base import gamma
+from .risk_sums import LOGARITHMS, NUMBERS, Arithmetic, NestedSums, TreeSums
 
 Array = np.ndarray[Any, Any]
 
@@ -38,6 +36,8 @@ class RiskPoint:
     - `earlier`: By group, ``b_g = Lambda_{g-1} S_g``: what expected events of its risk set have from earlier groups.
     - `died`, `left`, `log_odds`: By tied group: expected events of its deaths, of the others, and ``log(Q/O)``.
     - `rounding`: By block, how far the logarithms of all these may be off.
+    - `heights`, `log_totals`, `log_parts`: By block, the largest logarithm of a weight; by group, how far that of S is
+      above it; by member of a tied group, that of ``(S - l/m Q)/S``.
     - `weights`, `totals`, `parts`: By row, group and member of a tied group, in units of the block: w, S and
       ``S - l/m Q``; None where logarithms of weights lie too far apart for them.
     """
@@ -52,6 +52,9 @@ class RiskPoint:
     left: Array
     log_odds: Array
     rounding: Array
+    heights: Array
+    log_totals: Array
+    log_parts: Array
     weights: Array | None
     totals: Array | None
     parts: Array | None
@@ -80,6 +83,7 @@ class RiskSets:
         efron: bool,
     ) -> None:
         self.rows, self.death, self.block, self.entry, self.last = rows, death, block, entry, last
+        self._weights, self._efron = weights, efron
         self.log_weights, self.events = np.log(weights), np.where(death, weights, 0.0)
         counts = np.bincount(last[death])
         self.n_groups, n_blocks = len(counts), len(tasks)
@@ -98,11 +102,10 @@ class RiskSets:
         #: no expected event can be larger
         self.largest = before[last + 1] - before[entry]
         stop = np.where(death, last, last + 1)
-        nested = not np.any(entry > first[block])
-        self._tree = None if nested else _Tree(entry, stop, self.n_groups)
-        self._slot = stop + block
-        self._slot_ends = self._ends + np.arange(n_blocks + 1)
-        self._slot_of_group = np.arange(self.n_groups) + self._group_block
+        self.nested = not np.any(entry > first[block])
+        self._sums: NestedSums | TreeSums = (
+            NestedSums(stop, block, self._ends) if self.nested else TreeSums(entry, stop, self.n_groups)
+        )
         # ties: l/m of each member of a tied group
         members = counts if efron else np.ones_like(counts)
         self.tied = np.flatnonzero(members > 1)
@@ -122,41 +125,40 @@ class RiskSets:
         self._terms = np.diff(np.append(self._row_starts, len(rows))) + np.diff(self._ends)
 
     @property
-    def nested(self) -> bool:
-        return self._tree is None
-
-    @property
     def n_blocks(self) -> int:
         return len(self.task_of_block)
+
+    def repeated(self, count: int, n_rows: int) -> RiskSets:
+        """Many times, for as many columns of scores, one below the other; `n_rows` are the rows of a column."""
+
+        def shifted(places: Array, by: int) -> Array:
+            return (places + by * np.arange(count)[:, None]).ravel()
+
+        weights, death, tasks = (np.tile(own, count) for own in (self._weights, self.death, self.task_of_block))
+        return RiskSets(
+            shifted(self.rows, n_rows),
+            weights,
+            shifted(self.block, self.n_blocks),
+            shifted(self.entry, self.n_groups),
+            shifted(self.last, self.n_groups),
+            death,
+            tasks,
+            self._efron,
+        )
 
     # -- the two maps -------------------------------------------------------------------------------------------------
 
     def at_risk(self, values: Array) -> Array:
         """By group: sums over the others."""
-        if self._tree is not None:
-            return self._tree.stab(values)
-        slots = np.bincount(self._slot, values, self._slot_ends[-1])
-        out = np.empty(self.n_groups)
-        for low, high, start in zip(self._ends[:-1], self._ends[1:], self._slot_ends[:-1], strict=True):
-            out[low:high] = np.cumsum(slots[start + high - low : start : -1])[::-1]
-        return out
+        return self._sums.at_risk(values, NUMBERS)
 
     def exposure(self, values: Array) -> Array:
         """By row: sums over the groups in which it is one of the others."""
-        if self._tree is not None:
-            return self._tree.sweep(values)
-        return self._before(values)[self._slot]
+        return self._sums.exposure(values, NUMBERS)
 
-    def _before(self, values: Array) -> Array:
-        """By slot: the sum over the groups before it."""
-        slots = np.zeros(self._slot_ends[-1])
-        for low, high, start in zip(self._ends[:-1], self._ends[1:], self._slot_ends[:-1], strict=True):
-            np.cumsum(values[low:high], out=slots[start + 1 : start + 1 + high - low])
-        return slots
-
-    def _by_group(self, values: Array) -> Array:
+    def _by_group(self, values: Array, arithmetic: Arithmetic = NUMBERS) -> Array:
         """Sums over the deaths of each group."""
-        return np.bincount(self.group, values[self.deaths], self.n_groups)
+        return arithmetic.summed(self.group, values[self.deaths], self.n_groups)
 
     # -- a point ------------------------------------------------------------------------------------------------------
 
@@ -170,11 +172,11 @@ class RiskSets:
         # of a logarithm of a weight, its distance from the top, the exponential; then of sums and a product
         rounding = gamma(1.0) * (3.0 * self._terms + 16.0 * (size + far) + 128.0)
         if np.all(far <= _RANGE):
-            return self._summed(z, logs - height, height, rounding)
+            return self._point(z, np.exp(logs - height), top, rounding, NUMBERS)
         rounding = gamma(1.0) * (
             2.0 * self._terms * (far + np.log(self._terms) + 8.0) + 16.0 * (size + far) + 128.0
         )
-        return self._in_logarithms(z, logs - height, height, rounding)
+        return self._point(z, logs - height, top, rounding, LOGARITHMS)
 
     def _value(self, z: Array, height: Array, log_totals: Array, log_parts: Array) -> tuple[Array, Array]:
         """By block: the value, and the size of its terms. `height` is what is missing in the logarithms."""
@@ -193,38 +195,37 @@ class RiskSets:
             size = size + np.bincount(where, np.abs(terms), self.n_blocks)
         return value, size + np.bincount(self._group_block, self.events_at, self.n_blocks)
 
-    def _summed(self, z: Array, logs: Array, height: Array, rounding: Array) -> RiskPoint:
-        w = np.exp(logs)
-        others, died = self.at_risk(w), self._by_group(w)
-        totals = others + died
-        hazard = self.events_at / totals
+    def _point(self, z: Array, w: Array, heights: Array, rounding: Array, by: Arithmetic) -> RiskPoint:
+        """From weights in units of their block; in logarithms where they lie too far apart for one scale."""
+        others, died = self._sums.at_risk(w, by), self._by_group(w, by)
+        totals = by.add(others, died)
+        hazard = by.divide(by.written(self.events_at), totals)
         own_hazard, tied, member = hazard, self.tied, self.member
-        parts = (1.0 - self.fraction) + self.fraction * (others / totals)[tied][member]
+        parts = (1.0 - self.fraction) + self.fraction * by.numbers(by.divide(others, totals))[tied][member]
         if len(tied):
             own_hazard = hazard.copy()
-            each = (self.share / totals)[tied]
-            hazard[tied] = each * np.bincount(member, 1.0 / parts, len(tied))
-            own_hazard[tied] = each * np.bincount(member, (1.0 - self.fraction) / parts, len(tied))
-        exposed = self.exposure(hazard)
-        exposed[self.deaths] += own_hazard[self.group]
-        mean = w * exposed
-        value, size = self._value(z, height, np.log(totals), np.log(parts))
-        earlier = np.empty(0)
-        died_mean = left = log_odds = np.empty(0)
-        if self.nested:
-            before = self._before(hazard)[self._slot_of_group]
-            earlier = before * totals
+            each = by.divide(by.written(self.share), totals)[tied]
+            for out, terms in ((hazard, 1.0 / parts), (own_hazard, (1.0 - self.fraction) / parts)):
+                out[tied] = by.multiply(each, by.written(np.bincount(member, terms, len(tied))))
+        exposed = self._sums.exposure(hazard, by)
+        exposed[self.deaths] = by.add(exposed[self.deaths], own_hazard[self.group])
+        mean = by.multiply(w, exposed)
+        log_totals, log_parts = by.logarithms(totals), np.log(parts)
+        value, size = self._value(z, heights[self.block], log_totals, log_parts)
+        earlier = died_mean = left = log_odds = np.empty(0)
+        if isinstance(self._sums, NestedSums):
+            before = self._sums.before(hazard, by)
+            earlier = by.numbers(by.multiply(before, totals))
             if len(tied):
-                q, o = died[tied], others[tied]
-                died_mean = q * (before + own_hazard)[tied]
-                left = o * (before + hazard)[tied]
-                log_odds = np.log(q / np.where(o > 0.0, o, 1.0))
-                log_odds[o == 0.0] = np.inf
-        scaled = parts * totals[tied][member] if len(tied) else parts
+                died_mean = by.numbers(by.multiply(died, by.add(before, own_hazard))[tied])
+                left = by.numbers(by.multiply(others, by.add(before, hazard))[tied])
+                with np.errstate(divide="ignore"):  # infinite where all at risk die
+                    log_odds = by.logarithms(by.divide(died, others)[tied])
+        kept = (w, totals, parts * totals[tied][member]) if by is NUMBERS else (None, None, None)
         return RiskPoint(
             z,
-            mean,
-            np.log(mean),
+            by.numbers(mean),
+            by.logarithms(mean),
             value,
             size,
             earlier,
@@ -232,74 +233,29 @@ class RiskSets:
             left,
             log_odds,
             rounding,
-            w,
-            totals,
-            scaled,
+            heights,
+            log_totals,
+            log_parts,
+            *kept,
         )
 
-    def _in_logarithms(self, z: Array, logs: Array, height: Array, rounding: Array) -> RiskPoint:
-        """The same where weights lie too far apart for one scale."""
-        others = self._log_at_risk(logs)
-        died = np.full(self.n_groups, -np.inf)
-        np.logaddexp.at(died, self.group, logs[self.deaths])
-        totals = np.logaddexp(others, died)
-        hazard = np.log(self.events_at) - totals
-        own_hazard, tied, member = hazard, self.tied, self.member
-        parts = (1.0 - self.fraction) + self.fraction * np.exp(others - totals)[tied][member]
-        if len(tied):
-            own_hazard = hazard.copy()
-            each = np.log(self.share[tied]) - totals[tied]
-            hazard[tied] = each + np.log(np.bincount(member, 1.0 / parts, len(tied)))
-            own_hazard[tied] = each + np.log(np.bincount(member, (1.0 - self.fraction) / parts, len(tied)))
-        exposed = self._log_exposure(hazard)
-        exposed[self.deaths] = np.logaddexp(exposed[self.deaths], own_hazard[self.group])
-        log_mean = logs + exposed
-        value, size = self._value(z, height, totals, np.log(parts))
-        earlier = np.empty(0)
-        died_mean = left = log_odds = np.empty(0)
-        if self.nested:
-            before = self._log_before(hazard)[self._slot_of_group]
-            earlier = np.exp(before + totals)
-            if len(tied):
-                died_mean = np.exp(died + np.logaddexp(before, own_hazard))[tied]
-                left = np.exp(others + np.logaddexp(before, hazard))[tied]
-                log_odds = (died - others)[tied]
-        return RiskPoint(
-            z,
-            np.exp(log_mean),
-            log_mean,
-            value,
-            size,
-            earlier,
-            died_mean,
-            left,
-            log_odds,
-            rounding,
-            None,
-            None,
-            None,
-        )
+    def mean_logs(self, at: RiskPoint) -> Array:
+        """By group: the logarithm of S, and at ties the mean of those of ``S - l/m Q``."""
+        logs = at.log_totals + at.heights[self._group_block]
+        logs[self.tied] += np.bincount(self.member, at.log_parts, len(self.tied)) / self.tied_count
+        return logs
 
-    def _log_at_risk(self, logs: Array) -> Array:
-        if self._tree is not None:
-            return self._tree.log_stab(logs)
-        slots = np.full(self._slot_ends[-1], -np.inf)
-        np.logaddexp.at(slots, self._slot, logs)
-        out = np.empty(self.n_groups)
-        for low, high, start in zip(self._ends[:-1], self._ends[1:], self._slot_ends[:-1], strict=True):
-            out[low:high] = np.logaddexp.accumulate(slots[start + high - low : start : -1])[::-1]
-        return out
+    def saturated_logs(self) -> Array:
+        """The same in a saturated model."""
+        logs = np.log(self.events_at)
+        logs[self.tied] += np.bincount(self.member, self.log_rest, len(self.tied)) / self.tied_count
+        return logs
 
-    def _log_exposure(self, logs: Array) -> Array:
-        if self._tree is not None:
-            return self._tree.log_sweep(logs)
-        return self._log_before(logs)[self._slot]
-
-    def _log_before(self, logs: Array) -> Array:
-        slots = np.full(self._slot_ends[-1], -np.inf)
-        for low, high, start in zip(self._ends[:-1], self._ends[1:], self._slot_ends[:-1], strict=True):
-            slots[start + 1 : start + 1 + high - low] = np.logaddexp.accumulate(logs[low:high])
-        return slots
+    def log_hazards(self, at: RiskPoint) -> Array:
+        """By group: the logarithm of the increment of the baseline hazard."""
+        logs = np.log(self.events_at) - at.log_totals - at.heights[self._group_block]
+        logs[self.tied] += np.log(np.bincount(self.member, np.exp(-at.log_parts), len(self.tied)) / self.tied_count)
+        return logs
 
     # -- second derivatives -------------------------------------------------------------------------------------------
 
@@ -387,64 +343,6 @@ class RiskSets:
                     found = found - np.bincount(of_member, both, n_tasks)
                 hessian[:, a, b] = hessian[:, b, a] = found
         return hessian, sides
-
-
-class _Tree:
-    """Sums over intervals of groups, and over the intervals that hold a group, by the nodes of a binary tree: each
-    interval is a few whole nodes."""
-
-    def __init__(self, low: Array, high: Array, count: int) -> None:
-        self._count, self._levels = count, max(int(count - 1).bit_length(), 0)
-        size = self._size = 1 << self._levels
-        left, right, rows = low + size, high + size, np.arange(len(low))
-        found_rows, found_nodes = [], []
-        while np.any(left < right):
-            for chosen, node in (((left & 1) == 1, left), ((right & 1) == 1, right - 1)):
-                taken = chosen & (left < right)
-                found_rows.append(rows[taken])
-                found_nodes.append(node[taken])
-                if node is left:
-                    left = left + taken
-                else:
-                    right = right - taken
-            left, right = left >> 1, right >> 1
-        self._rows = np.concatenate(found_rows) if found_rows else np.empty(0, dtype=np.int64)
-        self._nodes = np.concatenate(found_nodes) if found_nodes else np.empty(0, dtype=np.int64)
-        self._n_rows = len(low)
-
-    def stab(self, values: Array) -> Array:
-        """By group: sums over the rows whose interval holds it."""
-        nodes = np.bincount(self._nodes, values[self._rows], 2 * self._size)
-        for level in range(1, self._levels + 1):
-            own = slice(1 << level, 2 << level)
-            nodes[own] += np.repeat(nodes[1 << (level - 1) : 1 << level], 2)
-        return nodes[self._size : self._size + self._count]
-
-    def sweep(self, values: Array) -> Array:
-        """By row: sums over the groups of its interval."""
-        nodes = np.zeros(2 * self._size)
-        nodes[self._size : self._size + self._count] = values
-        for level in range(self._levels - 1, -1, -1):
-            below = nodes[2 << level : 4 << level]
-            nodes[1 << level : 2 << level] = below[::2] + below[1::2]
-        return np.bincount(self._rows, nodes[self._nodes], self._n_rows)
-
-    def log_stab(self, logs: Array) -> Array:
-        nodes = np.full(2 * self._size, -np.inf)
-        np.logaddexp.at(nodes, self._nodes, logs[self._rows])
-        for level in range(1, self._levels + 1):
-            own = slice(1 << level, 2 << level)
-            nodes[own] = np.logaddexp(nodes[own], np.repeat(nodes[1 << (level - 1) : 1 << level], 2))
-        return nodes[self._size : self._size + self._count]
-
-    def log_sweep(self, logs: Array) -> Array:
-        nodes, out = np.full(2 * self._size, -np.inf), np.full(self._n_rows, -np.inf)
-        nodes[self._size : self._size + self._count] = logs
-        for level in range(self._levels - 1, -1, -1):
-            below = nodes[2 << level : 4 << level]
-            nodes[1 << level : 2 << level] = np.logaddexp(below[::2], below[1::2])
-        np.logaddexp.at(out, self._rows, nodes[self._nodes])
-        return out
 
 
 def risk_sets(y: Array, weights: Array, offsets: Array, efron: bool) -> list[RiskSets]:
