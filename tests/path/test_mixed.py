@@ -4,6 +4,7 @@ Clarabel), gaps and rejections that are never wrong, and what a mixture of one l
 from __future__ import annotations
 
 import runpy
+import warnings
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -22,8 +23,8 @@ cp = pytest.importorskip("cvxpy")
 
 # losses and penalties as cvxpy writes them
 PAIRS = runpy.run_path(str(Path(__file__).parent / "test_pairs.py"))
-EDGES, LOSSES, N, PENALTIES, SIGNS, D, norm, rows_of = (
-    PAIRS[name] for name in ("EDGES", "LOSSES", "N", "PENALTIES", "SIGNS", "D", "norm", "rows_of")
+CLARABEL, EDGES, LOSSES, N, PENALTIES, SIGNS, D, norm, rows_of = (
+    PAIRS[name] for name in ("CLARABEL", "EDGES", "LOSSES", "N", "PENALTIES", "SIGNS", "D", "norm", "rows_of")
 )
 
 ALONE = ("square-root", "multinomial")  # losses that cannot stand beside others
@@ -44,6 +45,7 @@ QUADRATIC: dict[str, dict[str, Any]] = {
     "graph": {"fixed_ridge": 0.1, "task_graph": 0.5 * EDGES},
 }
 T = 3
+ORACLE = 2e-9  # its accuracy, relative to the null objective: 4e-10 is the worst of all problems here
 
 
 def ordinal_rows(y: np.ndarray, z: Any) -> tuple[Any, list[Any]]:
@@ -145,7 +147,9 @@ class Mixture:
                 constraints += more
             total += sum(0.5 * edges[t, u] * cp.sum_squares(w[:, t] - w[:, u]) for u in range(t))
         program = cp.Problem(cp.Minimize(total), constraints)
-        program.solve(solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # it stops one digit earlier, and says so
+            program.solve(solver="CLARABEL", **CLARABEL)
         return float(program.value), np.asarray(w.value)
 
 
@@ -159,19 +163,19 @@ def test_as_good_as_a_cone_solver_with_a_true_gap_and_no_wrong_rejection(draw, p
     lam, scale = 0.3 * problem.lambda_max(), problem.loss.null.value
     best, w = given.oracle(penalty, QUADRATIC[part], lam)
     selected = np.abs(w).max(axis=1) > 1e-3
-    for tol in (1e-2, 1e-4, 1e-8):
+    for tol in (1e-2, 1e-4, 2e-9):
         (value,) = solve_path(problem, [lam], tol=tol).points
         assert value.converged, (given.kinds, tol, value.limit)
-        assert value.objective >= best - 1e-7 * scale
-        assert value.objective - value.dual_gap <= best + 1e-7 * scale, given.kinds
+        assert value.objective >= best - ORACLE * scale
+        assert value.objective - value.dual_gap <= best + ORACLE * scale, given.kinds
         coef = np.zeros((T, D))
         coef[:, value.features] = value.rows.T
         if "ordinal" not in given.kinds:  # its thresholds stand beside the intercepts
             proof = prove(problem, lam, coef, value.intercept)
             assert not (proof.zero_rows & selected).any(), given.kinds
             assert value.objective == pytest.approx(proof.objective, rel=1e-10)
-            assert proof.objective - proof.dual_gap <= best + 1e-7 * scale
-    assert value.objective <= best + 2e-8 * scale
+            assert proof.objective - proof.dual_gap <= best + ORACLE * scale
+    assert value.objective <= best + 2.0 * ORACLE * scale
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -214,10 +218,10 @@ def test_survival_beside_others(kinds, part):
     problem = given.problem(PENALTIES["l21"], **QUADRATIC[part])
     lam, scale = 0.3 * problem.lambda_max(), problem.loss.null.value
     best, _ = given.oracle("l21", QUADRATIC[part], lam)
-    (value,) = solve_path(problem, [lam], tol=1e-8).points
+    (value,) = solve_path(problem, [lam], tol=2e-9).points
     assert value.converged
-    assert best - 1e-7 * scale <= value.objective <= best + 1e-7 * scale
-    assert value.objective - value.dual_gap <= best + 1e-7 * scale
+    assert best - ORACLE * scale <= value.objective <= best + 2.0 * ORACLE * scale
+    assert value.objective - value.dual_gap <= best + ORACLE * scale
     assert not value.intercept[kinds.index("cox")]
 
 

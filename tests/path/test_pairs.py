@@ -1,12 +1,13 @@
 """Every loss with every penalty and every quadratic part, against a cone solver (cvxpy with Clarabel).
 
-Of each pair: our objective is the oracle's; our lower bound does not exceed what the oracle attained; the gap is as
-small as was asked for, and the certificate of the model proves it. With weights, offsets, intercepts, a missing
-label, a duplicate and an empty column in every problem, and W >= 0 in some.
+Of each pair: our objective is the oracle's, to 2e-9 of the null one; our lower bound does not exceed what the oracle
+attained; the gap is as small as was asked for, and the certificate of the model proves it. With weights, offsets,
+intercepts, a missing label, a duplicate and an empty column in every problem, and W >= 0 in some.
 """
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from typing import Any
 
@@ -18,7 +19,9 @@ import tasksieve as ts
 cp = pytest.importorskip("cvxpy")
 
 T, N, D = 3, 14, 6
-TOL = 1e-8
+TOL = 1e-9
+ORACLE = 1e-9  # its accuracy, relative to the null objective: 2e-10 is the worst of all pairs
+CLARABEL = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 GROUPS = np.array([0, 0, 1, 1, 1, 2])
 EDGES = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 2.0], [0.0, 2.0, 0.0]])
 LAPLACIAN = np.diag(EDGES.sum(axis=1)) - EDGES
@@ -182,7 +185,9 @@ class Problem:
             for i, j in np.argwhere(np.triu(edges)):
                 objective += quadratic["graph_strength"] / 2 * edges[i, j] * cp.sum_squares(w[:, i] - w[:, j])
         program = cp.Problem(cp.Minimize(objective), constraints + more)
-        program.solve(solver="CLARABEL")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # it stops one digit earlier, and says so
+            program.solve(solver="CLARABEL", **CLARABEL)
         return float(program.value)
 
 
@@ -204,8 +209,8 @@ def judge(loss: str, penalty: str, part: str) -> None:
     best = problem.oracle(penalty, QUADRATIC[part], alpha, positive)
     scale = model.null_objective_
     assert model.dual_gap_ <= TOL * scale
-    assert abs(model.objective_ - best) <= 3e-6 * scale
-    assert model.objective_ - model.dual_gap_ <= best + 2e-6 * scale
+    assert abs(model.objective_ - best) <= (TOL + ORACLE) * scale
+    assert model.objective_ - model.dual_gap_ <= best + ORACLE * scale
     certificate = model.certificate(problem.x, problem.y, **rows)
     verdict = certificate.verify(problem.x, problem.y, **rows)
     assert verdict, verdict.words
