@@ -2533,7 +2533,7 @@ class Cox(Loss):
             return x
 
         found, best, least, plain = w / at_risk(self.alive.astype(np.float64)), w, np.inf, 0
-        before = np.inf  # what was left some steps ago
+        before, polished = np.inf, 0  # what was left some steps ago
         for number in range(400):
             if number % 40 == 39:
                 if least > 0.5 * before:
@@ -2545,10 +2545,10 @@ class Cox(Loss):
             off = float(np.abs(given / w - 1.0).max())
             if off < 0.5 * least or plain > 0:
                 plain = max(plain - 1, 0)
-            elif least < 1e-12:
+            elif polished == 3:
                 break
-            else:  # Newton's method has not helped
-                found, plain = best, 10
+            else:  # Newton's method has not helped; near the end rounding may be why
+                found, plain, polished = best, 10, polished + (least < 1e-12)
                 continue
             if off < least:
                 best, least = found, off
@@ -3595,11 +3595,11 @@ def described(cert: Certificate, tasks: list[Task], values: list[Value]) -> list
         "a graph between tasks" if "edges" in arrays else "",
     ]
     target = (cert.header.get("table") or {}).get("target")
+    targets = [_target_words(one) for one in (target if isinstance(target, list) else [target]) if one is not None]
     n_free = int((arrays.get("feature_weights", np.ones(1)) == 0.0).sum())
     given = any((part.weight[part.weight > 0.0] != 1.0).any() for part in tasks)
-    targets = [target] if isinstance(target, str) else target or []
     data = [
-        f"target{'s' * (len(targets) > 1)} {', '.join(map(repr, targets))}" if targets else "",
+        f"target{'s' * (len(targets) > 1)} {', '.join(targets)}" if targets else "",
         f"{len(cert.tasks)} task{'s' * (len(cert.tasks) != 1)}",
         f"{sum(int((part.weight > 0.0).sum()) for part in tasks)} labels used",
         f"{cert.n_features} features" + (f", {n_free} of them never penalised" if n_free else ""),
@@ -3610,6 +3610,14 @@ def described(cert: Certificate, tasks: list[Task], values: list[Value]) -> list
         "with offsets" if cert["offset"] else "",
     ]
     return ["problem: " + "; ".join(filter(None, parts)), "data: " + "; ".join(filter(None, data))]
+
+
+def _target_words(target: str | dict[str, Any]) -> str:
+    if isinstance(target, str):
+        return repr(target)
+    wanted = f" == {target['equals']!r}" if "equals" in target else ""
+    beside = "".join(f", {key} {target[key]!r}" for key in ("entry", "strata") if target.get(key) is not None)
+    return f"(time {target['time']!r}, event {target['event']!r}{wanted}{beside})"
 
 
 def _loss_words(loss: dict[str, Any]) -> str:
@@ -3676,16 +3684,25 @@ def _word_number(word: str, where: str) -> float:
     return found
 
 
+_OUTCOME = ("time", "event", "entry", "strata")  # columns of times to an event
+
+
+def _columns_of(target: str | dict[str, Any]) -> list[str]:
+    """The columns that labels are read from."""
+    return [target] if isinstance(target, str) else [target[key] for key in _OUTCOME if target.get(key) is not None]
+
+
 def read_table(cert: Certificate, path: str) -> dict[str, Any]:
     """X, y, task, ... of a table of text, by the recipe in the certificate's header."""
     table = cert.header.get("table")
     if table is None:
         raise Unreadable("the certificate does not say how a table was read: give arrays (--matrix, --y, --task)")
-    recipes, missing = table["columns"], set(table["missing"])
-    targets = table["target"] if isinstance(table["target"], list) else [table["target"]]
+    recipes, missing, several = table["columns"], set(table["missing"]), isinstance(table["target"], list)
+    targets = table["target"] if several else [table["target"]]
     others = {key: table[key] for key in ("task", "weight", "offset") if table.get(key) is not None}
     x: list[list[float | None]] = []
-    words: dict[str, list[str | None]] = {name: [] for name in [*targets, *others.values()]}
+    needed = [name for target in targets for name in _columns_of(target)]
+    words: dict[str, list[str | None]] = {name: [] for name in [*needed, *others.values()]}
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
             rows = csv.reader(file, delimiter=table["separator"])
@@ -3699,37 +3716,90 @@ def read_table(cert: Certificate, path: str) -> dict[str, Any]:
                     raise Mismatch(f"{path}, row {number}: {len(row)} cells, not {len(names)}")
                 where = f"{path}, row {number}, column "
                 entries = [_cell(row[place[one["source"]]], one, missing, where) for one in recipes]
-                if None in entries or any(row[place[name]] in missing for name in others.values()):
+                cells = {name: None if row[place[name]] in missing else row[place[name]] for name in words}
+                if several and all(None in map(cells.get, _columns_of(target)) for target in targets):
+                    continue  # no label at all
+                if None in entries or None in map(cells.get, others.values()):
                     if table["drop"]:
                         continue
                     raise Mismatch(f"{path}, row {number}: a value is missing, and nothing fills it")
                 x.append(entries)
                 for name, column in words.items():
-                    column.append(None if row[place[name]] in missing else row[place[name]])
+                    column.append(cells[name])
     except OSError as error:
         raise Unreadable(f"cannot read {path}: {error.strerror or error}") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise Mismatch(f"{path} is not the table of the certificate: {error}") from None
 
     def numbers(name: str) -> Array:
-        where = f"{path}, column {name!r}"
-        return np.array([np.nan if word is None else _word_number(word, where) for word in words[name]])
+        return _word_numbers(words[name], f"{path}, column {name!r}")
 
-    def labels(name: str, known: list[Any]) -> Array:
-        return np.array([None if word is None else _tidy(word, known) for word in words[name]], dtype=object)
-
-    classes = cert["classes"]
-    ys = [numbers(name) if classes is None else labels(name, _flat(classes)) for name in targets]
     found: dict[str, Any] = {"X": np.array(x, dtype=np.float64).reshape(len(x), len(recipes))}
-    found["y"] = np.stack(ys, axis=1) if isinstance(table["target"], list) else ys[0]
     for key, name in others.items():
-        own = labels(name, cert.tasks) if key == "task" else numbers(name)
+        labels = [None if word is None else _tidy(word, cert.tasks) for word in words[name]]
+        own = np.array(labels, dtype=object) if key == "task" else numbers(name)
         found["sample_weight" if key == "weight" else key] = own
+    place = {_key(label): t for t, label in enumerate(cert.tasks)}
+    which = [place.get(_key(label), 0) for label in found["task"]] if "task" in found else [0] * len(x)
+    ys = [_labels_of(cert, target, words, [t] * len(x) if several else which, path) for t, target in enumerate(targets)]
+    plain = several and len({one.dtype for one in ys}) == 1 and ys[0].dtype.names is None
+    found["y"] = np.stack(ys, axis=1) if plain else dict(zip(cert.tasks, ys, strict=True)) if several else ys[0]
     return found
 
 
-def _flat(labels: list[Any]) -> list[Any]:
-    return [one for part in labels for one in part] if isinstance(labels[0], list) else labels
+def _word_numbers(words: list[str | None], where: str) -> Array:
+    """NaN where there is nothing."""
+    return np.array([np.nan if word is None else _word_number(word, where) for word in words], dtype=np.float64)
+
+
+def _labels_of(
+    cert: Certificate, target: str | dict[str, Any], words: dict[str, list[str | None]], which: list[int], path: str
+) -> Array:
+    """Labels of a target in rows whose tasks are `which`: of classes None where there are none, of numbers NaN; of
+    times to an event records."""
+    columns = _columns_of(target)
+    there = [None not in row for row in zip(*(words[name] for name in columns), strict=True)]
+
+    def seen(name: str) -> list[str | None]:
+        return [word if here else None for word, here in zip(words[name], there, strict=True)]
+
+    where, first = f"{path}, column {columns[0]!r}", seen(columns[0])
+    classes = [[] if kind_of(cert.loss(t)) in ("numbers", "survival") else cert.classes(t)
+               for t in range(len(cert.tasks))]  # fmt: skip
+    if any(classes[t] for t in set(which)):
+        labels = np.empty(len(which), dtype=object)
+        labels[:] = [None if word is None else _tidy(word, classes[t]) if classes[t] else _word_number(word, where)
+                     for word, t in zip(first, which, strict=True)]  # fmt: skip
+    else:
+        labels = _word_numbers(first, where)
+    if isinstance(target, str):
+        return labels
+    parts = {"time": labels}
+    event, wanted, where = target["event"], target.get("equals"), f"{path}, column {target['event']!r}"
+    if isinstance(wanted, str):
+        parts["event"] = np.array([np.nan if word is None else float(word == wanted) for word in seen(event)])
+    else:
+        parts["event"] = _word_numbers(seen(event), where)
+        if wanted is not None:
+            parts["event"] = np.where(np.isnan(parts["event"]), np.nan, parts["event"] == wanted)
+    if target.get("entry") is not None:
+        entry = _word_numbers(seen(target["entry"]), f"{path}, column {target['entry']!r}")
+        parts["entry"] = np.where(there, entry, -np.inf)
+    if target.get("strata") is not None:
+        strata = [word or "" for word in seen(target["strata"])]
+        parts["stratum"] = np.array(_as_numbers(strata, there) or strata)
+    found = np.empty(len(which), dtype=[(name, values.dtype) for name, values in parts.items()])
+    for name, values in parts.items():
+        found[name] = values
+    return found
+
+
+def _as_numbers(words: list[str], there: list[bool]) -> list[float]:
+    """Labels as numbers where all of them are: 1 and 1.0 are one stratum; else nothing."""
+    try:
+        return [_word_number(word, "") if here else 0.0 for word, here in zip(words, there, strict=True)]
+    except Mismatch:
+        return []
 
 
 def _tidy(word: str, labels: list[Any]) -> Any:
@@ -3742,11 +3812,32 @@ def _tidy(word: str, labels: list[Any]) -> Any:
     return word
 
 
+def _is_target(target: Any, kinds: Sequence[str]) -> bool:
+    """Whether labels of these kinds can be read from it."""
+    if isinstance(target, str):
+        return "survival" not in kinds
+    return (
+        isinstance(target, dict)
+        and "survival" in kinds
+        and set(target) <= {*_OUTCOME, "equals"}
+        and all(isinstance(target.get(key), str) for key in ("time", "event"))
+        and all(isinstance(target.get(key), str | None) for key in ("entry", "strata"))
+        and isinstance(target.get("equals", ""), str | int | float)
+    )
+
+
 def _check_table(header: dict[str, Any]) -> None:
     table = header.get("table")
     if table is None:
         return
+    loss, target = header["loss"], table.get("target") if isinstance(table, dict) else None
+    kinds = [kind_of(own) for own in (loss["losses"] if loss["name"] == "mixed" else [loss] * len(header["tasks"]))]
     text = (str, type(None))
+    if isinstance(target, list):
+        readable = header["shared"] and len(target) == len(kinds)
+        readable = readable and all(_is_target(one, [kind]) for one, kind in zip(target, kinds, strict=True))
+    else:
+        readable = _is_target(target, kinds)
     sound = (
         isinstance(table, dict)
         and set(table) <= {"columns", "missing", "separator", "drop", "target", "task", "weight", "offset"}
@@ -3764,7 +3855,7 @@ def _check_table(header: dict[str, Any]) -> None:
         and isinstance(table.get("separator"), str)
         and len(table["separator"]) == 1
         and isinstance(table.get("drop"), bool)
-        and (isinstance(table.get("target"), str) or (_texts(table.get("target")) and header["shared"]))
+        and readable
         and all(isinstance(table.get(key), text) for key in ("task", "weight", "offset"))
     )
     if not sound:

@@ -11,6 +11,7 @@ import pytest
 from cli_helpers import CommandLine
 
 import tasksieve as ts
+from tasksieve import verify
 from tasksieve.datasets import write_toy_genotypes
 from tasksieve.runs import RunFolder, load_model
 
@@ -96,6 +97,32 @@ def test_probabilities_proof_and_grade(cli: CommandLine, table: Path, frame: pd.
     assert "--times: finite and not negative" in cli("predict", run, table, "--times", "-1", code=2).err
     assert "--time: is for --loss cox" in cli("grade", run / "coefficients.csv", table, "-y", "a", "--time", "days",
                                               "--alpha", 0.1, code=2).err  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--time", "days", "--event", "status==2", "--entry", "since", "--strata", "sex", "-t", "site"),
+        ("--time", "death=days", "--event", "death=fate==dead", "--time", "back=months", "--event", "back=relapsed"),
+        ("--time", "days", "--event", "truly", "--weights", "months"),
+    ],
+)
+def test_the_certificate_says_how_the_table_was_read(
+    cli: CommandLine, table: Path, frame: pd.DataFrame, tmp_path: Path, words: tuple[str, ...],
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    frame["truly"] = frame.died == 1
+    frame["relapsed"] = frame.relapsed.astype(object).where(frame.index != 3, "NA")
+    frame.to_csv(table, index=False)
+    run = tmp_path / "r"
+    cli("fit", table, *words, *FEATURES, "--alphas", 3, "-o", run, "--no-report")
+    proof = str(run / "certificate.npz")
+    assert verify.main([proof, str(table)]) == 0, capsys.readouterr().out
+    cli("verify", run, "--all")
+    frame.loc[0, "days"] += 0.1
+    frame.to_csv(tmp_path / "later.csv", index=False)
+    assert verify.main([proof, str(tmp_path / "later.csv")]) == 1
+    assert "y, weights or offsets are not those" in capsys.readouterr().out
 
 
 def test_held_out_rows_and_new_rows(

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import tasksieve as ts
+from tasksieve.report.proof import one_value
+from tasksieve.verify import verify
 
 Array = np.ndarray[Any, Any]
 
@@ -155,3 +157,12 @@ def test_times_and_ordered_classes_beside_others() -> None:
     model = ts.MultiTaskMixed(losses=losses, alpha=0.05, tol=1e-8).fit(x, y, sample_weight=weight)
     proved(model, x, y, sample_weight=weight)
     proved(model, x, y, exact=True, sample_weight=weight)
+
+
+def test_one_value_of_a_path_of_ordered_classes() -> None:
+    """A page carries the certificate of one value: its thresholds are that value's."""
+    rng, (x, _) = matrices(8)
+    y = np.digitize(x[:, 0] + 0.5 * rng.standard_normal(len(x)), [-0.5, 0.5])
+    path = ts.MultiTaskOrdinal(0.05).path(x, y, n_alphas=3)
+    alone = one_value(path.certificate(x, y).to_bytes(), 2)
+    assert verify(alone, x, y).proved

@@ -39,8 +39,9 @@ def one_value(source: bytes | str | os.PathLike[str], value: int = 0) -> bytes:
     whole = read_certificate(source)
     arrays, k = whole.arrays, 0 if whole.n_values == 1 else range(whole.n_values)[value]
     alone = dict(arrays)
-    for name in ("alpha", "ridge", "objective", "dual_value", "gap", "intercept", "dual"):
-        alone[name] = arrays[name][k : k + 1]
+    for name in ("alpha", "ridge", "objective", "dual_value", "gap", "intercept", "dual", "thresholds"):
+        if name in arrays:
+            alone[name] = arrays[name][k : k + 1]
     for start, lists in _LISTS.items():
         if start in arrays:
             here = slice(*arrays[start][k : k + 2])

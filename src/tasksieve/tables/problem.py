@@ -31,6 +31,7 @@ class TableProblem:
     - `ids`: The column that names the rows, and their names.
     - `in_file`: Places of the rows in their files, where the table is several files.
     - `lacking` (dict of task to columns): That the task does not have: their features are zero in its rows.
+    - `survival` (dict of target to columns): Targets that are survival outcomes.
     """
 
     X: Any
@@ -49,6 +50,7 @@ class TableProblem:
     ids: tuple[str, list[Any]] | None = None
     in_file: Array | None = None
     lacking: dict[str, list[str]] = field(default_factory=dict)
+    survival: Mapping[str, SurvivalColumns] = field(default_factory=dict)
 
     def row_arguments(self, groups: bool = True) -> dict[str, Any]:
         """Arguments of `fit` for the rows beside X and y; without the groups for methods that take none."""
@@ -142,6 +144,7 @@ def prepare(
         n_rows=table.n_rows,
         notes=notes,
         classes=classes is True,
+        survival=columns.survival,
         ids=None if id is None else (id, np.array(row_names(table.columns[id]), dtype=object)[rows].tolist()),
         in_file=table.source.rows()[rows] if isinstance(table.source, StackedFiles) else None,
     )
@@ -189,7 +192,7 @@ def prepare_labelled(
     known: dict[str, Any] = columns.read(table, rows, classes)
     return TableProblem(
         X, **known, targets=list(columns.targets), encoding=encoding, fill=fill, rows=rows, n_rows=table.n_rows,
-        classes=classes is True,
+        classes=classes is True, survival=columns.survival,
     )  # fmt: skip
 
 

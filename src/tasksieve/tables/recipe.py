@@ -12,6 +12,7 @@ from .dates import DateParts
 from .encode import Encoding
 from .frames import MISSING_WORDS, PACKED, csv_separator
 from .problem import TableProblem
+from .survival_columns import SurvivalColumns
 
 _TRUE = ("True", "TRUE", "true")
 
@@ -26,14 +27,16 @@ def table_recipe(
     drop: bool,
     separator: str | None,
 ) -> dict[str, Any] | None:
-    """The header's `table` of a CSV file; None for what the format has no words for: parts of dates, matrices, survival
-    outcomes, targets of unlike kinds. `drop` says whether rows with missing values were left out."""
-    encoding, y = problem.encoding, problem.y
+    """The header's `table` of a CSV file; None for what the format has no words for: parts of dates, matrices. `drop`
+    says whether rows with missing values were left out."""
+    encoding, survival = problem.encoding, problem.survival
     dates = any(isinstance(coding, DateParts) for _, coding in encoding.columns)
-    if encoding.matrix_names is not None or dates or isinstance(y, dict) or y.dtype.names is not None:
+    if encoding.matrix_names is not None or dates:
         return None
     between = csv_separator(str(table), separator)
-    truths = _columns_of_truths(Path(table), between, [name for name, coding in encoding.columns if coding is None])
+    plain = [name for name, coding in encoding.columns if coding is None]
+    plain += [own.event for own in survival.values() if own.value is None]
+    truths = _columns_of_truths(Path(table), between, plain)
     columns = column_recipes(encoding)
     for column in columns:
         if "equals" not in column and column["source"] in truths:
@@ -41,9 +44,10 @@ def table_recipe(
     if problem.fill is not None:
         for column, value in zip(columns, problem.fill.tolist(), strict=True):
             column["fill"] = float(value)
+    targets = [_outcome_recipe(survival[name], truths) if name in survival else name for name in problem.targets]
     return {
         "columns": columns,
-        "target": problem.targets[0] if y.ndim == 1 else list(problem.targets),
+        "target": targets if problem.several else targets[0],
         "task": task,
         "weight": weights,
         "offset": offset,
@@ -51,6 +55,16 @@ def table_recipe(
         "drop": drop or problem.fill is not None,
         "separator": between,
     }
+
+
+def _outcome_recipe(columns: SurvivalColumns, truths: dict[str, str]) -> dict[str, Any]:
+    """The columns of times to an event; `equals` is what an event is called, where it is not 1."""
+    found: dict[str, Any] = {"time": columns.time, "event": columns.event}
+    value = truths.get(columns.event) if columns.value is None else columns.value
+    if value is not None:
+        found["equals"] = float(value) if is_number(value) else value
+    found |= {key: name for key, name in (("entry", columns.entry), ("strata", columns.strata)) if name is not None}
+    return found
 
 
 def column_recipes(encoding: Encoding) -> list[dict[str, Any]]:
