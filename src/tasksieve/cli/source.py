@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..design import Storage
 from ..linear.null_model import fit_null
 from ..report.content import FitQuality
 from ..report.from_model import task_quality
 from ..runs import ModelKind
 from ..runs.folder import file_digest
+from ..tasks import kind_of
 from .exit_codes import UsageError
 from .feature_groups import GROUP_WORDS
 from .files import tables_digest, title
@@ -134,7 +134,7 @@ class Source:
     def deviations(self, features: np.ndarray) -> np.ndarray:
         """Standard deviations of some features."""
         X = self.problem.X
-        columns: Any = X.take(features) if isinstance(X, Storage) else X[:, features]
+        columns = kind_of(X)(X).take_columns(features)
         if not scipy.sparse.issparse(columns):
             return np.std(columns, axis=0, dtype=np.float64)
         means = np.asarray(columns.mean(axis=0, dtype=np.float64)).ravel()

@@ -87,6 +87,7 @@ def refuse_not_finite(matrix: Any, name: str) -> None:
 class StorageSource(Source):
     """A `Storage`: genotypes, and storages of users."""
 
+    by_columns = True
     searched = False
     general = True  # `DeviceSource` has storages of its own
 

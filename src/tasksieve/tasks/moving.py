@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..design import Storage
 from ..design.device.machine import in_words, read_device, room_on, the_torch
 from ..design.device.matrix import DeviceMatrix, OnDevice, StreamedMatrix
 from ..messages import either, value_error
 from .matrix import read_matrix, read_task_list
-from .source import is_task_list
+from .source import is_task_list, kind_of
 
 Array = np.ndarray[Any, Any]
 
@@ -87,7 +86,8 @@ def _read(X: Any, name: str) -> Any:
             matrix=name,
             how=either(f"pass {name}.toarray() if that fits, or "),
         )
-    if isinstance(X, Storage) and not isinstance(X, OnDevice):
+    kind = kind_of(X)
+    if kind.by_columns and kind.location != "device":
         raise ValueError(
             f"{name} is a storage of your own, which says itself where its products are made: leave device out."
         )

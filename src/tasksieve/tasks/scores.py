@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..design import Storage
+from .source import kind_of
 
 # Rows times selected features packed at a time for a prediction.
 PACKED_ENTRIES = 1 << 23
@@ -27,8 +27,9 @@ def linear_scores(
     if hasattr(matrix, "linear_scores"):  # it knows where its columns lie, and the fill values of missing entries
         found: np.ndarray = matrix.linear_scores(coef, intercept, codes)
         return found
-    if isinstance(matrix, Storage):  # its columns of the selected features are all that is needed
-        matrix, coef = np.asarray(matrix.take(support)), packed
+    kind = kind_of(matrix)
+    if kind.by_columns:  # those of the selected features are all that is needed
+        matrix, coef = kind(matrix).take_columns(support), packed
         support = np.arange(len(support))
     scores = np.empty((n_rows, len(coef)) if codes is None else n_rows)
     sparse = scipy.sparse.issparse(matrix)

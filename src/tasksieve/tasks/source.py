@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .. import verify
-from ..design import Storage, as_storage
+from ..design import as_storage
 from ..messages import either, value_error
 from ..row_names import cell_name, row_name
 from .readable import StoredMatrix
@@ -30,11 +30,13 @@ class Source:
     - `matrix` (as storages take it): Made by `read`.
     - `location` ({"memory", "file", "device", "cluster"}): Where the numbers are.
     - `dense`: Whether it is an array, in memory or mapped from a file, of which blocks of rows can be read.
+    - `by_columns`: Whether it is a `Storage`, which gives columns and nothing else.
     - `searched`: Whether NaN and infinity are looked for when X is read. Elsewhere the norms of the columns show them.
     """
 
     location: str = "memory"
     dense: bool = False
+    by_columns: bool = False
     searched: bool = True
     #: whether it accepts what may be of a kind of its own
     general: bool = False
@@ -80,7 +82,11 @@ class Source:
 
     def readable(self) -> verify.Matrix:
         """As a verifier reads it."""
-        return StoredMatrix(self.matrix) if isinstance(self.matrix, Storage) else verify.Matrix(self.matrix)
+        return StoredMatrix(self.matrix) if self.by_columns else verify.Matrix(self.matrix)
+
+    def take_columns(self, features: Array) -> Any:
+        """Some columns: an array, or a sparse matrix."""
+        return np.asarray(self.matrix.take(features)) if self.by_columns else self.matrix[:, features]
 
     @property
     def shape(self) -> tuple[int, int]:

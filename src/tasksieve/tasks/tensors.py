@@ -112,6 +112,7 @@ class DeviceSource(Source):
     """A tensor, or what `on_device` has made: a matrix whose products are made where it lies."""
 
     location = "device"
+    by_columns = True
 
     def __init__(self, matrix: OnDevice, late: bool = True) -> None:
         super().__init__(matrix)

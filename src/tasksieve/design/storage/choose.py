@@ -12,10 +12,14 @@ from ..sparse_format import compressed
 from .base import BLOCK_BYTES, ColumnStorage, for_kernels, kept_type
 from .dense import DenseStorage
 from .mapped import MappedRowStorage
-from .own import Storage
 from .sparse import SparseStorage
 
 Array = np.ndarray[Any, Any]
+
+
+def gives_columns(X: Any) -> bool:
+    """Whether it is a storage, which brings its rows into the order of tasks itself."""
+    return hasattr(X, "in_task_order")
 
 
 def _stack_dense(blocks: Sequence[Array], order: Array | None) -> Array:
@@ -51,7 +55,7 @@ def as_storage(blocks: Any, row_order: Array | None = None, offsets: Array | Non
     elsewhere = next((part.as_columns for part in parts if hasattr(part, "as_columns")), None)
     if elsewhere is not None:
         return elsewhere(parts, row_order)
-    if any(isinstance(part, Storage) for part in parts):
+    if any(map(gives_columns, parts)):
         if len(parts) > 1:
             raise ValueError("X is a list of storages: put all rows into one storage and pass the task of each row.")
         one_task = np.array([0, parts[0].n_rows])

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from .base import ColumnStorage
 from .beside import BesideStorage
-from .choose import as_storage
+from .choose import as_storage, gives_columns
 from .computed import ComputedStorage
 from .own import RowVectors, Storage
 
@@ -27,7 +27,7 @@ def _matrix(X: Any, name: str) -> Any:
             f"{name} is a matrix of genotypes, whose missing calls are filled task by task: put covariates beside it "
             "with `with_covariates`, or take the variants that are needed out of it (`take`)."
         )
-    if not isinstance(X, Storage) and not sparse.issparse(X):
+    if not gives_columns(X) and not sparse.issparse(X):
         X = np.asanyarray(X)
     if len(X.shape) != 2:
         raise ValueError(f"{name} has shape {X.shape}: a matrix of rows x features is needed.")
