@@ -10,7 +10,7 @@ from device_helpers import HAVE_TORCH
 from helpers import Case, every_storage, random_case, random_weights
 
 import tasksieve as ts
-from tasksieve.design import Cover, Design, as_storage
+from tasksieve.design import Cover, Design, Region, as_storage
 from tasksieve.design.anchored import Anchored, AnchorStore
 from tasksieve.path.row_metric import MeasuredMetric
 
@@ -205,8 +205,8 @@ def test_bounds_hold_over_the_ball_and_the_remainder(penalty: Any, width: int) -
     stretch = np.sqrt(metric.max(axis=1) * 1.5)
     slack = rng.uniform(0.01, 0.1, tasks)
     centre = Anchored(np.ones((1, tasks)), slack, float(np.linalg.norm(slack)))
-    wide = store.bound(centre, bound_penalty, radius, stretch)[1].copy()
-    upper = store.bound(centre, bound_penalty, radius, stretch, Cover(alpha, beta))[1].copy()
+    wide = store.bound(centre, bound_penalty, Region(radius, stretch))[1].copy()
+    upper = store.bound(centre, bound_penalty, Region(radius, stretch, Cover(alpha, beta)))[1].copy()
     assert upper.mean() < wide.mean()
     if HAVE_TORCH:
         import torch
@@ -216,7 +216,7 @@ def test_bounds_hold_over_the_ball_and_the_remainder(penalty: Any, width: int) -
         there = DeviceAnchorStore(torch.from_numpy(norms), tasks)
         there.store(torch.from_numpy(np.einsum("jti,ti->jt", x, anchor)))
         there.keep_metric(torch.from_numpy(under), torch.from_numpy(squares))
-        found = there.bound(centre, bound_penalty, radius, stretch, Cover(alpha, beta))[1]
+        found = there.bound(centre, bound_penalty, Region(radius, stretch, Cover(alpha, beta)))[1]
         assert np.all(found <= upper * (1.0 + 1e-5))
         upper = np.minimum(upper, found)
     covered = metric * beta[:, None] + alpha[:, None]

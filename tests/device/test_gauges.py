@@ -9,6 +9,7 @@ import pytest
 from device_helpers import DEVICES
 
 import tasksieve as ts
+from tasksieve.design import Region
 from tasksieve.design.anchored import Anchored, AnchorStore
 
 PENALTIES = {
@@ -68,8 +69,8 @@ def test_bounds_are_those_of_the_shelf_here(name: str, width: int, stretched: bo
     vector = Anchored(rng.standard_normal((2, 4)), rng.uniform(0.0, 0.1, 4), 0.15)
     stretch = rng.uniform(0.5, 1.5, 4) if stretched else None
     penalty = bound_to(name, False, 60, 4)
-    wanted = here.bound(vector, penalty, radius, stretch)
-    found = there.bound(vector, penalty, radius, stretch)
+    wanted = here.bound(vector, penalty, Region(radius, stretch))
+    found = there.bound(vector, penalty, Region(radius, stretch))
     np.testing.assert_allclose(found[0], wanted[0], rtol=1e-6)
     assert np.all(found[1] <= wanted[1] * (1.0 + 1e-6))
     decided = wanted[1] >= 1.0 if radius and name == "L21" else np.ones(60, dtype=bool)

@@ -430,7 +430,7 @@ def test_standard_errors_are_those_of_first_order_changes() -> None:
     x, y, task = cohorts(n=60)
     model = ts.MultiTaskCox(alpha=0.05).fit(x, y, task=task)
     more, labels, tasks = cohorts(seed=1, n=45)
-    whole = quality_on(model, more, labels, tasks)
+    whole = quality_on(model, more, labels, task=tasks)
     assert whole.measures == ("concordance", "D²", "partial-likelihood deviance")
     squares, step = np.zeros((3, 3)), 1e-5
     for i in range(45):
@@ -438,7 +438,7 @@ def test_standard_errors_are_those_of_first_order_changes() -> None:
         for change in (step, -step):
             weights = np.ones(45)
             weights[i] = np.exp(change)
-            values.append(quality_on(model, more, labels, tasks, sample_weight=weights).values)
+            values.append(quality_on(model, more, labels, task=tasks, sample_weight=weights).values)
         squares += np.square((values[0] - values[1]) / (2.0 * step))
     n = np.bincount(tasks)[:, None]
     assert whole.errors == pytest.approx(np.sqrt(squares * n / (n - 1)), rel=1e-6)

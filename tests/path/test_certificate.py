@@ -12,6 +12,7 @@ from helpers import Case, random_case, random_weights, row_penalty
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tasksieve.design import Region
 from tasksieve.path.anchors import Anchors
 from tasksieve.penalties import SparseGroup
 
@@ -122,7 +123,7 @@ def test_bounds_are_never_below_the_truth(seed, kind, scale):
     assert np.all(upper >= estimate * (1 - 1e-12))
     # the ball around it: towards a feature, in one task or in all, and anywhere
     radius = float(np.linalg.norm(vector)) * 10.0 ** rng.uniform(-6, 0)
-    _, upper = design.shard.bound(anchored.express(vector), penalty, radius=radius)
+    _, upper = design.shard.bound(anchored.express(vector), penalty, Region(radius))
     upper = upper.copy()
     for trial in range(12):
         step = np.concatenate(
@@ -195,12 +196,12 @@ def test_balls_on_the_line_to_the_first_anchor(seed, kind, scale):
         design.shard.bound(followed, penalty, note=note)
     verb, arguments = anchored.ball_question(a, b, penalty, radius)
     if verb == "bound":
-        _, upper = design.shard.bound(arguments[0], penalty, radius=radius)
+        _, upper = design.shard.bound(arguments[0], penalty, Region(radius))
     else:
         upper = design.shard.ball_bound(*arguments[:3], penalty, radius)
     upper = upper.copy()
     centre = current.scaled(a) + anchored.anchor(0).scaled(b)
-    _, direct = design.shard.bound(centre, penalty, radius=radius)
+    _, direct = design.shard.bound(centre, penalty, Region(radius))
     # Nearly as strong as the bound that looks at all anchors: remainders add up by the triangle inequality here, and
     # there is the rounding of what cancels.
     size = reached(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tasksieve as ts
-from tasksieve.design import Design, as_storage, one_blas_thread
+from tasksieve.design import Design, Region, as_storage, one_blas_thread
 from tasksieve.outcomes import SURVIVAL
 from tasksieve.path import policy
 from tasksieve.path.pair import Point, point_gap
@@ -140,8 +140,8 @@ def decisions(seed: int, kind: str, metric: Any = None) -> tuple[int, int, int, 
             problem.anchors.remember(ball.vector, problem.penalty)
             cover = problem.metric.cover(ball.metric)
             kept = problem.anchors.express(ball.vector).loosened(problem.metric.drift(ball.vector))
-            stored = design.shard.bound(kept, penalty, radius=ball.radius, stretch=ball.stretch, cover=cover)[1]
-            wide = design.shard.bound(kept, penalty, radius=ball.radius, stretch=ball.stretch)[1]
+            stored = design.shard.bound(kept, penalty, Region(ball.radius, ball.stretch, cover))[1]
+            wide = design.shard.bound(kept, penalty, Region(ball.radius, ball.stretch))[1]
             assert metric is not None or not np.any(penalty.inactive(stored) & ~penalty.inactive(upper))
             if cover is not None:
                 assert np.all(stored <= wide * (1.0 + 1e-5) + 1e-5)

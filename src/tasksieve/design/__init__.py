@@ -16,7 +16,7 @@ from .ledger import Gauges, Judgement, Ledger, Reach, Rejection
 from .lost import ClusterError, DataLost
 from .packed import ColumnBlock, PackedColumns
 from .part import Part
-from .row_metric import Cover
+from .row_metric import Cover, Region
 from .samples import Samples
 from .shard import NOISE, LocalShard
 from .sparse_columns import SparseColumns
@@ -54,6 +54,7 @@ __all__ = [
     "Part",
     "PlinkStorage",
     "Reach",
+    "Region",
     "Rejection",
     "RepeatedStorage",
     "RowVectors",

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels import kernels
-from .row_metric import Cover
+from .row_metric import POINT, Cover, Region
 
 Array = np.ndarray[Any, Any]
 
@@ -143,24 +143,12 @@ class AnchorStore:
         return out
 
     def bound(
-        self,
-        vector: Anchored,
-        penalty: Any,
-        radius: float = 0.0,
-        stretch: Array | None = None,
-        cover: Cover | None = None,
-        note: bool = False,
+        self, vector: Anchored, penalty: Any, region: Region = POINT, note: bool = False
     ) -> tuple[Array, Array]:
-        """Each feature's gauge: an estimate, and an upper bound over a ball around a vector.
-
-        `stretch` (one positive number a task) makes the ball an ellipsoid: a vector e belongs to it if
-        ``sum_t ||e_t||^2 / stretch_t^2 <= radius^2``. `cover`: there is a row metric, too, which the one that was
-        measured last covers. `note`: keep the moments for `ball_bound`.
-        """
+        """Each feature's gauge: an estimate, and an upper bound over a region around a vector. `note`: keep the moments
+        for `ball_bound`."""
         moments = self._moments if note else None
-        self._fill(
-            vector, penalty, radius, self._estimate, self._upper, stretch=stretch, cover=cover, moments=moments
-        )
+        self._fill(vector, penalty, region, self._estimate, self._upper, moments=moments)
         return self._estimate, self._upper
 
     def ball_bound(
@@ -171,7 +159,7 @@ class AnchorStore:
         if self._first_moments is None or self._longest is None:
             self._first_moments = np.empty_like(self._moments)
             wasted = np.empty_like(self._estimate), np.empty_like(self._upper)
-            self._fill(first, penalty, 0.0, *wasted, moments=self._first_moments)
+            self._fill(first, penalty, POINT, *wasted, moments=self._first_moments)
             self._longest = np.max(self._norms, axis=1).astype(np.float64) * self._unit
         upper = np.empty_like(self._longest)
         kernels.moment_bounds(
@@ -188,7 +176,7 @@ class AnchorStore:
         if self._norms.shape[1] > 1:  # norms differ between tasks: a sharper bound exists
             left = np.flatnonzero(upper >= 1.0)
             sharper = np.empty(len(left))
-            self._fill(centre, penalty, radius, np.empty(len(left)), sharper, chosen=left)
+            self._fill(centre, penalty, Region(radius), np.empty(len(left)), sharper, chosen=left)
             upper[left] = sharper
         return upper
 
@@ -196,16 +184,15 @@ class AnchorStore:
         self,
         vector: Anchored,
         penalty: Any,
-        radius: float,
+        region: Region,
         estimate: Array,
         upper: Array,
         *,
-        stretch: Array | None = None,
-        cover: Cover | None = None,
         chosen: Array | None = None,
         moments: Array | None = None,
     ) -> None:
         norms, remainder, spectral = self._norms, vector.remainder, vector.spectral
+        radius, stretch, cover = region
         if cover is not None:
             norms, unit = self._under(cover, stretch)
             radius, remainder, spectral = radius * unit, np.zeros(self._tasks), 0.0

@@ -161,9 +161,8 @@ class Ledger:
 
     def _reach(self, reach: Reach, penalty: Any) -> Array:
         if reach.verb == "bound":
-            vector, radius, stretch, cover = reach.arguments
-            ball = {"radius": radius, "stretch": stretch, "cover": cover}
-            return np.asarray(self._shard.bound(vector, penalty, **ball)[1])
+            vector, region = reach.arguments
+            return np.asarray(self._shard.bound(vector, penalty, region)[1])
         first, centre, coefs, radius = reach.arguments
         return np.asarray(self._shard.ball_bound(first, centre, coefs, penalty, radius))
 

@@ -42,6 +42,22 @@ class Cover(NamedTuple):
     beta: Array
 
 
+class Region(NamedTuple):
+    """Around a vector: the ball of a radius, by default the vector alone.
+
+    - `stretch`: One positive number a task, which make it an ellipsoid: e belongs to it if
+      ``sum_t ||e_t||^2 / stretch_t^2 <= radius^2``.
+    - `cover`: There is a row metric, too, which the one that was measured last covers.
+    """
+
+    radius: float = 0.0
+    stretch: Array | None = None
+    cover: Cover | None = None
+
+
+POINT = Region()
+
+
 class MetricRequest:
     """One measurement: what is requested of a storage, and what follows from it.
 

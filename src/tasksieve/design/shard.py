@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .anchored import Anchored, AnchorStore
-from .row_metric import Cover, MetricRequest
+from .row_metric import POINT, Cover, MetricRequest, Region
 from .samples import Samples, centred
 from .storage import ColumnStorage, ProductRequest
 
@@ -263,9 +263,11 @@ class LocalShard:
         """Anchor m is not needed any more."""
         self._anchors().drop(m)
 
-    def bound(self, vector: Anchored, penalty: Any, **ball: Any) -> tuple[Array, Array]:
+    def bound(
+        self, vector: Anchored, penalty: Any, region: Region = POINT, note: bool = False
+    ) -> tuple[Array, Array]:
         """See `AnchorStore.bound`."""
-        estimate, upper = self._anchors().bound(vector, penalty, **ball)
+        estimate, upper = self._anchors().bound(vector, penalty, region, note)
         return estimate, upper
 
     def ball_bound(self, *arguments: Any) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -17,51 +17,52 @@ from .survival_quality import quality_columns
 SMALLEST = 1e-15
 
 
+class RowArguments(TypedDict, total=False):
+    """What `fit` takes of rows beside X and y; rows that share a label of `groups` count as one in standard errors."""
+
+    task: Any
+    sample_weight: Any
+    offset: Any
+    groups: Any
+
+
 def quality_on(
-    model: Any,
-    X: Any,
-    y: Any,
-    task: Any = None,
-    sample_weight: Any = None,
-    *,
-    offset: Any = None,
-    groups: Any = None,
-    null: Any = None,
+    model: Any, X: Any, y: Any, *, null: Any = None, **rows: Unpack[RowArguments]
 ) -> HeldOutQuality:
     """R² (or D²) and the mean loss of each task, or accuracy, AUC and log loss, or concordance, D² and the deviance for
     each event, with standard errors.
 
     Nothing is chosen by these rows, provided that they are new to the model, which cannot be checked here.
 
-    - `X`, `y`, `task`, `sample_weight`, `offset`: Rows in any form that `fit` takes.
-    - `groups` (array of shape (n,)): Labels that related rows share: they count as one in the standard errors.
+    - `X`, `y`: Rows in any form that `fit` takes.
     - `null`: The null model of the rows that the model was fitted to.
     - returns: in the order of ``tasks_``, also of tasks without rows.
     """
-    labels = read_labels(count_rows(X), y, task, sample_weight, targets=model._raw_targets, allow_empty=True)
+    task, weights, offset, groups = map(rows.get, ("task", "sample_weight", "offset", "groups"))
+    labels = read_labels(count_rows(X), y, task, weights, targets=model._raw_targets, allow_empty=True)
     options = {name: given for name, given in (("task", task), ("offset", offset)) if given is not None}
     if labels.form == "single" and np.ndim(predicted := model.predict(X, **options)) == 2:
         raise ValueError(f"The model has {np.shape(predicted)[1]} tasks: pass task, the task of each row.")
     # one task needs no name, and the classes of a multinomial model are none
     tasks = labels.tasks if labels.form == "single" else np.asarray(model.tasks_)
     code = places_of_tasks(labels, tasks)[labels.task_of_sample]
-    rows = np.flatnonzero(labels.weights > 0.0)
-    rows = rows[np.argsort(code[rows], kind="stable")]
-    cells = Cells(code[rows], labels.weights[rows], units_of(labels, groups)[rows], len(tasks))
+    used = np.flatnonzero(labels.weights > 0.0)
+    used = used[np.argsort(code[used], kind="stable")]
+    cells = Cells(code[used], labels.weights[used], units_of(labels, groups)[used], len(tasks))
     measure = measure_of(model)
 
     def columns(model: Any) -> list[Column]:
         if model._targets == "survival":
-            scores = labels.flatten(model._scores(X, task, offset=offset))[rows]
-            known = None if offset is None else read_offset(offset, labels)[rows]
-            return quality_columns(labels.y[rows], scores, known, labels.weights[rows], cells, model._loss)
+            scores = labels.flatten(model._scores(X, task, offset=offset))[used]
+            known = None if offset is None else read_offset(offset, labels)[used]
+            return quality_columns(labels.y[used], scores, known, labels.weights[used], cells, model._loss)
         if measure.constant_losses is None:
-            return _of_classes(model, X, options, labels, rows, cells)
+            return _of_classes(model, X, options, labels, used, cells)
         answer = model._scores(X, task, offset=offset) if measure.of_scores else model.predict(X, **options)
         assert measure.row_losses is not None
-        losses = measure.row_losses(labels.y[rows], labels.flatten(answer)[rows])
+        losses = measure.row_losses(labels.y[used], labels.flatten(answer)[used])
         name = model._loss.label if measure.of_scores else "squared error"
-        return [(measure.name, explained(cells, measure, labels.y[rows], losses)), (name, cells.mean(losses))]
+        return [(measure.name, explained(cells, measure, labels.y[used], losses)), (name, cells.mean(losses))]
 
     beside, n_covariates = None, 0
     if null is not None:

@@ -253,8 +253,7 @@ class MultiTaskCoxCV(CoxRegression, PathEstimatorCV):
     >>> import numpy as np
     >>> import tasksieve as ts
     >>> X, risk, task, _ = ts.datasets.make_small_tasks(effects=[1.0, 1.0, -1.0])
-    >>> time = np.exp(-risk)
-    >>> y = ts.survival(np.minimum(time, 3.0), event=time < 3.0)
+    >>> y = ts.survival(np.exp(-risk), event=risk > -1.0)
     >>> model = ts.MultiTaskCoxCV(n_alphas=20, eps=0.05, cv=3).fit(X, y, task=task)
     >>> model.cv_scores_.shape, model.alpha_ in model.alphas_
     ((20, 3), True)

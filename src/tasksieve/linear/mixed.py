@@ -500,11 +500,10 @@ class MultiTaskMixedCV(_AnyLosses, PathEstimatorCV):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((80, 10))
-    >>> y = {"pressure": 15.0 * X[:, 0] + rng.normal(0.0, 5.0, 80), "visits": rng.poisson(np.exp(X[:, 0]))}
+    >>> X, pressure, _, _ = ts.datasets.make_small_tasks(effects=[15.0], noise=5.0, n_rows=80)
+    >>> _, visits, _, _ = ts.datasets.make_small_tasks("counts", effects=[1.0], n_rows=80)  # of the same X
+    >>> y = {"pressure": pressure, "visits": visits}
     >>> model = ts.MultiTaskMixedCV({"pressure": "squared", "visits": "poisson"}, n_alphas=20, eps=0.05, cv=3)
     >>> model.fit(X, y).score(X, y) > 0.6
     True

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels import kernels
-from ..design import Design
+from ..design import Design, Region
 from ..design.anchored import FLOAT32_RANGE, FLOAT32_UNIT, Anchored
 from ..penalties import RowPenalty
 
@@ -150,7 +150,7 @@ class Anchors:
         first = self.anchor(0)
         centre = self.current.scaled(current_coef) + first.scaled(first_coef)
         if self._judged is not self.current or not self._can_note(penalty):
-            return "bound", (centre, radius, None, None)
+            return "bound", (centre, Region(radius))
         return "ball_bound", (first, centre, (current_coef, first_coef), radius)
 
     def _can_note(self, penalty: RowPenalty) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..design import Cover, Reach, Rejection
+from ..design import Cover, Reach, Region, Rejection
 from ..losses import Evaluation
 from ..penalties import RowPenalty
 from ..screening.rules import Rule
@@ -158,7 +158,7 @@ class Sieve:
             centre = anchors.current.scaled(ball.residual_coef) + anchors.anchor(1).scaled(ball.y_coef)
         else:
             return anchors.ball_question(ball.residual_coef, ball.y_coef, penalty, ball.radius)
-        return "bound", (centre, ball.radius, ball.stretch, cover)
+        return "bound", (centre, Region(ball.radius, ball.stretch, cover))
 
     def before_reading(self, at: Evaluation, goal: float) -> None:
         """All columns are about to be read, for the certificate of a point: their norms under its row metric come along

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..row_metric import Cover
+from ..row_metric import POINT, Cover, Region
 from ..samples import Samples
 from ..shard import Centred
 from ..storage.base import by_part
@@ -247,9 +247,11 @@ class ClusterShard:
         """Anchor m is not needed any more: the shards are notified with the next question."""
         self.queue(Question("forget", (m,)))
 
-    def bound(self, vector: Any, penalty: Any, note: bool = False, **ball: Any) -> tuple[Array, Array]:
+    def bound(
+        self, vector: Any, penalty: Any, region: Region = POINT, note: bool = False
+    ) -> tuple[Array, Array]:
         verb, name = "noted_bound" if note else "bound", self.named(penalty)
-        estimates, uppers = zip(*self.everywhere(verb, vector, name, {"note": note, **ball}), strict=True)
+        estimates, uppers = zip(*self.everywhere(verb, vector, name, region, note), strict=True)
         return np.concatenate(estimates), np.concatenate(uppers)
 
     def ball_bound(self, first: Any, centre: Any, coefs: Any, penalty: Any, radius: float) -> Array:

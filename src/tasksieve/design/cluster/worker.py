@@ -14,6 +14,7 @@ import numpy as np
 
 from ..._kernels import compiled
 from ..ledger import Judgement, Ledger, Reach, Rejection, least_ratio
+from ..row_metric import Region
 from ..shard import LocalShard
 from ..threads import one_blas_thread
 from .messages import CHANGING, Chosen, Failed, Judged, Message, PenaltyName, Rejected, Reply, Sent, Stale
@@ -160,9 +161,9 @@ class Resident:
         """All gauges of the vector remembered last, or of the first one."""
         return self._first_gauges if first else self._gauges
 
-    def bound(self, vector: Any, penalty: Any, ball: dict[str, Any]) -> tuple[Array, Array]:
+    def bound(self, vector: Any, penalty: Any, region: Region, note: bool) -> tuple[Array, Array]:
         """Copies: the next bounds are written to the same place."""
-        estimate, upper = self.shard.bound(vector, penalty, **ball)
+        estimate, upper = self.shard.bound(vector, penalty, region, note)
         return estimate.copy(), upper.copy()
 
     noted_bound = bound

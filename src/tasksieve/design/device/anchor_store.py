@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ..anchored import FLOAT32_SMALL, UPWARDS, Anchored, row_reaches
-from ..row_metric import Cover
+from ..row_metric import POINT, Cover, Region
 from .gauges import Thresholds
 
 Array = np.ndarray[Any, Any]
@@ -65,16 +65,11 @@ class DeviceAnchorStore:
         return ((least * first).square() + (shifted * second).square()).sqrt() * UPWARDS
 
     def bound(
-        self,
-        vector: Anchored,
-        penalty: Any,
-        radius: float = 0.0,
-        stretch: Array | None = None,
-        cover: Cover | None = None,
-        note: bool = False,
+        self, vector: Anchored, penalty: Any, region: Region = POINT, note: bool = False
     ) -> tuple[Array, Array]:
         """See `AnchorStore.bound`; `note` is of no use here, where bounds are cheap."""
         norms, remainder = self._norms, vector.remainder
+        radius, stretch, cover = region
         wide = norms.shape[1] > 1
         if stretch is not None and cover is None:
             radius, remainder = (radius, remainder / stretch) if wide else (radius * float(np.max(stretch)), remainder)
@@ -118,7 +113,7 @@ class DeviceAnchorStore:
         self, first: Anchored, centre: Anchored, coefs: tuple[float, float], penalty: Any, radius: float
     ) -> Array:
         """See `AnchorStore.ball_bound`: here the anchors are simply looked at again."""
-        return self.bound(centre, penalty, radius)[1]
+        return self.bound(centre, penalty, Region(radius))[1]
 
 
 def _errors(norms: torch.Tensor, remainder: torch.Tensor, spectral: float) -> torch.Tensor:
