@@ -1,4 +1,4 @@
-"""Cox paths against glmnet and scikit-survival, and how far their answers at their defaults are from the optimum.
+"""Cox paths against glmnet and scikit-survival, and how far their answers and skein-glm's are from the optimum.
 
     python benchmarks/outcomes.py [--only path|tasks|grade]
 
@@ -7,7 +7,7 @@
   path has a duality gap of at most 1e-6 of half the null deviance; their defaults are beside it. glmnet runs in a
   process of its own (Rscript; the package is to be installed there), and only its call is timed.
 - `tasks`: 33 cohorts of 300 rows x 20,000 features, one set of features for all of them. No peer fits that.
-- `grade`: what the answers of both programs at their defaults are worth, value by value.
+- `grade`: what the answers of these programs and of skein-glm at their defaults are worth, value by value.
 
 The judge is a few lines of NumPy below: coefficients in, a duality gap out, the same for all programs.
 """
@@ -42,6 +42,7 @@ from _common import (
 )
 
 GLMNET = (1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14)  # its default first
+SKEIN = (1e-6,)
 SKSURV = (1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14)
 
 
@@ -202,6 +203,33 @@ def glmnet(
     return Run("glmnet", float(seconds), answers, f"thresh {thresh:g}", extra={"version": version})
 
 
+def skein(
+    X: np.ndarray, time: np.ndarray, event: np.ndarray, alphas: np.ndarray, tol: float = SKEIN[0]
+) -> Run:
+    """It has no lasso for Cox's model; its group lasso with groups of one feature is that."""
+    from skein_glm import CoxGroupLassoPathRegressor
+
+    model = CoxGroupLassoPathRegressor(np.arange(X.shape[1]), lambdas=alphas, tol=tol)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        seconds, _ = timed(lambda: model.fit(X, time, event.astype(float)))
+    if not np.array_equal(model.lambdas_, alphas):
+        raise RuntimeError("skein-glm has changed the strengths")
+    return Run("skein-glm", seconds, [rows_of(column[:, None]) for column in model.coefs_], f"tol {tol:g}")
+
+
+def graded() -> dict[str, tuple[Callable[..., Run], Sequence[float]]]:
+    """Those whose defaults are graded."""
+    found = peers()
+    try:
+        import skein_glm  # noqa: F401
+
+        found["skein-glm"] = (skein, SKEIN)
+    except ImportError:
+        say("skein-glm is not here (pip install skein-glm): it is left out")
+    return found
+
+
 def peers() -> dict[str, tuple[Callable[..., Run], Sequence[float]]]:
     """Those that are here."""
     found: dict[str, tuple[Callable[..., Run], Sequence[float]]] = {}
@@ -320,7 +348,7 @@ def grade(args, report: Report) -> None:
     rows = []
     for name, (solve, ladder) in {
         "tasksieve": (lambda *given: ours(*given[:4], args.threads), (TOL,)),
-        **peers(),
+        **graded(),
     }.items():
         run = solve(X, time, event, alphas, ladder[0])
         coefs = dense(run, d)

@@ -50,6 +50,7 @@ RUNS: dict[str, Job] = {
     "logistic": Job(1, "logistic.py"),
     "members": Job(15, "members.py"),
     "outcomes": Job(10, "outcomes.py"),
+    "certified_gaps": Job(2, "certified_gaps.py"),
     "midpoint": Job(2, "midpoint.py"),
     "row_metrics": Job(4, "row_metrics.py"),
     "screening_figure1": Job(120, "screening.py", ("--only", "figure1", "--resume")),
