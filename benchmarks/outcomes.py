@@ -226,7 +226,7 @@ def graded() -> dict[str, tuple[Callable[..., Run], Sequence[float]]]:
 
         found["skein-glm"] = (skein, SKEIN)
     except ImportError:
-        say("skein-glm is not here (pip install skein-glm): it is left out")
+        say("skein-glm is not here: it is left out")
     return found
 
 
