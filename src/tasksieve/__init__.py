@@ -26,6 +26,7 @@ _NAMES = {
     "findings.compare": ("compare",),
     "findings.knockoffs": ("KnockoffSelection",),
     "findings.permutation": ("permutation_test",),
+    "findings.proportional_hazards": ("proportional_hazards_test",),
     "findings.refit": ("refit",),
     "findings.split": ("split_inference",),
     "findings.stability": ("StabilitySelection",),
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
     from .findings.compare import compare as compare
     from .findings.knockoffs import KnockoffSelection as KnockoffSelection
     from .findings.permutation import permutation_test as permutation_test
+    from .findings.proportional_hazards import proportional_hazards_test as proportional_hazards_test
     from .findings.refit import refit as refit
     from .findings.split import split_inference as split_inference
     from .findings.stability import StabilitySelection as StabilitySelection

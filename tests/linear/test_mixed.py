@@ -447,6 +447,40 @@ def test_ordered_classes_beside_others(rng):
     with pytest.raises(ValueError, match=r"are words .* whose order is not known"):
         ts.MultiTaskMixed(losses, alpha=0.2).fit(data)
 
+    held = ts.MultiTaskMixedCV(losses, alphas=[0.2], cv=3, categories=order).fit(data)
+    quality, codes = held.cv_quality_, np.array([order["pain"].index(word) for word in words])
+    at = quality.measures.index("mean absolute error")
+    assert [np.isfinite(own[at]) for own in quality.values] == [name == "pain" for name in model.tasks_]
+    assert 0.0 < quality.values[t, at] < np.abs(codes - codes.mean()).mean()
+    met = quality.values[t, quality.measures.index("accuracy")]
+    assert 1.0 - met <= quality.values[t, at] <= 2.0 * (1.0 - met)  # a miss is off by one class or by two
+
+
+def test_ordered_categoricals_keep_their_order(rng):
+    """In every form of y, without `categories`."""
+    pandas = pytest.importorskip("pandas")
+    X, order = rng.standard_normal((60, 5)), ["none", "mild", "severe"]
+    codes = np.digitize(X[:, 0] + 0.5 * rng.logistic(size=60), [-0.8, 0.8])
+    pain = pandas.Categorical.from_codes(codes, order, ordered=True)
+    pressure, losses = X[:, 0] + rng.normal(size=60), {"pressure": "squared", "pain": "ordinal"}
+    wanted = ts.MultiTaskMixed(losses, alpha=0.2).fit(X, {"pressure": pressure, "pain": codes})
+    targets = {"pressure": pressure, "pain": pain}
+    for given in (targets, {**targets, "pain": pandas.Series(pain)}, pandas.DataFrame(targets)):
+        model = ts.MultiTaskMixed(losses, alpha=0.2).fit(X, given)
+        assert model.classes_[1].tolist() == order
+        np.testing.assert_array_equal(model.coef_, wanted.coef_)
+    listed = ts.MultiTaskMixed(["squared", "ordinal"], alpha=0.2).fit([X, X], [pressure, pain])
+    np.testing.assert_array_equal(listed.coef_, wanted.coef_)
+    tasks = {"pressure": (X, pressure), "pain": (X[:40], pain[:40])}
+    named = ts.MultiTaskMixedCV(losses, alphas=[0.2], cv=3).fit(tasks)
+    at = named.tasks_.tolist().index("pain")
+    assert named.classes_[at].tolist() == order
+    assert named.score(tasks) == pytest.approx(named.deviance_explained(tasks).mean())
+    alone = ts.MultiTaskMixed("ordinal", alpha=0.2).fit(X, pain, task=np.repeat(["a", "b"], 30))
+    assert [own.tolist() for own in alone.classes_] == [order, order]
+    other = ts.MultiTaskMixed(losses, alpha=0.2, categories={"pain": order[::-1]}).fit(X, targets)
+    assert other.classes_[1].tolist() == order[::-1]
+
 
 def test_findings(rng):
     data = {task: own for task, own in survival_data(rng).items() if task != "visits"}

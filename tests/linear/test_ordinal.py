@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tasksieve as ts
+from tasksieve.fitted.new_rows import quality_on
 from tasksieve.fitted.restore import get_state, set_state
 
 WORDS = ["none", "mild", "severe", "worst"]
@@ -186,14 +187,24 @@ def test_cross_validation(data, tmp_path):
     met = np.argmax(first.cv_predictions_, axis=1) == y
     assert quality.overall[0] == pytest.approx(np.mean([met[task == t].mean() for t in range(TASKS)]))
     assert quality.overall[0] > quality.null_overall[0]
+    off = np.abs(np.argmax(first.cv_predictions_, axis=1) - y)
+    at = quality.measures.index("mean absolute error")
+    np.testing.assert_allclose(quality.values[:, at], [off[task == t].mean() for t in range(TASKS)])
+    spread = quality.widening * off[task == 0].std(ddof=1) / np.sqrt(np.count_nonzero(task == 0))
+    assert quality.errors[0, at] == pytest.approx(spread)
+    assert quality.overall[at] < quality.null_overall[at]
+    new = quality_on(first, x, y, task)
+    own = np.abs(first.predict(x, task=task) - y)
+    at = new.measures.index("mean absolute error")
+    np.testing.assert_allclose(new.values[:, at], [own[task == t].mean() for t in range(TASKS)])
     assert "stratified by class" in first.cv_folds_
     by_score = ts.MultiTaskOrdinalCV(scoring="neg_log_loss", **options).fit(x, y, task=task)
     np.testing.assert_allclose(-2.0 * by_score.cv_scores_, first.cv_scores_, rtol=1e-9)
 
-    def off(estimator, X, labels):
+    def steps(estimator, X, labels):
         return -float(np.mean(np.abs(estimator.predict(X) - labels)))
 
-    assert np.isfinite(ts.MultiTaskOrdinalCV(scoring=off, **options).fit(x, y, task=task).cv_scores_).all()
+    assert np.isfinite(ts.MultiTaskOrdinalCV(scoring=steps, **options).fit(x, y, task=task).cv_scores_).all()
 
 
 def test_findings(data, model):

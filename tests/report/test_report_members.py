@@ -7,7 +7,8 @@ import pytest
 
 import tasksieve as ts
 from tasksieve.report import content_from_model
-from tasksieve.report.page import render
+from tasksieve.report.packing import pack
+from tasksieve.report.page import render, static_rows
 
 
 @pytest.fixture
@@ -78,3 +79,59 @@ def test_a_table_for_each_class(rows):
 def test_other_models_have_none(rows):
     X, z, task, _ = rows
     assert not content_from_model(ts.MultiTaskLasso(alpha=0.1).fit(X, z, task=task), X, z, task, n_alphas=0).tables
+
+
+def test_unlike_outcomes_on_one_page(rng):
+    """Each task in its own measures, ratios where they mean something, thresholds, weights; survival by risk."""
+    names, words = ("death", "diabetes", "pain", "pressure", "visits"), ["none", "mild", "severe"]
+    X = {task: rng.standard_normal((45, 5)) for task in names}
+    z = {task: own[:, 0] for task, own in X.items()}
+    y = {
+        "pressure": 1e6 * (z["pressure"] + rng.normal(0.0, 0.5, 45)),  # in small units
+        "diabetes": np.where(z["diabetes"] + rng.logistic(size=45) > 0.0, "yes", "no"),
+        "visits": rng.poisson(np.exp(0.5 * z["visits"])),
+        "pain": np.array(words)[np.digitize(z["pain"] + rng.logistic(size=45), [-0.8, 0.8])],
+        "death": ts.survival(rng.exponential(np.exp(-z["death"])), rng.random(45) < 0.8),
+    }
+    losses = {"pressure": "squared", "diabetes": "logistic", "visits": "poisson", "pain": "ordinal", "death": "cox"}
+    model = ts.MultiTaskMixedCV(losses, categories={"pain": words}, alphas=[0.5, 0.3], cv=3).fit(X, y)
+    content = content_from_model(model, X, y, held_out=(X, y))
+    tables = {table.title: table for table in content.tables}
+    assert list(model.tasks_) == list(names)
+    own = {(row[0], row[1]): row[2] for row in tables["Each task in its own measures"].rows}
+    assert {task for task, measure in own if measure == "D²"} == set(names)
+    assert {measure for task, measure in own if task == "pain"} == {
+        "D²", "accuracy", "mean absolute error", "ordinal deviance"
+    }  # fmt: skip
+    where = ("on the training rows", "on held-out rows", "out of fold")
+    assert [part.measure for part in content.quality] == [f"D² {words}" for words in where]
+    np.testing.assert_array_equal(content.quality[0].values, content.quality[1].values)
+
+    ratios = tables["Ratios"]
+    assert list(ratios.columns[1:]) == [
+        "death, hazard ratio", "diabetes, odds ratio", "pain, odds ratio", "visits, rate ratio"
+    ]  # fmt: skip
+    assert "the class “yes”" in ratios.note
+    rows = [names.index(head.split(",")[0]) for head in ratios.columns[1:]]
+    for name, *cells in ratios.rows:
+        np.testing.assert_allclose([float(cell) for cell in cells], np.exp(model.coef_[rows, int(name[1:])]), rtol=1e-3)
+    thresholds = tables["Thresholds between classes"]
+    assert [row[:2] for row in thresholds.rows] == [["pain", "none | mild"], ["pain", "mild | severe"]]
+    assert thresholds.is_text(1)
+    assert not thresholds.is_text(2)
+    assert [row[0] for row in tables["Loss of each task"].rows] == list(names)
+    assert list(content.risk.tasks) == ["death"]
+    assert "Calibration of each task" in tables
+
+    # what is compared is what the penalty compares; what is shown are the units of the data
+    packed = pack(content)
+    scaled = model.coef_ / model.target_scales_[:, None]
+    np.testing.assert_allclose(packed.strengths, np.linalg.norm(scaled, axis=0)[packed.order])
+    at = int(np.argmax(np.abs(scaled[:, packed.order[0]])))
+    (first, *_) = static_rows(content, packed)
+    assert first["largest"].endswith(f" in {names[at]}")
+    page = render(content)
+    assert "5 outcomes, each with a loss that fits it" in page
+    assert "squared of pressure; logistic of diabetes" in page
+    assert "loss mixed" not in page
+    assert content.answered.count("D²") == 2  # on the rows kept apart, and out of fold

@@ -6,10 +6,11 @@ import json
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 
 import tasksieve as ts
 from tasksieve.fitted.risk_groups import kaplan_meier, nice_marks, risk_groups
-from tasksieve.report.survival import as_read, as_written, risk_table
+from tasksieve.report.survival import as_read, as_written, calibration_table, risk_table
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +64,44 @@ def test_groups_of_a_model(cohorts):
             assert np.all(np.abs(group.expected - group.observed) < 0.35)
 
 
+def naive_deviance(slope, time, event, scores):
+    """Minus the logarithm of Breslow's partial likelihood, without ties, event by event."""
+    return sum(
+        np.log(np.sum(np.exp(slope * scores[time >= time[i]]))) - slope * scores[i] for i in np.flatnonzero(event)
+    )
+
+
+def test_calibration_by_brute_force(cohorts):
+    """The slope of the scores out of fold, and observed and expected shares of a third at the median event time."""
+    X, y, task = cohorts
+    model = ts.MultiTaskCoxCV(n_alphas=8, cv=3).fit(X, y, task=task)
+    found = risk_groups(model, X, y, task)
+    assert found.middle == np.median(y["time"][y["event"]])
+    for t, name in enumerate("ab"):
+        own = task == name
+        time, event, scores = y["time"][own], y["event"][own], model.cv_predictions_[own]
+        best = minimize_scalar(naive_deviance, (0.5, 2.0), args=(time, event, scores), tol=1e-10)
+        assert found.slopes[t] == pytest.approx(best.x, abs=1e-6)
+        h = 1e-3
+        values = [naive_deviance(best.x + k * h, time, event, scores) for k in (-1, 0, 1)]
+        curvature = (values[0] - 2.0 * values[1] + values[2]) / h**2
+        assert found.slope_errors[t] == pytest.approx(curvature**-0.5, rel=1e-4)
+
+        high = scores > np.quantile(scores, 2.0 / 3.0)
+        alive = 1.0
+        for at in np.sort(time[high & event]):
+            alive *= 1.0 - (1.0 / np.count_nonzero(time[high] >= at) if at <= found.middle else 0.0)
+        row = next(row for row in risk_table(found).rows if row[0] == f"{name}, high risk")
+        assert row[3] == f"{alive:.0%}"
+        # curves of the table change at the group's own event times: the last one before the middle
+        last = max(at for at in time[high & event] if at <= found.middle)
+        curves = model.predict_survival_function(X[own][high], task=task[own][high], times=[last])
+        assert row[4] == f"{curves.mean():.0%}"
+    (table,) = calibration_table(found)
+    assert [row[0] for row in table.rows] == ["a", "b"]
+    assert table.rows[0][2].startswith(f"{found.slopes[0]:.3g} ± ")
+
+
 def test_groups_out_of_fold(cohorts):
     X, y, task = cohorts
     model = ts.MultiTaskCoxCV(n_alphas=8, cv=3).fit(X, y, task=task)
@@ -84,4 +123,5 @@ def test_a_file_of_them(cohorts):
     assert again.tasks == found.tasks
     assert np.array_equal(again.marks, found.marks)
     assert risk_table(again) == risk_table(found)
+    assert calibration_table(again) == calibration_table(found)
     assert np.array_equal(again.groups[1][2].expected, found.groups[1][2].expected)

@@ -77,7 +77,7 @@ def write_results(job: Job, fitted: Fitted) -> None:
         quality = beside_null(quality, source.quality(null).values, covariates)
     write_quality(folder, quality, labels if len(labels) == len(quality.rows) else task_names(model, ()))
     write_member_tables(folder, model, names, task_names(model, problem.targets))
-    if source.has_rows and hasattr(model, "baseline_hazard_"):
+    if source.has_rows and getattr(model, "_targets", None) in ("survival", "mixed"):
         ranking = model if fitted.cv is None else fitted.cv
         write_risk_groups(
             folder, risk_groups(ranking, problem.X, problem.y, **problem.row_arguments(groups=False))

@@ -16,6 +16,7 @@ from .quality import HeldOutQuality
 
 # A sum of losses of the best constant that is rounding beside the labels: there is nothing to explain.
 NOTHING = 1e-14
+STEPS = "mean absolute error"  # of ordered classes: how many classes a prediction is off
 
 
 @dataclass(frozen=True)
@@ -34,18 +35,31 @@ class HeldOutRows:
     def __init__(self, n_rows: int, measure: Measure, codes: np.ndarray | None = None) -> None:
         self.measure, self.codes = measure, codes
         self.times, self._loss, self._judged = np.zeros((3, n_rows))
+        self._steps: np.ndarray | None = None
         self._ranks: list[tuple[np.ndarray, np.ndarray]] = []
 
     def add(
-        self, flat: np.ndarray, loss: np.ndarray, judged: np.ndarray, ranks: np.ndarray | None = None
+        self,
+        flat: np.ndarray,
+        loss: np.ndarray,
+        judged: np.ndarray,
+        ranks: np.ndarray | None = None,
+        steps: np.ndarray | None = None,
     ) -> None:
         """Rows that one model has judged: losses, what the measure sums (losses of its own, or whether the class was
-        met), and the scores by which classes are ranked."""
+        met), the scores by which classes are ranked, and of ordered ones how many the predicted class is off."""
         self.times[flat] += 1.0
         self._loss[flat] += loss
         self._judged[flat] += judged
         if ranks is not None:
             self._ranks.append((flat, ranks.reshape(len(flat), -1)))
+        if steps is not None:
+            self._steps = np.zeros(len(self.times)) if self._steps is None else self._steps
+            self._steps[flat] += steps
+
+    def steps(self, rows: np.ndarray) -> np.ndarray | None:
+        """By how many classes predictions of ordered ones are off, over the times that rows were held out."""
+        return None if self._steps is None else self._steps[rows] / self.times[rows]
 
     def means(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Losses, and what the measure sums, over the times that rows were held out."""
@@ -128,6 +142,9 @@ def _columns(
         ranked = found.ranked(rows)
         if ranked is not None and found.codes is not None:
             columns.append(("AUC", auc(cells, found.codes[rows], ranked)))
+        steps = found.steps(rows)
+        if steps is not None:
+            columns.append((STEPS, cells.mean(steps)))
     else:
         columns.append((measure.name, explained(cells, measure, labels.y[rows], judged)))
     columns.append((loss, cells.root(cells.mean(losses)) if rooted else cells.mean(losses)))
@@ -185,8 +202,10 @@ class OutOfFold:
 
     def _judge(self, rows: HeldOutRows, flat: np.ndarray, z: np.ndarray) -> None:
         if self._codes is not None:
-            met = self._codes[flat] == self._decide(z)
-            rows.add(flat, self._losses(flat, z), met, self._ranks(z))
+            decided = self._decide(z)
+            met = self._codes[flat] == decided
+            steps = np.abs(self._codes[flat] - decided) if self._labels.ordered else None
+            rows.add(flat, self._losses(flat, z), met, self._ranks(z), steps)
             return
         assert self._measure.row_losses is not None
         predicted = z if self._measure.of_scores else self._answers(z)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..losses import Loss
 from ..tasks import TaskLabels
-from .assess import Cells, Column, Part, Ranked, auc, widening
+from .assess import STEPS, Cells, Column, Part, Ranked, auc, widening
 from .explained import constant_deviances
 from .folds import Folds
 from .quality import HeldOutQuality
@@ -36,8 +36,8 @@ class MixedOutOfFold:
     ) -> None:
         n_rows = len(labels.y)
         self._labels, self._losses, self._scales, self._answer = labels, losses, scales, answer
-        #: of the model and its null model: sums of deviances, and of how often the class was met
-        self._deviances, self._met = np.zeros((2, n_rows)), np.zeros((2, n_rows))
+        #: of the model and its null model: sums of deviances, of how often the class was met, of how many classes off
+        self._deviances, self._met, self._steps = np.zeros((3, 2, n_rows))
         self._sums, self._counts = np.zeros((2, n_rows))
         self._ranks: list[tuple[Array, Array]] = []
         self._survival = {t: SurvivalOutOfFold(labels, loss) for t, loss in enumerate(losses) if not loss.by_row}
@@ -62,7 +62,9 @@ class MixedOutOfFold:
                 self._ranks.append((rows, z))
             elif loss.labels == "ordered":
                 shares = loss.class_probabilities(z)  # type: ignore[attr-defined]
-                self._met[:, rows] += (np.argmax(shares, axis=-1) == own[:, None]).T
+                off = np.abs(np.argmax(shares, axis=-1) - own[:, None]).T
+                self._met[:, rows] += off == 0.0
+                self._steps[:, rows] += off
 
     def means(self) -> Array:
         """The mean answer to each row, NaN where it was never held out."""
@@ -90,6 +92,7 @@ class MixedOutOfFold:
             self._of_kind(kind, name, own, cells, cells.mean(self._met[which][rows] / self._counts[rows]))
         if self._ranks:
             self._of_kind("signs", "AUC", own, cells, self._areas(which, rows, cells))
+        self._of_kind("ordered", STEPS, own, cells, cells.mean(self._steps[which][rows] / self._counts[rows]))
         units = np.array([scale**loss.degree for scale, loss in zip(self._scales, self._losses, strict=True)])
         deviances = cells.mean(self._deviances[which][rows] / self._counts[rows] * units[cells.task])
         for t, loss in enumerate(self._losses):

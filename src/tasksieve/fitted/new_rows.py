@@ -7,7 +7,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from ..tasks import TaskLabels, count_rows, read_labels, read_offset, to_numpy
-from .assess import Cells, Column, Part, Ranked, auc, explained, units_of
+from .assess import STEPS, Cells, Column, Part, Ranked, auc, explained, units_of
 from .covariates import covariates_of
 from .measures import measure_of, places_of_tasks
 from .quality import HeldOutQuality
@@ -74,14 +74,19 @@ def quality_on(
 def _of_classes(
     model: Any, X: Any, options: dict[str, Any], labels: TaskLabels, rows: np.ndarray, cells: Cells
 ) -> list[Column]:
-    """Accuracy; AUC where there are scores; log loss where these are probabilities."""
+    """Accuracy; AUC where there are scores; of ordered classes how many a prediction is off; log loss where scores are
+    probabilities."""
     y = labels.y[rows]
-    met = y == labels.flatten(np.asarray(to_numpy(model.predict(X, **options))))[rows]
-    columns = [("accuracy", cells.mean(met.astype(np.float64)))]
+    predicted = labels.flatten(np.asarray(to_numpy(model.predict(X, **options))))[rows]
+    columns = [("accuracy", cells.mean((y == predicted).astype(np.float64)))]
+    steps: list[Column] = []
+    if hasattr(model, "thresholds_"):
+        off = np.abs(_codes(model.classes_, y, cells.task) - _codes(model.classes_, predicted, cells.task))
+        steps.append((STEPS, cells.mean(off.astype(np.float64))))
     probable = hasattr(model, "predict_proba")
     answer = to_numpy(model.predict_proba(X, **options) if probable else model.decision_function(X, **options))
     if isinstance(answer, list):  # different classes, and more than two: nothing to compare
-        return columns
+        return [*columns, *steps]
     answer = np.asarray(answer)
     many = answer.ndim > (2 if labels.shared else 1)
     scores = [answer[..., k] for k in range(answer.shape[-1])] if many else [answer]
@@ -89,6 +94,7 @@ def _of_classes(
     codes = _codes(model.classes_, y, cells.task)
     area = auc(cells, codes, Ranked(np.arange(len(codes)), np.zeros(len(codes), dtype=np.int64), ranks))
     columns.append(("AUC", Part(area.values, area.changes)))  # one model, no folds
+    columns += steps
     if probable:
         chances = ranks if many else np.stack([1.0 - ranks[:, 0], ranks[:, 0]], axis=1)
         chance = chances[np.arange(len(codes)), codes]

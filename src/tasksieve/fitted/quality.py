@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 ALL = "all tasks"  # what the mean over tasks is called in frames
+GREATER = ("R²", "D²", "accuracy", "AUC", "concordance")  # measures of which greater is better
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class HeldOutQuality:
     tasks : ndarray of shape (T,)
     measures : tuple of str
         Reported, the headline first: "R²" or "D²" and the model's loss; "accuracy", "AUC" and the loss of classes;
-        "concordance", "D²" and the deviance for each event of survival. Of losses smaller is better, of the others
+        "concordance", "D²" and the deviance for each event of survival. Ordered classes have a "mean absolute error",
+        too: how many classes the most probable one is off. Of losses and errors smaller is better, of the others
         greater.
     values : ndarray of shape (T, M)
         Of each task; NaN where a measure is not defined: no row held out, constant labels, one class only.
@@ -134,7 +136,10 @@ class HeldOutQuality:
     @property
     def null_words(self) -> str:
         """What the null model is."""
-        constants = "baseline hazards" if "concordance" in self.measures else "intercepts"
+        constants = "intercepts"
+        if "concordance" in self.measures:  # the headline of survival models, one of several where outcomes are unlike
+            alone = self.measures[0] == "concordance"
+            constants = "baseline hazards" if alone else "intercepts, thresholds, baseline hazards"
         return null_model_words(self.null_covariates, constants)
 
     @property

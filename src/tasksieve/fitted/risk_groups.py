@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from .baseline_hazard import BaselineHazard
+from .cox_moments import unpenalised_cox
+
 Array = np.ndarray[Any, Any]
 
 NAMES = ("low risk", "middle risk", "high risk")
@@ -40,12 +43,18 @@ class RiskGroups:
 
     - `held_out`: Whether rows were ranked by models that had not learned from them.
     - `groups`: Of each of `tasks`, low risk first.
+    - `middle`: The median of the times of events: where observed and expected shares are compared.
+    - `slopes`, `slope_errors`: Of each task: the coefficient of the ranks in a Cox model of their own, and its standard
+      error. 1: differences between ranks are those of log hazards; above it they are too small, below too large.
     """
 
     tasks: Sequence[str]
     marks: Array
     held_out: bool
     groups: Sequence[Sequence[RiskGroup]]
+    middle: float | None = None
+    slopes: Sequence[float] = ()
+    slope_errors: Sequence[float] = ()
 
 
 def risk_groups(
@@ -55,28 +64,37 @@ def risk_groups(
 
     Thirds are formed within tasks, by predictions out of fold where the model has some.
     """
+    if not _has_survival(model):
+        return None
     data = model._read_with(X, y, task, sample_weight, offset)
+    mixed = data.kinds is not None
     scores = data.flatten(model._scores(X, task, offset=offset))
     ranks, held_out = scores, hasattr(model, "cv_predictions_")
     if held_out:
         ranks = data.flatten(model.cv_predictions_)
     used = (data.weights > 0.0) & np.isfinite(ranks)
-    if not used.any():
+    if data.kinds is not None:
+        used &= np.array([kind == "survival" for kind in data.kinds])[data.task_of_sample]
+    events = data.y["time"][used & data.y["event"]]
+    if not len(events):
         return None
-    marks = nice_marks(float(np.quantile(data.y["time"][used], 0.98)))
-    tasks, found = [], []
+    marks, middle = nice_marks(float(np.quantile(data.y["time"][used], 0.98))), float(np.median(events))
+    tasks, found, slopes = [], [], []
     for t, part in enumerate(data.per_task()):
         rows = part.start + np.flatnonzero(used[part])
         ends = np.quantile(ranks[rows], [1.0 / 3.0, 2.0 / 3.0]) if len(rows) >= LEAST else np.zeros(2)
         if not ends[0] < ends[1]:
             continue
+        ties = model.losses_[t].ties if mixed else model.ties
+        hazard = BaselineHazard.of(data, scores, ties) if mixed else model.baseline_hazard_
+        slopes.append(calibration_slope(data.y[rows], ranks[rows], data.weights[rows], ties))
         third = np.searchsorted(ends, ranks[rows], side="left")
         of_task = []
         for g, name in enumerate(NAMES):
             own = rows[third == g]
             labels, weights = data.y[own], data.weights[own]
             times, observed = kaplan_meier(labels, weights)
-            curves = model.baseline_hazard_.curves(
+            curves = hazard.curves(
                 scores[own], np.full(len(own), t), labels["stratum"], times, survival=True
             )
             expected = _means(curves, weights)
@@ -87,16 +105,34 @@ def risk_groups(
             of_task.append(RiskGroup(name, len(own), n_events, times, observed, expected, at_risk))
         tasks.append(str(data.tasks[t : t + 1].tolist()[0]))
         found.append(of_task)
-    return RiskGroups(tasks, marks, held_out, found) if tasks else None
+    if not tasks:
+        return None
+    each, errors = zip(*slopes, strict=True)
+    return RiskGroups(tasks, marks, held_out, found, middle, list(each), list(errors))
 
 
-def kaplan_meier(y: Array, weights: Array) -> tuple[Array, Array]:
-    """Event times, at most `MOST_POINTS` of them, and the share without an event from each on."""
+def _has_survival(model: Any) -> bool:
+    if model._targets == "mixed":
+        return any(loss.labels == "survival" for loss in model.losses_)
+    return hasattr(model, "baseline_hazard_")
+
+
+def calibration_slope(y: Array, scores: Array, weights: Array, ties: str) -> tuple[float, float]:
+    """The coefficient of scores in a Cox model that has nothing else, within strata, and its standard error; NaN where
+    it is not finite."""
+    found = unpenalised_cox(scores[:, None], y, weights, ties=ties)
+    if found is None:
+        return float("nan"), float("nan")
+    return float(found[0][0]), float(1.0 / np.sqrt(found[1].variances.sum()))
+
+
+def kaplan_meier(y: Array, weights: Array, thin: bool = True) -> tuple[Array, Array]:
+    """Event times, at most `MOST_POINTS` of them if `thin`, and the share without an event from each on."""
     times = np.unique(y["time"][y["event"]])
     died = np.array([weights[y["event"] & (y["time"] == at)].sum() for at in times])
     present = np.array([weights[(y["entry"] < at) & (y["time"] >= at)].sum() for at in times])
     share = np.cumprod(1.0 - died / present) if len(times) else np.empty(0)
-    if len(times) > MOST_POINTS:
+    if thin and len(times) > MOST_POINTS:
         kept = np.unique(np.linspace(0, len(times) - 1, MOST_POINTS).round().astype(np.intp))
         times, share = times[kept], share[kept]
     return times, share

@@ -423,7 +423,8 @@ class MultiTaskMixed(_AnyLosses, PathEstimator):
         :math:`\sigma_t` in place of standard deviations: one for all (1: responses as they are), in the order of
         ``tasks_``, or by task.
     categories : dict of task to sequence of labels, optional
-        Classes of tasks with the loss "ordinal" from the lowest to the highest; numbers need none.
+        Classes of tasks with the loss "ordinal" from the lowest to the highest. Numbers need none, and an ordered
+        categorical of pandas has its own.
 
     Attributes
     ----------

@@ -201,7 +201,7 @@ class MultiTaskOrdinalCV(_OrdinalLoss, PathEstimatorCV):
     >>> grade = np.digitize(y, [-0.5, 0.5])
     >>> model = ts.MultiTaskOrdinalCV(n_alphas=20, eps=0.05, cv=3).fit(X, grade, task=task)
     >>> model.cv_quality_.measures
-    ('accuracy', 'AUC', 'ordinal deviance')
+    ('accuracy', 'AUC', 'mean absolute error', 'ordinal deviance')
     >>> model.get_support()[0]
     np.True_
     """

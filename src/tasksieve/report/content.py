@@ -104,6 +104,10 @@ class ExtraTable:
     rows: Sequence[Sequence[str]]  # cells as text, the first of each row its name
     inside: Sequence[Sequence[tuple[str, str]]] | None = None  # names and values that each row opens to
 
+    def is_text(self, column: int) -> bool:
+        """Whether a column holds words."""
+        return not all(row[column][:1] in "0123456789−+-–∞" for row in self.rows)
+
 
 @dataclass
 class CodeSample:
@@ -171,6 +175,9 @@ class ReportContent:
         Columns of features that are never penalised: they are not selected, and are listed apart from those that are.
     risk : RiskGroups, optional
         Of a survival model: what became of rows of low, middle and high risk, and what it expected.
+    row_scales : array of shape (T,), optional
+        What coefficients are divided by before they are compared between rows: strengths, order and colours. Numbers
+        are shown as they are.
     shared : bool
         Whether all tasks share one X: they are targets of the same rows.
     methods : str
@@ -224,6 +231,7 @@ class ReportContent:
     citations: Sequence[str] = ()
     code: Sequence[CodeSample] = ()
     stream: StreamHistory | None = None
+    row_scales: Array | None = None
 
     @property
     def penalised_coef(self) -> scipy.sparse.csr_array:

@@ -23,10 +23,10 @@ from .methods import RULES, fit_words, model_sentence, paper, software
 from .model_content import answer, model_content, show_path, standardised_fact
 from .proof import carry
 from .rows import coefficient_rows, multinomial
-from .survival import risk_table
+from .survival import calibration_table, risk_table
 from .trust import Trust
 from .unseen import unseen_quality
-from .words import count, small
+from .words import capital, count, small
 
 
 def content_from_model(
@@ -102,9 +102,14 @@ def content_from_model(
         content = _content_of_path(model, feature_names, task_names)
     else:
         rows = {"task": task, "sample_weight": sample_weight, "offset": offset}
+        kind = getattr(model, "_targets", None)
+        kinds: dict[str, Any] = {"survival": kind == "survival", "mixed": kind == "mixed"}
         if is_named(X):
-            rows = stack_named(X, y, **rows)
+            rows = stack_named(X, y, **rows, **kinds)
             X, y = rows.pop("X"), rows.pop("y")
+        if held_out is not None and is_named(held_out[0]):
+            apart = stack_named(held_out[0], held_out[1], None, **kinds)
+            held_out = apart["X"], apart["y"], apart["task"]
         rows = {name: values for name, values in rows.items() if values is not None}
         trust = trust_of(permutation, stability, comparison)
         content = _content_of_model(model, X, y, rows, along, held_out, n_alphas, trust, feature_names, task_names)
@@ -179,14 +184,24 @@ def _content_of_model(
         content.tasks = np.array(tasks, dtype=object)
     if path is not None and len(path):
         _add_path(content, path)
-    if X is not None and hasattr(model, "baseline_hazard_"):
+    if X is not None and getattr(model, "_targets", None) in ("survival", "mixed"):
         content.risk = risk_groups(model, X, y, **given)
-        content.tables = [*content.tables, *([] if content.risk is None else [risk_table(content.risk)])]
+        more = [] if content.risk is None else [risk_table(content.risk), *calibration_table(content.risk)]
+        content.tables = [*content.tables, *more]
     content.methods, content.citations = _methods(model, content)
     _prove(content, model, X, y, given)
     content.asked = _asked(model, content)
-    content.answered = answer(content, sorted([*content.quality, *content.by_task], key=lambda part: not part.unseen))
+    content.answered = answer(content, _told(content))
     return content
+
+
+def _told(content: ReportContent) -> list[FitQuality]:
+    """What the answer says of the quality: on rows kept apart, and out of fold, the first measure of each; on the
+    training rows where there are no others."""
+    every = [*content.quality, *content.by_task]
+    apart = [part for part in every if part.unseen and part.overall is None]
+    folds = [part for part in every if part.unseen and part.overall is not None]
+    return [*apart, *folds[:1]] or every
 
 
 def task_quality(
@@ -225,7 +240,7 @@ def task_quality(
             np.array([np.count_nonzero(rows) for rows in members]),
         )
     name, values, counts = scores_by_task(model, X, y, task, sample_weight, offset)
-    return FitQuality(f"{name} on {where}", values, counts)
+    return FitQuality(f"{capital(name)} on {where}", values, counts)
 
 
 # --- parts of the content --------------------------------------------------------------------------------------------
@@ -354,7 +369,13 @@ def _asked(model: Any, content: ReportContent) -> str:
     features = count(n_features, "feature")
     if content.row_noun == "class":
         return f"{n_rows} classes: which of the {features} tell them apart?"
-    kind = "classification" if is_classifier(model) else "regression"
+    targets = getattr(model, "_targets", None)
+    if targets == "mixed" and n_rows > 1:
+        return (
+            f"{n_rows} outcomes, each with a loss that fits it: which of the {features} matter, when all outcomes must "
+            "make do with the same ones?"
+        )
+    kind = "survival model" if targets == "survival" else "classification" if is_classifier(model) else "regression"
     if not content.selects:
         return (
             f"{count(n_rows, f'related {kind}')} on {features}: what does each feature weigh, when every task has a "

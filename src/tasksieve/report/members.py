@@ -42,9 +42,13 @@ def member_tables(model: Any, features: Sequence[Any], tasks: Sequence[Any]) -> 
         tables.append(_ratios(coef, names, labels, "Rate ratios", "the expected value"))
     if hasattr(model, "baseline_hazard_"):
         tables.append(_ratios(coef, names, labels, "Hazard ratios", "the hazard of an event at any time"))
-    if hasattr(model, "thresholds_"):
+    if hasattr(model, "loss_weights_"):  # unlike outcomes
+        tables += _unlike_ratios(model, coef, names, labels)
+    elif hasattr(model, "thresholds_"):
         higher = "the odds of a higher class, wherever classes are split"
-        tables += [_ratios(coef, names, labels, "Odds ratios", higher), _thresholds(model, labels)]
+        tables.append(_ratios(coef, names, labels, "Odds ratios", higher))
+    if hasattr(model, "thresholds_"):
+        tables += _thresholds(model, labels)
     if hasattr(model, "loss_weights_"):
         tables.append(_loss_weights(model, labels))
     return tables
@@ -106,17 +110,59 @@ def _ratios(coef: Array, names: Array, labels: list[str], title: str, what: str)
     return _by_task(coef, names, labels, title, note, lambda value: _number(float(np.exp(value))))
 
 
-def _thresholds(model: Any, labels: list[str]) -> ExtraTable:
-    """Between neighbouring classes, task by task."""
+#: what the exponential of a coefficient is, by the kind of labels, and what it multiplies
+_KINDS = {
+    "counts": ("rate ratio", "the expected value"),
+    "positive": ("ratio of means", "the expected value"),
+    "survival": ("hazard ratio", "the hazard of an event at any time"),
+    "signs": ("odds ratio", "the odds of the class “{later}”"),
+    "ordered": ("odds ratio", "the odds of a higher class"),
+}
+
+
+def _later(model: Any, t: int) -> str:
+    """The second of two classes."""
+    return "" if model.classes_[t] is None else str(model.classes_[t][-1])
+
+
+def _unlike_ratios(model: Any, coef: Array, names: Array, labels: list[str]) -> list[ExtraTable]:
+    """Exponentials of the coefficients of those tasks in which they mean something, side by side."""
+    found = [
+        (t, _KINDS[loss.labels][0], _KINDS[loss.labels][1].format(later=_later(model, t)))
+        for t, loss in enumerate(model.losses_)
+        if loss.labels in _KINDS and (loss.labels != "signs" or loss.probabilities)
+    ]
+    if not found:
+        return []
+    rows = [t for t, _, _ in found]
+    what = "; ".join(dict.fromkeys(f"{word}: {multiplied}" for _, word, multiplied in found))
+    note = (
+        "What one unit more of a feature multiplies, other features held: the exponential of its coefficient. 1 is no "
+        f"effect. {what[0].upper()}{what[1:]}."
+    )
+    if len(rows) < len(labels):
+        note += " Other tasks have effects that add up: their coefficients are above."
+    heads = [f"{labels[t]}, {word}" for t, word, _ in found]
+    return [_by_task(coef[rows], names, heads, "Ratios", note, lambda value: _number(float(np.exp(value))))]
+
+
+def _thresholds(model: Any, labels: list[str]) -> list[ExtraTable]:
+    """Between neighbouring classes, of tasks that have thresholds."""
     each = [model.classes_] * len(labels) if not isinstance(model.classes_, list) else model.classes_
     rows = []
     for task, classes, thresholds in zip(labels, each, model.thresholds_, strict=True):
+        if thresholds is None:
+            continue
         between = [f"{low} | {high}" for low, high in pairwise(np.asarray(classes).tolist())]
         rows += [
             [task, name, _number(float(value))] for name, value in zip(between, thresholds, strict=False)
         ]
-    note = "A row is of a class up to k with the odds exp(threshold − score). Infinite: the task has no row beyond."
-    return ExtraTable("Thresholds between classes", note, ["Task", "Between", "Threshold"], rows)
+    if not rows:
+        return []
+    note = "A row is of a class up to k with the odds exp(threshold − score)."
+    if any("inf" in row[2] for row in rows):
+        note += " Infinite: the task has no row beyond."
+    return [ExtraTable("Thresholds between classes", note, ["Task", "Between", "Threshold"], rows)]
 
 
 def _loss_weights(model: Any, labels: list[str]) -> ExtraTable:
@@ -128,8 +174,10 @@ def _loss_weights(model: Any, labels: list[str]) -> ExtraTable:
         )
     ]
     note = (
-        "The objective is the sum of the tasks' losses times these weights, on labels divided by their scale: by "
-        "default such that noise enters all tasks at the same penalty strength, whatever their units."
+        "The objective is the sum of the tasks' losses times these weights, on labels divided by their scale. By "
+        "default a weight is one over the root mean square of the residuals without features, so that features which "
+        "are noise enter all tasks at the same penalty strength, whatever the units; a larger weight lets a task "
+        "decide more."
     )
     return ExtraTable("Loss of each task", note, ["Task", "Loss", "Weight", "Labels divided by"], rows)
 

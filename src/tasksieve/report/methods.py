@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..members import LOSSES, PENALTIES, Registry, base_name, formula, options
-from .words import count
+from .words import count, few
 
 WANG = "J. Wang, J. Ye (2015). Safe screening for multi-task feature learning with multiple data matrices. ICML."
 BAO = "R. Bao, Q. Lu, Y. Zhang (2025). Safe screening rules for group OWL models."
@@ -127,6 +127,8 @@ def objective_words(name: str, params: Mapping[str, Any]) -> str:
     loss, penalty = member_name(_loss_of(name, own)), member_name(_penalty_of(name, own))
     found = _member(LOSSES, _loss_of(name, own)), _member(PENALTIES, _penalty_of(name, own))
     members = [kind for kind, _ in found]
+    if name == "MultiTaskMixed":
+        return f"{_mixed_words(own)} + {formula(members[1]) or f'α Ω(W), Ω the penalty {penalty}'}"
     own = {**own, **found[0][1], **found[1][1]}
     first = formula(members[0]) or f"1/n̄ Σ_t Σ_i f(y_i, x_i·w_t + b_t), f the loss {loss},"
     second = formula(members[1]) or f"α Ω(W), Ω the penalty {penalty},"
@@ -140,6 +142,24 @@ def objective_words(name: str, params: Mapping[str, Any]) -> str:
     if own.get("task_graph") is not None:
         more, used = f"{more} + graph_strength/2 Σ_j W_j L W_jᵀ", [*used, "graph_strength"]
     return f"{first} + {second}{more}".removesuffix(",") + _values(own, used)
+
+
+def _mixed_words(params: Mapping[str, Any]) -> str:
+    """The losses of unlike outcomes: which task has which."""
+    losses = params.get("losses", "squared")
+    if isinstance(losses, Mapping):
+        tasks: dict[str, list[str]] = {}
+        for task, loss in losses.items():
+            tasks.setdefault(member_name(loss).replace("_", " "), []).append(str(task))
+        said = "; ".join(f"{loss} of {few(own, 4)}" for loss, own in tasks.items())
+    else:
+        each = losses if isinstance(losses, list | tuple) else [losses]
+        said = ", ".join(dict.fromkeys(member_name(loss).replace("_", " ") for loss in each))
+    return (
+        f"1/n̄ Σ_t v_t Σ_i f_t(y_i/σ_t, x_i·w_t + b_t), with losses f_t ({said}), v_t one over the root mean square "
+        "of the residuals of the model without features and σ_t the standard deviation of real-valued labels (1 of "
+        "others) unless given otherwise,"
+    )
 
 
 WHERE = "W_j are the coefficients of feature j in all tasks and n̄ the mean number of observed labels per task"

@@ -12,6 +12,7 @@ from ..fitted.covariates import covariates_of
 from .content import ExtraTable, FitQuality, ReportContent, mean_of
 from .covariates import covariate_tables
 from .rows import coefficient_rows, row_labels, row_noun
+from .unseen import own_measures
 from .words import are, count, quantity
 
 
@@ -42,13 +43,15 @@ def model_content(
         row_noun=row_noun(model, names),
         selects=hasattr(model, "get_support"),
         covariates=covariates_of(model, coef.shape[1]),
+        row_scales=getattr(model, "target_scales_", None),
         **words,
     )
     content.facts = [
         *content.facts,
         *((part.measure, f"{mean_of(part):.3f} (mean over tasks)") for part in content.by_task),
     ]
-    content.tables = [*covariate_tables(content), *quality_tables(content.by_task, tasks), *tables]
+    beside = own_measures(getattr(model, "cv_quality_", None), tasks)
+    content.tables = [*covariate_tables(content), *quality_tables(content.by_task, tasks), *beside, *tables]
     return content
 
 

@@ -48,7 +48,7 @@ class Packed:
 def pack(content: ReportContent) -> Packed:
     """Choose what to show and pack it."""
     left_out: list[str] = []
-    coef = content.penalised_coef
+    coef = in_scales(content.penalised_coef, content.row_scales)
     n_tasks, n_features = coef.shape
     tasks = _kept_tasks(coef, content.row_noun, left_out)
     strength = row_norms(coef)
@@ -82,6 +82,7 @@ def pack(content: ReportContent) -> Packed:
         "nColumns": n_features,
         "covariates": _covariate_rows(content, tasks),
         "nTasks": n_tasks,
+        "rowScales": None if content.row_scales is None else np.asarray(content.row_scales)[tasks].tolist(),
         "nSelected": n_selected,
         "nKept": kept_selected,
         "quality": [
@@ -129,6 +130,13 @@ def proven_marks(content: ReportContent, features: np.ndarray) -> list[int] | No
     return [int(mark) for mark in marks]
 
 
+def in_scales(coef: Any, scales: np.ndarray | None) -> scipy.sparse.csr_array:
+    """Coefficients divided by the scale of their row, where rows have one."""
+    if scales is None:
+        return scipy.sparse.csr_array(coef)
+    return scipy.sparse.csr_array(coef / np.asarray(scales, dtype=np.float64)[:, None])
+
+
 def row_norms(coef: scipy.sparse.csr_array) -> np.ndarray:
     """Euclidean norm over the tasks of each feature's coefficients, of shape (d,)."""
     squares = np.bincount(coef.indices, weights=coef.data.astype(np.float64) ** 2, minlength=coef.shape[1])
@@ -170,7 +178,8 @@ def _strengths_along_path(content: ReportContent, strength: np.ndarray) -> tuple
     if content.alphas is None or len(content.alphas) <= 1:
         columns = np.flatnonzero(strength)
         return columns, strength[None, columns]
-    path = [row_norms(without_columns(coef, content.covariates)) for coef in content.path_coefs]
+    scaled = [in_scales(coef, content.row_scales) for coef in content.path_coefs]
+    path = [row_norms(without_columns(coef, content.covariates)) for coef in scaled]
     columns = np.flatnonzero(np.logical_or.reduce([norms > 0 for norms in path]) | (strength > 0))
     return columns, np.array([norms[columns] for norms in path])
 
@@ -265,7 +274,7 @@ def _path_coefficients(
     parts = []
     for k, matrix in enumerate(content.path_coefs):
         present = np.flatnonzero(strengths[k])
-        rows = dense_rows(scipy.sparse.csr_array(matrix), order[present], tasks)
+        rows = dense_rows(in_scales(matrix, content.row_scales), order[present], tasks)
         scale[present] = np.maximum(scale[present], np.abs(rows).max(axis=1, initial=0.0))
         parts.append((present, rows))
     scale /= LARGEST

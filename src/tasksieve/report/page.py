@@ -118,7 +118,7 @@ def write_page(text: str, path: str | os.PathLike[str]) -> Path:
 def check(content: ReportContent) -> None:
     """Refuse content whose parts do not fit together, by name."""
     n_tasks, n_features = content.coef.shape
-    sizes = {"tasks": n_tasks, "intercept": n_tasks}
+    sizes = {"tasks": n_tasks, "intercept": n_tasks, "row_scales": n_tasks}
     sizes |= dict.fromkeys(("features", "proven_zero", "proven_nonzero"), n_features)
     if content.alphas is not None:
         n_values = len(content.alphas)
@@ -247,6 +247,7 @@ def static_rows(content: ReportContent, packed: Packed) -> list[dict[str, str]]:
     rows = []
     names = shorten(content.features[packed.order[:STATIC_ROWS]])
     tasks = shorten(content.tasks[packed.tasks])
+    scales = np.ones(len(tasks)) if content.row_scales is None else np.asarray(content.row_scales)[packed.tasks]
     for rank, coefficients in enumerate(packed.coefficients[:STATIC_ROWS]):
         at = int(np.argmax(np.abs(coefficients)))
         rows.append(
@@ -257,7 +258,7 @@ def static_rows(content: ReportContent, packed: Packed) -> list[dict[str, str]]:
                 "stable": stable_share(content, int(packed.order[rank])),
                 "proven": "" if packed.data["proven"] is None else MARKS[packed.data["proven"][rank]],
                 "tasks": f"{np.count_nonzero(coefficients):,} of {len(tasks):,}",
-                "largest": f"{quantity(coefficients[at], sign=True)} in {tasks[at]}",
+                "largest": f"{quantity(coefficients[at] * scales[at], sign=True)} in {tasks[at]}",
             }
         )
     return rows

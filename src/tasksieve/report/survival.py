@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..fitted.risk_groups import RiskGroup, RiskGroups
-from .content import ExtraTable
+from .content import ExtraTable, with_error
 from .words import numbers, quantity
 
 MOST_TASKS = 40
@@ -29,8 +29,8 @@ def risk_note(found: RiskGroups) -> str:
 
 
 def risk_table(found: RiskGroups) -> ExtraTable:
-    """Rows, events, and rows at risk at the marks; observed and expected shares at the middle one."""
-    middle = found.marks[len(found.marks) // 2]
+    """Rows, events, and rows at risk at the marks; observed and expected shares at the median time of events."""
+    middle = found.marks[len(found.marks) // 2] if found.middle is None else found.middle  # None: of earlier runs
     at = quantity(middle)
     columns = ["Task, third of risk", "Rows", "Events", f"Observed at {at}", f"Expected at {at}"]
     columns += [f"At risk at {quantity(mark)}" for mark in found.marks]
@@ -47,13 +47,38 @@ def risk_table(found: RiskGroups) -> ExtraTable:
         for group in groups
     ]
     left = len(found.tasks) - MOST_TASKS
-    note = "Shares without an event, and rows under observation."
+    note = f"Shares without an event at {at}, observed (Kaplan-Meier) and expected by the model; rows at risk."
     return ExtraTable(
         "Thirds of risk, in numbers",
         note + (f" {left} more tasks are left out." if left > 0 else ""),
         columns,
         rows,
     )
+
+
+def calibration_table(found: RiskGroups) -> list[ExtraTable]:
+    """The slope of the ranks of each task, where it is known."""
+    if not len(found.slopes):
+        return []
+    rows = [
+        [str(task), f"{sum(group.n_events for group in groups):,}", with_error(slope, error)]
+        if np.isfinite(slope)
+        else [str(task), f"{sum(group.n_events for group in groups):,}", "–"]
+        for task, groups, slope, error in zip(
+            found.tasks, found.groups, found.slopes, found.slope_errors, strict=True
+        )
+    ][:MOST_TASKS]
+    note = (
+        "The coefficient of the predicted log hazard in a Cox model of the same rows, ± its standard error. 1: "
+        "calibrated; above 1: risks differ more than predicted, as is usual after a penalty (ts.refit undoes it); "
+        "below 1: less, the model follows its training rows too closely."
+    )
+    note += (
+        " Predictions are by models that had not learned from the rows."
+        if found.held_out
+        else " The rows are those that the model has learned from: on new ones the slope is smaller."
+    )
+    return [ExtraTable("Calibration of each task", note, ["Task", "Events", "Calibration slope"], rows)]
 
 
 def share(group: RiskGroup, values: np.ndarray, at: float) -> str:
@@ -91,6 +116,8 @@ def as_written(found: RiskGroups) -> dict[str, Any]:
     """For a file of a run."""
     written = asdict(found)
     written["marks"] = found.marks.tolist()
+    for name in ("slopes", "slope_errors"):
+        written[name] = [float(value) if np.isfinite(value) else None for value in written[name]]
     for groups in written["groups"]:
         for group in groups:
             group.update(
@@ -108,7 +135,13 @@ def as_read(written: dict[str, Any]) -> RiskGroups:
         [RiskGroup(**{name: _array(value) for name, value in group.items()}) for group in own]
         for own in written["groups"]
     ]
-    return RiskGroups(written["tasks"], np.array(written["marks"]), bool(written["held_out"]), groups)
+    slopes, errors = (
+        [np.nan if value is None else float(value) for value in written.get(name, ())]
+        for name in ("slopes", "slope_errors")
+    )
+    middle = written.get("middle")
+    marks, held_out = np.array(written["marks"]), bool(written["held_out"])
+    return RiskGroups(written["tasks"], marks, held_out, groups, middle, slopes, errors)
 
 
 def _array(value: Any) -> Any:

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..fitted.quality import HeldOutQuality, null_model_words
-from .content import FitQuality
+from ..fitted.assess import STEPS
+from ..fitted.quality import GREATER, HeldOutQuality, null_model_words
+from .content import ExtraTable, FitQuality, with_error
 from .sharing import SharingFinding
 from .words import capital
 
@@ -26,7 +27,10 @@ def unseen_quality(
 def out_of_fold(quality: HeldOutQuality) -> list[FitQuality]:
     """What cross-validation says of rows that were held out."""
     note = "Out of fold: every row is predicted by a model that has not learned from it."
-    if "AUC" in quality.measures:
+    if unlike(quality):
+        note += " D² is the part of the deviance that is explained, which can be compared; a table above has each task "
+        note += "in its own measures."
+    elif "AUC" in quality.measures:
         note += " AUC is the share of pairs, a row of each class, that are in order; pairs are of one fold and task."
         note += f" {quality.left_out_words}" if quality.left_out_words else ""
     if quality.optimistic:
@@ -36,7 +40,7 @@ def out_of_fold(quality: HeldOutQuality) -> list[FitQuality]:
         )
     note += _null_note(quality.null_words if quality.null_values is not None else "")
     found = []
-    for m, name in enumerate(quality.measures):
+    for m, name in enumerate(quality.measures[:1] if unlike(quality) else quality.measures):
         part = FitQuality(
             f"{capital(name)} out of fold",
             quality.values[:, m],
@@ -46,7 +50,7 @@ def out_of_fold(quality: HeldOutQuality) -> list[FitQuality]:
             True,
             note,
             quality.caveat,
-            loss=m == len(quality.measures) - 1,
+            loss=name not in GREATER,
         )
         if quality.null_values is not None:
             assert quality.null_overall is not None
@@ -57,6 +61,33 @@ def out_of_fold(quality: HeldOutQuality) -> list[FitQuality]:
             part.null_words = quality.null_words
         found.append(part)
     return found
+
+
+def unlike(quality: HeldOutQuality) -> bool:
+    """Whether tasks have measures of their own: those of one are not defined for others."""
+    return quality.measures[0] == "D²" and len(quality.measures) > 2
+
+
+def own_measures(quality: HeldOutQuality | None, tasks: Sequence[str]) -> list[ExtraTable]:
+    """Tasks of unlike outcomes, each in the measures that it has."""
+    if quality is None or not unlike(quality):
+        return []
+    rows = []
+    for t, task in enumerate(tasks):
+        for m, name in enumerate(quality.measures):
+            if np.isfinite(quality.values[t, m]):
+                null = np.nan if quality.null_values is None else quality.null_values[t, m]
+                found = with_error(float(quality.values[t, m]), float(quality.errors[t, m]))
+                cells = [found, with_error(float(null)) if np.isfinite(null) else "–"]
+                rows.append([str(task), name, *(cell.replace("-", "−") for cell in cells)])
+    note = (
+        "Out of fold; ± is one standard error. Deviances and squared errors are in the units of the task's labels and "
+        "are not compared between tasks; D², the part of the deviance explained, is. Of deviances, losses and errors "
+        "smaller is better, of the others greater."
+    )
+    note += " Mean absolute error: how many classes a prediction is off." if STEPS in quality.measures else ""
+    columns = ["Task", "Measure", "Value", "Null model"]
+    return [ExtraTable("Each task in its own measures", note, columns, rows)]
 
 
 def beside_null(part: FitQuality, null: np.ndarray, covariates: np.ndarray) -> FitQuality:

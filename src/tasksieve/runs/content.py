@@ -13,7 +13,7 @@ from ..report.methods import RULES
 from ..report.model_content import answer, model_content, proof_words, show_path, standardised_fact
 from ..report.proof import carry
 from ..report.rows import task_names
-from ..report.survival import risk_table
+from ..report.survival import calibration_table, risk_table
 from ..report.unseen import beside_null, unseen_quality
 from ..report.words import count, few
 from ..tables.stack import FILE_TASK
@@ -80,7 +80,7 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
     content.facts = [*content.facts, *selection_facts(content)]
     content.risk = read_risk_groups(folder)
     if content.risk is not None:
-        content.tables = [*content.tables, risk_table(content.risk)]
+        content.tables = [*content.tables, risk_table(content.risk), *calibration_table(content.risk)]
     if path is not None:
         show_path(content, path, path.coefs)
         # runs of version 0.2 have counted covariates, too

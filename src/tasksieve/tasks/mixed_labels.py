@@ -17,6 +17,7 @@ from ..messages import ParameterError, value_error
 from ..outcomes import SURVIVAL, encode, read_outcome
 from .data import TaskData, read_tasks
 from .labels import label_array, read_classes, read_labels, read_values, refuse_empty_tasks, some_of
+from .ordered import orders_by_task
 from .refusals import mask_of
 from .sample_space import TaskLabels, as_array, one_column
 from .source import count_rows, is_task_list
@@ -41,26 +42,31 @@ def read_mixed(
     - `y`: Beside arrays, of objects too, for one shared matrix: a data frame, whose columns are tasks by name, or a
       dict or list of arrays.
     - `kinds`: ``kinds(tasks)``: the kinds of labels (`Loss.labels`), given the tasks.
-    - `categories`: By task: ordered classes, from the lowest to the highest.
+    - `categories`: By task: ordered classes, from the lowest to the highest; by default as ordered categoricals have
+      them.
     """
     y, names = targets_of(X, y, task)
     data = read_tasks(X, _stand_in(X, y), task, sample_weight, task_weights=task_weights)
     if names is not None:
         data = replace(data, tasks=names)
-    found = with_labels(data, y, kinds(data.tasks), _orders(categories, data.tasks))
+    own = kinds(data.tasks)
+    found = with_labels(data, y, own, _orders(categories, y, data.tasks, own))
     refuse_empty_tasks(found.tasks.tolist(), found.weight_per_task, sample_weight is not None)
     return replace(found, task_weights=read_task_weights(task_weights, found))
 
 
-def _orders(categories: Any, tasks: np.ndarray) -> list[Any] | None:
-    """The order of the classes of each task, None where none is given."""
-    if categories is None:
-        return None
+def _orders(categories: Any, y: Any, tasks: np.ndarray, kinds: Sequence[str]) -> list[Any]:
+    """The order of the classes of each task: as given, or as ordered categoricals know it; None where neither says."""
     names = tasks.tolist()
-    if not isinstance(categories, Mapping) or any(task not in names for task in categories):
-        odd = [task for task in categories if task not in names] if isinstance(categories, Mapping) else [categories]
+    given = {} if categories is None else categories
+    if not isinstance(given, Mapping) or any(task not in names for task in given):
+        odd = [task for task in given if task not in names] if isinstance(given, Mapping) else [given]
         raise ParameterError("categories", "must be a dict of tasks, each with its classes in their order", odd[0])
-    return [None if task not in categories else label_array(list(categories[task])) for task in names]
+    known = [
+        order if kind == "ordered" else None for order, kind in zip(orders_by_task(y, tasks), kinds, strict=True)
+    ]
+    found = [given.get(task, order) for task, order in zip(names, known, strict=True)]
+    return [None if order is None else label_array(list(order)) for order in found]
 
 
 def targets_of(X: Any, y: Any, task: Any) -> tuple[Any, np.ndarray | None]:

@@ -13,7 +13,7 @@ import scipy.sparse
 from ..outcomes import is_outcome, read_outcome
 from .endpoints import read_outcomes
 from .labels import label_array
-from .ordered import known_order
+from .ordered import known_order, with_orders
 from .sample_space import one_column
 from .tensors import stack_rows, to_host, to_numpy
 
@@ -121,6 +121,8 @@ def stack_named(
         from pandas import Categorical
 
         stacked["y"] = Categorical(stacked["y"], categories=order, ordered=True)
+    elif mixed:
+        stacked["y"] = with_orders(stacked["y"], dict(zip(labels, orders, strict=True)))
     return {**options, **stacked, "X": stack_rows(matrices), "task": np.repeat(label_array(labels), sizes)}
 
 

@@ -13,6 +13,8 @@ from ..user_warnings import warn
 from .labels import label_array, observed_classes
 from .sample_space import TaskLabels
 
+_ORDERS = "orders of classes"  # what they are called in the metadata of a dtype
+
 
 def known_order(y: Any) -> list[Any] | None:
     """The order of the classes that y itself knows: of ordered categoricals of pandas, the same in all items of a list;
@@ -26,6 +28,23 @@ def known_order(y: Any) -> list[Any] | None:
         return known_order([y.iloc[:, t] for t in range(y.shape[1])]) if y.shape[1] else None
     kind: Any = getattr(y, "dtype", None)
     return kind.categories.tolist() if getattr(kind, "ordered", None) is True else None
+
+
+def orders_by_task(y: Any, tasks: np.ndarray) -> list[list[Any] | None]:
+    """The order of the classes of each task that y itself knows: an item for each task, or rows of all tasks."""
+    names = tasks.tolist()
+    if isinstance(y, list) and len(y) == len(names):
+        return [known_order(item) for item in y]
+    carried = (getattr(getattr(y, "dtype", None), "metadata", None) or {}).get(_ORDERS, {})
+    common = known_order(y)
+    return [carried.get(name, common) for name in names]
+
+
+def with_orders(y: np.ndarray, orders: Mapping[Any, list[Any] | None]) -> np.ndarray:
+    """Stacked labels that know the order of the classes of some tasks: in their dtype, which rows that are taken out
+    of them keep."""
+    known = {task: order for task, order in orders.items() if order is not None}
+    return y.astype(np.dtype(object, metadata={_ORDERS: known})) if known else y
 
 
 def encode_ordered(labels: TaskLabels, categories: Any) -> TaskLabels:

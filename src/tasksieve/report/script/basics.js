@@ -29,8 +29,11 @@ if (along) {
 }
 const chosen = path ? path.chosen : 0;
 const hasCoefficients = (k) => Boolean(along) || k === chosen;
-const coefficient = (f, t, k) => {
+// in units that can be compared between rows: sizes and colours; where rows have no scale of their own, the coefficients
+const relative = (f, t, k) => {
   if (along) { const at = starts[k][f]; return at < 0 ? 0 : along.values[at + t] * along.scale[f]; }
   return f < data.nKept ? fixed.values[f * nTasks + t] * fixed.scale[f] : 0;
 };
+const rowScale = (t) => data.rowScales ? data.rowScales[t] : 1;
+const coefficient = (f, t, k) => relative(f, t, k) * rowScale(t);
 const ROW_NOUN = data.rowNoun, ROW_NOUNS = plural(ROW_NOUN); // what the rows of coefficients are: tasks, or classes

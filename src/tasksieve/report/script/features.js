@@ -2,8 +2,8 @@
 
 const ROW = 28, LEAST = 3, MOST = 44;
 let heatScale = 0;
-for (let f = 0; f < data.nKept; f++) for (let t = 0; t < nTasks; t++) heatScale = Math.max(heatScale, Math.abs(coefficient(f, t, chosen)));
-if (!heatScale && along) for (let f = 0; f < nFeatures; f++) for (let t = 0; t < nTasks; t++) heatScale = Math.max(heatScale, Math.abs(coefficient(f, t, nValues - 1)));
+for (let f = 0; f < data.nKept; f++) for (let t = 0; t < nTasks; t++) heatScale = Math.max(heatScale, Math.abs(relative(f, t, chosen)));
+if (!heatScale && along) for (let f = 0; f < nFeatures; f++) for (let t = 0; t < nTasks; t++) heatScale = Math.max(heatScale, Math.abs(relative(f, t, nValues - 1)));
 // Strong colours for large coefficients, none for zero: it reads on paper, by day and by night.
 const opacity = (value) => value === 0 ? 0 : Math.max(0.1, Math.min(1, Math.abs(value) / (heatScale || 1)) ** 0.65);
 const colour = (value) => `rgba(${hue(value).join(",")},${opacity(value).toFixed(3)})`;
@@ -15,9 +15,9 @@ const about = (f) => {
   if (!known) {
     let used = 0, at = 0;
     for (let t = 0; t < nTasks; t++) {
-      const value = coefficient(f, t, now);
+      const value = relative(f, t, now);
       if (value !== 0) used++;
-      if (Math.abs(value) > Math.abs(coefficient(f, at, now))) at = t;
+      if (Math.abs(value) > Math.abs(relative(f, at, now))) at = t;
     }
     known = { used, at, largest: coefficient(f, at, now) };
     summary.set(f, known);
@@ -62,7 +62,7 @@ const heatPicture = (list, title) => {
   shown.forEach((f, i) => {
     if (named) image.append(svg("text", { x: names - 6, y: heads + (i + 0.5) * high + 4, "text-anchor": "end" }, cut(data.features[f], 32)));
     for (let t = 0; t < nTasks; t++) {
-      const value = coefficient(f, t, now);
+      const value = relative(f, t, now);
       if (value === 0) continue;
       const key = `rgb(${dayHue(value).join(",")}) ${(Math.ceil(20 * opacity(value)) / 20).toFixed(2)}`;
       levels.set(key, `${levels.get(key) ?? ""}M${(names + t * wide).toFixed(1)} ${(heads + i * high).toFixed(1)}h${(wide > 6 ? wide - 1 : wide).toFixed(1)}v${(high > 6 ? high - 1 : high).toFixed(1)}h-${(wide > 6 ? wide - 1 : wide).toFixed(1)}z`);
@@ -128,7 +128,7 @@ const drawHeat = (table) => {
     pen.scale(ratio, ratio);
     const gap = cellWidth >= 8 ? 1 : 0;
     for (let t = 0; t < nTasks; t++) {
-      const value = coefficient(canvas.feature, t, now);
+      const value = relative(canvas.feature, t, now);
       if (value === 0) continue;
       pen.fillStyle = colour(value);
       pen.fillRect(t * cellWidth, 1, cellWidth - gap, ROW - 2);
@@ -178,7 +178,7 @@ const drawMap = () => {
   for (let i = 0; i < order.length; i++) {
     const row = Math.floor(i * height / order.length);
     for (let t = 0; t < nTasks; t++) {
-      const at = 4 * (row * width + Math.floor(t * width / nTasks)), value = coefficient(order[i], t, now);
+      const at = 4 * (row * width + Math.floor(t * width / nTasks)), value = relative(order[i], t, now);
       const level = Math.round(255 * opacity(value));
       if (level <= image.data[at + 3]) continue;
       image.data.set(hue(value), at);
@@ -199,12 +199,12 @@ const details = (f) => {
     box.append(html("p", {}, "The coefficient of each " + ROW_NOUN + " is stored for the chosen model only."));
     return html("tr", { class: "detail" }, box);
   }
-  const order = [...data.tasks.keys()].map((t) => [t, coefficient(f, t, now)]).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
+  const order = [...data.tasks.keys()].map((t) => [t, relative(f, t, now)]).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
   const list = order.slice(0, 60), largest = Math.abs(order[0][1]) || 1;
   box.append(html("ul", {}, ...list.map(([t, value]) => {
     const share = 50 * Math.abs(value) / largest;
     const bar = html("i", { style: { width: `${share}%`, left: value < 0 ? `${50 - share}%` : "50%", background: `rgb(${hue(value).join(",")})` } });
-    return html("li", {}, html("span", { title: data.tasks[t] }, cut(data.tasks[t], 26)), html("div", { class: "both", "aria-hidden": "true" }, bar), html("span", {}, quantity(value, true)));
+    return html("li", {}, html("span", { title: data.tasks[t] }, cut(data.tasks[t], 26)), html("div", { class: "both", "aria-hidden": "true" }, bar), html("span", {}, quantity(coefficient(f, t, now), true)));
   })));
   if (order.length > list.length) box.append(html("p", { class: "explain" }, `The other ${count(order.length - list.length, ROW_NOUN)} have coefficients of at most ${quantity(Math.abs(order[list.length][1]))} in size.`));
   return html("tr", { class: "detail" }, box);

@@ -13,7 +13,7 @@
     for (let t = 0; t < nTasks; t++) {
       for (let f = 0; f < data.nKept; f++) {
         const wanted = exact[t].get(data.columns[f]) ?? 0;
-        if (!(Math.abs(coefficient(f, t, chosen) - wanted) <= 0.51 * scale[f] + 1e-5 * Math.abs(wanted)) && !(Math.abs(wanted) < scale[f])) {
+        if (!(Math.abs(coefficient(f, t, chosen) - wanted) <= 0.51 * scale[f] * rowScale(t) + 1e-5 * Math.abs(wanted)) && !(Math.abs(wanted) < scale[f] * rowScale(t))) {
           return `the report shows another coefficient of “${data.features[f]}” in “${data.tasks[t]}” than its certificate has`;
         }
       }
