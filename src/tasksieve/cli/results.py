@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..fitted.covariates import covariates_of
+from ..fitted.measures import kind_of_targets
 from ..fitted.quality import HeldOutQuality
 from ..fitted.risk_groups import risk_groups
 from ..linear.base import PathEstimator
@@ -77,7 +78,7 @@ def write_results(job: Job, fitted: Fitted) -> None:
         quality = beside_null(quality, source.quality(null).values, covariates)
     write_quality(folder, quality, labels if len(labels) == len(quality.rows) else task_names(model, ()))
     write_member_tables(folder, model, names, task_names(model, problem.targets))
-    if source.has_rows and getattr(model, "_targets", None) in ("survival", "mixed"):
+    if source.has_rows and kind_of_targets(model) in ("survival", "mixed"):
         ranking = model if fitted.cv is None else fitted.cv
         write_risk_groups(
             folder, risk_groups(ranking, problem.X, problem.y, **problem.row_arguments(groups=False))

@@ -77,6 +77,11 @@ R2 = Measure("R²", 2, _squares, _squares_of_mean, np.square)
 CONCORDANCE = Measure("concordance", 2, of_scores=True, together=concordance)
 
 
+def kind_of_targets(model: Any) -> str:
+    """What a model predicts: "values", "classes", "survival", "mixed" where tasks are unlike; "" of other objects."""
+    return str(getattr(model, "_targets", ""))
+
+
 def measure_of(model: Any) -> Measure:
     """Accuracy of classes, concordance of survival, D² of numbers whose loss has a best constant, else R²."""
     if model._targets == "classes":

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from ..fitted.measures import scores_by_task
+from ..fitted.measures import kind_of_targets, scores_by_task
 from ..fitted.path import RegularizationPath
 from ..fitted.risk_groups import risk_groups
 from ..tasks.named import is_named, stack_named
@@ -102,7 +102,7 @@ def content_from_model(
         content = _content_of_path(model, feature_names, task_names)
     else:
         rows = {"task": task, "sample_weight": sample_weight, "offset": offset}
-        kind = getattr(model, "_targets", None)
+        kind = kind_of_targets(model)
         kinds: dict[str, Any] = {"survival": kind == "survival", "mixed": kind == "mixed"}
         if is_named(X):
             rows = stack_named(X, y, **rows, **kinds)
@@ -184,7 +184,7 @@ def _content_of_model(
         content.tasks = np.array(tasks, dtype=object)
     if path is not None and len(path):
         _add_path(content, path)
-    if X is not None and getattr(model, "_targets", None) in ("survival", "mixed"):
+    if X is not None and kind_of_targets(model) in ("survival", "mixed"):
         content.risk = risk_groups(model, X, y, **given)
         more = [] if content.risk is None else [risk_table(content.risk), *calibration_table(content.risk)]
         content.tables = [*content.tables, *more]
@@ -369,7 +369,7 @@ def _asked(model: Any, content: ReportContent) -> str:
     features = count(n_features, "feature")
     if content.row_noun == "class":
         return f"{n_rows} classes: which of the {features} tell them apart?"
-    targets = getattr(model, "_targets", None)
+    targets = kind_of_targets(model)
     if targets == "mixed" and n_rows > 1:
         return (
             f"{n_rows} outcomes, each with a loss that fits it: which of the {features} matter, when all outcomes must "
