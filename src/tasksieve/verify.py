@@ -938,7 +938,7 @@ def kind_of(loss: dict[str, Any]) -> str:
 def _check_one_loss(loss: Any) -> None:
     """Name and parameters."""
     name = loss.get("name") if isinstance(loss, dict) else None
-    if name not in LOSSES:
+    if not isinstance(name, str) or name not in LOSSES:
         raise Unreadable(f"header: unknown loss {name!r}")
     unknown = set(loss) - {"name"} - _PARAMETERS.get(name, set())
     if unknown:
@@ -1003,8 +1003,9 @@ def _check_loss(header: dict[str, Any]) -> None:
         if not isinstance(classes, list) or not classes:
             raise Unreadable("header: 'classes' must be a list")
         lists = [classes] * len(tasks) if _is_flat(classes) and not mixed else classes
-        good = len(lists) == len(tasks) and [isinstance(one, list) for one in lists] == wanted
-        if not good or any(own is not None and len(own) < 1 for own in lists):
+        good = len(lists) == len(tasks)
+        if not good or any(not (isinstance(one, list) and one) if some else one is not None
+                           for one, some in zip(lists, wanted, strict=True)):  # fmt: skip
             raise Unreadable("header: 'classes' must be a list of labels, or one such list for each task that has any")
         for one, kind in zip(lists, kinds, strict=True):
             if one is None:
@@ -1300,6 +1301,9 @@ def survival_table(values: Any) -> tuple[Array, Array]:
             if len(names) != 2 or sorted(kind == "b" for kind in kinds) != [False, True]:
                 raise Mismatch("y must have fields 'event' and 'time'")
             names = ["event" if kind == "b" else "time" for kind in kinds]
+        names = ["stratum" if name == "strata" else name for name in names]
+        if set(names) - {"time", "event", "entry", "stratum"} or len(set(names)) != len(names):
+            raise Mismatch(f"y has the fields {', '.join(names)}: known are time, event, entry and stratum")
         given = {name: values[field] for name, field in zip(names, values.dtype.names, strict=True)}
     elif isinstance(values, tuple) and len(values) == 2:
         given = dict(zip(("time", "event"), values, strict=True))
@@ -1319,7 +1323,10 @@ def survival_table(values: Any) -> tuple[Array, Array]:
         raise Mismatch("an event is neither 0 nor 1")
     if not (entry < time)[there].all():
         raise Mismatch("an entry is not before its time")
+    _refuse_merged(stratum, "stratum")
     labels = [_key(label) for label in stratum.tolist()]
+    if any(_missing(label) for label, here in zip(stratum.tolist(), there.tolist(), strict=True) if here):
+        raise Mismatch("a stratum is missing")
     return np.stack([time, event, entry, _codes(labels, there)], axis=1), there
 
 
