@@ -1294,6 +1294,10 @@ def _objects(values: Array) -> list[Any]:
 def survival_table(values: Any) -> tuple[Array, Array]:
     """Columns time, event (0 or 1), entry (minus infinity where there is none) and stratum of labels that are a
     structured array with such fields, (time, event) or a matrix of these two; and which labels are there."""
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype == object:  # beside those of other tasks
+        records = values.tolist()
+        if records and all(isinstance(label, np.void) for label in records):
+            values = np.array(records, dtype=records[0].dtype)
     names = getattr(getattr(values, "dtype", None), "names", None)
     if names is not None:
         kinds = [values.dtype[name].kind for name in names]

@@ -81,8 +81,8 @@ def _why_not(config: dict[str, Any], kind: ModelKind) -> str | None:
         loss = f" with --loss {config['loss']}" if "loss" in config else ""
         return (
             f"--model {kind.name}{loss} needs all rows in memory, at every step of its solver. Squared errors are "
-            f"known by sums over rows: {', '.join(SUMMED)}. With other losses tasksieve stream learns from rows that "
-            "go by"
+            f"known by sums over rows: {', '.join(SUMMED)}. With the squared, logistic and hinge loss tasksieve stream "
+            "learns from rows that go by"
         )
     if isinstance(config["table"], list):
         return "several files are read as a whole; one table, with a column for the task (--task), goes by in chunks"

@@ -11,6 +11,7 @@ from .exit_codes import UsageError
 from .feature_groups import read_feature_groups
 from .folds import fold_parameters
 from .graph_file import read_graph_file, read_task_graph
+from .outcome_kinds import outcome_parameters
 from .source import Source
 
 
@@ -24,6 +25,7 @@ def make_estimator(config: dict[str, Any], kind: ModelKind, source: Source) -> A
     if config.get("feature_groups") is not None:
         params["feature_groups"] = read_feature_groups(config["feature_groups"], problem.encoding)
     params.update(source.parameters())
+    params.update(outcome_parameters(config, kind, problem))
     if cv:
         known = kind.parameters(cv=True)
         params.update(read_grid(config))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,13 @@ from ..runs.arrays import plain_numbers
 from ..runs.folder import DATA
 from ..runs.out_of_fold import observed_columns, quality_columns, quality_labels
 from ..tables import Table, TableError, TableProblem
+from ..tables.labels_by_task import CLASSES
 from ..tables.problem import prepare_labelled, refuse_unknown_labels
 from ..tables.row_columns import RowColumns
 from .exit_codes import OK, UsageError, say
 from .files import expand_tables, read_new_rows, tables_digest, title
 from .options import Asked, refuse
-from .outcomes import SURVIVAL, read_survival, saved_survival
+from .outcomes import SURVIVAL, is_mixed, read_survival, saved_labels_by_task, saved_survival
 from .predict import chosen_model, spread, with_names
 from .progress import working
 from .written import aligned, refuse_file, write_columns
@@ -39,7 +41,11 @@ def run_evaluate(asked: Asked) -> int:
         roles = {"--weights": asked.weights, "--row-groups": asked.row_groups, "--offset": saved.facts.get("offset")}
         columns = row_columns_of(saved, asked)
         needed = [(flag, name) for target in columns.targets for name, flag in columns.columns_of(target).items()]
-        table = read_new_rows(asked, saved, [*needed, *((flag, name) for flag, name in roles.items() if name)])
+        beside = [(flag, name) for flag, name in roles.items() if name]
+        if columns.by_task is None:
+            table = read_new_rows(asked, saved, [*needed, *beside])
+        else:
+            table = read_new_rows(asked, saved, beside, some=needed)
         labelled = read_rows(saved, table, columns, asked)
         rows = labelled.row_arguments()
         quality = quality_on(saved.estimator, labelled.X, labelled.y, **rows, null=saved.null)
@@ -64,25 +70,36 @@ def run_evaluate(asked: Asked) -> int:
 
 def row_columns_of(saved: SavedModel, asked: Asked) -> RowColumns:
     """The columns that labels and all else but features are in."""
-    known, targets = saved_survival(saved), asked.target or saved.targets
-    if asked.target and known:
+    known, by_task = saved_survival(saved), saved_labels_by_task(saved)
+    mixed = is_mixed(saved)
+    if asked.target and known and not mixed:
         raise UsageError("--target: the model predicts times to an event; --time and --event name their columns")
     given = {key: getattr(asked, key) for key in SURVIVAL}
     if not known:
         refuse((key for key, words in given.items() if words), "is for a survival model")
-    if len(targets) != len(saved.targets):
-        wanted = ", ".join(saved.targets)
-        raise UsageError(f"--target: the model predicts {wanted}; name as many columns, in that order")
+    wanted = [name for name in saved.targets if name not in known] if by_task is None else saved.targets[:1]
+    if asked.target and len(asked.target) != len(wanted):
+        raise UsageError(f"--target: the model predicts {', '.join(wanted)}; name as many columns, in that order")
     if asked.task is not None and saved.task is None:
         raise UsageError("--task: the model was fitted without a task column")
-    survival = read_survival(given, list(known), known) if known else {}
+    survival = read_survival(given, list(known), known, mixed=mixed, common=by_task is not None) if known else {}
     beside = (asked.weights, saved.facts.get("offset"), asked.row_groups)
+    if by_task is not None:
+        label = asked.target[0] if asked.target else by_task.column
+        by_task = replace(by_task, column=label, survival=dict(survival.items()))
+        return RowColumns(saved.targets, asked.task or saved.task, *beside, by_task=by_task)
+    here = dict(zip(wanted, asked.target or wanted, strict=True))
+    targets = [here.get(name, name) for name in saved.targets]
     return RowColumns(targets, asked.task or saved.task, *beside, survival)
 
 
 def read_rows(saved: SavedModel, table: Table, columns: RowColumns, asked: Asked) -> TableProblem:
     """Rows and labels as the model needs them; labels that it cannot know are errors."""
-    model, classes, named = saved.estimator, is_classifier(saved.estimator), columns.task
+    model, named = saved.estimator, columns.task
+    classes: bool | frozenset[str] = is_classifier(model)
+    if is_mixed(saved):
+        pairs = zip(columns.targets, model.losses_, strict=False)
+        classes = frozenset(name for name, loss in pairs if loss.labels in CLASSES)
     if named is not None and named not in table.columns:
         raise TableError(f"{table.source} has no task column {named!r}; --task names it")
     found = prepare_labelled(
@@ -94,9 +111,11 @@ def read_rows(saved: SavedModel, table: Table, columns: RowColumns, asked: Asked
         fill=saved.fill,
         unknown=asked.unknown,
     )
+    if isinstance(found.y, dict):  # by the names that the model has for them
+        found.y, found.targets = dict(zip(saved.targets, found.y.values(), strict=True)), list(saved.targets)
     if named is not None and found.task is not None:
         refuse_unknown_labels(table.source, named, found.task, found.rows, model.tasks_.tolist(), "task")
-    if classes:
+    if hasattr(model, "classes_"):
         refuse_unknown_classes(table.source, model, found, list(columns.targets))
     return found
 

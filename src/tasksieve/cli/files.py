@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..report.words import few
-from ..runs import SavedModel
+from ..runs import MODELS, SavedModel
 from ..runs.folder import file_digest
 from ..tables import Table, TableError, read_table
 from ..tables.frames import ENDINGS, PACKED
@@ -19,7 +19,7 @@ from ..tables.row_columns import RowColumns
 from ..tables.stack import FILE_TASK, Stacked, Wanted, stack
 from .exit_codes import UsageError
 from .options import Asked
-from .outcomes import survival_of
+from .outcomes import labels_by_task, survival_of
 
 PART = "{}"  # of a pattern: the part of a file's name that names the task
 GLOB = set("*?[")
@@ -157,15 +157,19 @@ def read_content(config: dict[str, Any]) -> Stacked:
     if isinstance(config["table"], str):
         return Stacked(read_table(config["table"], format, separator), {}, [])
     tables = [read_table(path, format, separator) for path in config["table"]]
-    survival = survival_of(config)
-    needed = [("--target", pattern) for pattern in config["target"] if pattern not in survival]
+    survival, unlike = survival_of(config), MODELS[config.get("model", "lasso")].targets == "mixed"
+    some = [(option, name) for name, option in labels_by_task(config).columns.items()] if unlike else []
+    needed = [] if unlike else [("--target", pattern) for pattern in config["target"] if pattern not in survival]
     needed += [pair for own in survival.values() for pair in own.flags.items()]
     for key in ("task", "weights", "offset", "row_groups", "id"):
         if config.get(key) is not None:
             needed.append((f"--{key.replace('_', '-')}", config[key]))
-    wanted = Wanted(needed, config.get("features", ()), config.get("drop", ()), config.get("columns", "same"))
+    columns = config.get("features", ()), config.get("drop", ()), config.get("columns", "same")
+    wanted = Wanted(needed, *columns, some=some)
     names = name_tasks(config["table"], config.get("task_name")) if file_tasks(config) else None
     found = stack(tables, names, wanted)
+    if unlike:
+        return found
     targets = RowColumns.of(found.table, config["target"], survival=survival).targets
     if names is not None and len(targets) > 1:
         raise UsageError(
@@ -176,10 +180,14 @@ def read_content(config: dict[str, Any]) -> Stacked:
 
 
 def read_new_rows(
-    asked: Asked, saved: SavedModel, needed: Sequence[tuple[str, str]], all_tasks: bool = False
+    asked: Asked,
+    saved: SavedModel,
+    needed: Sequence[tuple[str, str]],
+    all_tasks: bool = False,
+    some: Sequence[tuple[str, str]] = (),
 ) -> Table:
     """Rows for a model that is already fitted. Every file must have the columns that are `needed` (flag, name) beside
-    the features; with `all_tasks` rows belong to no task."""
+    the features, and may have `some`; with `all_tasks` rows belong to no task."""
     task, names, format, separator = asked.task, asked.task_name, asked.format, asked.separator
     found = expand_tables(asked.table, format)
     by_file = bool(saved.facts.get("files")) and task is None and not all_tasks
@@ -198,7 +206,8 @@ def read_new_rows(
     beside = [("--id", name) for name in columns if all(name in table.columns for table in tables)]
     lacking = saved.facts.get("lacking")
     sources = list(dict.fromkeys(saved.encoding.sources))
-    wanted = Wanted([*needed, *beside], sources, fitted=True, lacking=lacking if isinstance(lacking, dict) else {})
+    lacking = lacking if isinstance(lacking, dict) else {}
+    wanted = Wanted([*needed, *beside], sources, fitted=True, lacking=lacking, some=some)
     return stack(tables, tasks, wanted).table
 
 

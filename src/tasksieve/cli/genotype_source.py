@@ -21,13 +21,13 @@ from ..genotypes import (
 )
 from ..genotypes.files import matching_prefixes
 from ..genotypes.people import are_coded_missing, are_missing
-from ..tables import TableProblem
+from ..tables import SurvivalColumns, TableProblem
 from ..tables.encode import Encoding
 from ..tables.row_columns import Labels, RowColumns
 from ..tables.table import Column, NamedRows, Table, tidy_labels
 from .exit_codes import UsageError
 from .options import flag, refuse
-from .outcomes import survival_of
+from .outcomes import mixed_labels, survival_of
 from .source import Source
 
 Array = np.ndarray[Any, Any]
@@ -169,6 +169,8 @@ class GenotypeSource(Source):
         """The labels that are asked for."""
         config, survival = self.config, survival_of(self.config)
         targets: list[str] = config["target"]
+        if self.kind.targets == "mixed":
+            return self._unlike(tables, survival)
         if survival:
             named = {name: flag for own in survival.values() for flag, name in own.flags.items()}
             words = {name: tables.column(name, flag) for name, flag in named.items()}
@@ -178,15 +180,35 @@ class GenotypeSource(Source):
         words = {name: tables.column(name, "--pheno-name") for name in targets}
         numbers = all(are_numbers(own) for own in words.values())
         wanted = self.kind.wants_classes(config.get("loss"), not numbers)
-        y = np.column_stack([_labels(words[name], name, wanted) for name in targets])
+        # an order is one of numbers, where they are
+        own = wanted and not (numbers and self.kind.name == "ordinal")
+        y = np.column_stack([_labels(words[name], name, own) for name in targets])
 
         def labels(rows: Array) -> Array:
-            own = y[rows] if len(targets) > 1 else y[rows, 0]
-            return tidy_labels(own) if wanted and len(targets) == 1 else own
+            found = y[rows] if len(targets) > 1 else y[rows, 0]
+            return tidy_labels(found) if wanted and len(targets) == 1 else found
 
         return _Phenotypes(
             words, np.array([all(v is None or v != v for v in row) for row in y.tolist()]), wanted, labels
         )
+
+
+    def _unlike(self, tables: _Columns, survival: dict[str, SurvivalColumns]) -> _Phenotypes:
+        """Phenotypes of unlike kinds: a column each, or those of the tasks that people belong to."""
+        targets, task = self.config["target"], self.config.get("task")
+        how = mixed_labels(self.config, targets)
+        columns = RowColumns(targets, task, survival=survival, flag="--pheno-name", by_task=how.get("by_task"))
+        named = {name: flag for target in targets for name, flag in columns.columns_of(target).items()}
+        words = {name: tables.column(name, flag) for name, flag in named.items()}
+        if task is None:
+            table = tables.as_table(words)
+            absent = np.all([columns.missing(table, name) for name in targets], axis=0)
+        else:
+            table = tables.as_table({**words, task: tables.column(task, "--task")})
+            absent = np.zeros(table.n_rows, dtype=bool)
+            for _, rows in how["by_task"].holes(table, task):
+                absent[rows] = True
+        return _Phenotypes(words, absent, False, lambda rows: columns.labels(table, rows, how.get("classes", False)))
 
 
 @dataclass(frozen=True)

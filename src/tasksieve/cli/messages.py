@@ -13,8 +13,10 @@ from .options import OPTIONS
 # Arguments of Python that are no parameters of the tables: options under another name, or words.
 ARGUMENTS = {
     "X": "the table",
+    "categories": "--categories",
     "feature_weights": "weights of features",
     "groups": "--row-groups",
+    "losses": "--outcome",
     "n_permutations": "--permutations",
     "n_splits": "--cv",
     "offset": "--offset",

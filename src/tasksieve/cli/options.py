@@ -111,6 +111,11 @@ OPTIONS = [
     Option("entry", list[str], "Column with the time from which on a row is under observation (delayed entry).",
            "Data"),
     Option("strata", list[str], "Column with strata: each has a baseline hazard of its own.", "Data"),
+    Option("outcome", list[str], "NAME=KIND, what each outcome is (--model mixed): value, binary, count, ordered, "
+           "survival (with --time, --event), or a loss, with options: tweedie:power=1.3. A name is a target column, or "
+           "with --task or several files a task. A KIND alone: of all others.", "Data"),
+    Option("categories", list[str], "Ordered classes, lowest first: none,mild,severe; or NAME=none,mild,severe, of a "
+           "target or task. (default: numbers by size)", "Data"),
     Option("task", str, "Column with the task of each row; of several files by default the file's name.", "Data",
            flag="--task,-t"),
     Option("task_name", list[str], "Of several files: a pattern with {} for the part of the path that names the task "
@@ -163,6 +168,10 @@ OPTIONS = [
     option_of("task_graph", "Model", "config"),
     option_of("feature_groups", "Model", "config"),
     *(option_of(name, "Model") for name in ("inside", "ties", "delta")),
+    Option("loss_weights", list[str], "NAME=NUMBER (--model mixed): weight of an outcome's loss, or a NUMBER for all. "
+           "(default: 1/root mean square of its null residual)", "Model"),
+    Option("target_scales", list[str], "NAME=NUMBER (--model mixed): unit of an outcome, or a NUMBER for all. "
+           "(default: its standard deviation where the loss is about differences)", "Model"),
     option_of("q", "Model", also={"fit": "--q", "path": "--q", "compare": "--q"}),
     option_of("smoothing", "Model"),
     option_of("weights", "Model", key="owl_weights"),

@@ -76,10 +76,12 @@ def choose_value(saved: SavedModel, folder: RunFolder, alpha: float | None) -> N
     model.set_params(alpha=float(path.alphas[k]))
     if path.alphas[k] != chosen:  # a baseline hazard is that of the model alone
         model.__dict__.pop("baseline_hazard_", None)
+    thresholds = path.thresholds(k, getattr(model, "classes_", None))
     set_rows(
         model,
         path.coefs[k].toarray(),
         path.intercepts[k],
+        **({} if thresholds is None else {"thresholds": thresholds}),
         objective=float(path.objectives[k]),
         dual_gap=float(path.dual_gaps[k]),
         n_iter=int(path.n_iter[k]),
@@ -119,12 +121,13 @@ def predictions(saved: SavedModel, table: Table, asked: Asked) -> dict[str, list
     if labels is not None:
         add("task", labels)
     add("prediction", np.asarray(model.predict(X, **keywords)) if len(rows) else np.zeros(0))
-    if asked.probabilities and isinstance(model.coef_, list):
-        raise UsageError("--probabilities: the tasks have different classes, and more than two: predict from Python")
     if asked.probabilities and len(rows):
-        chances = np.asarray(model.predict_proba(X, **keywords))
-        for k, name in enumerate(class_names(model)):
-            add(f"probability of {name}", chances[..., k])
+        chances = model.predict_proba(X, **keywords)
+        if isinstance(chances, list):
+            columns |= probabilities_by_task(saved, chances, labels, rows, table.n_rows)
+        else:
+            for k, name in enumerate(class_names(model)):
+                add(f"probability of {name}", np.asarray(chances)[..., k])
     if asked.times is not None and len(rows):
         at = read_times(asked.times)
         strata = strata_column(saved, asked)
@@ -134,6 +137,22 @@ def predictions(saved: SavedModel, table: Table, asked: Asked) -> dict[str, list
         for k, time in enumerate(at):
             add(f"survival at {time:g}", chances[..., k])
     return columns
+
+
+def probabilities_by_task(
+    saved: SavedModel, chances: list[Any], labels: np.ndarray | None, rows: np.ndarray, n_rows: int
+) -> dict[str, list[Any]]:
+    """A column for each class of each task that has any, where tasks have classes of their own: with `labels`, the
+    tasks of the rows, of its rows only."""
+    model, found = saved.estimator, {}
+    names = saved.targets if len(saved.targets) > 1 else model.tasks_.tolist()
+    for t, (name, own) in enumerate(zip(names, chances, strict=True)):
+        here = rows if labels is None else rows[labels == model.tasks_[t]]
+        for k, label in enumerate([] if own is None else model.classes_[t].tolist()):
+            found[f"probability of {label} ({name})"] = spread(own[:, k], here, n_rows)
+    if not found:
+        raise UsageError("--probabilities: no task has classes")
+    return found
 
 
 def read_times(text: str) -> list[float]:

@@ -15,7 +15,7 @@ from ..linear.base import PathEstimator
 from ..report.rows import coefficient_rows, row_labels, task_names
 from ..report.unseen import beside_null, unseen_quality
 from ..report.words import count, few
-from ..runs import SavedModel, save_model
+from ..runs import ModelKind, SavedModel, save_model
 from ..runs.findings import read_comparison
 from ..runs.folder import CERTIFICATE
 from ..runs.out_of_fold import quality_columns, quality_labels, write_out_of_fold
@@ -29,7 +29,7 @@ from ..runs.results import (
 )
 from ..tables import write_table
 from .files import PART, file_tasks, task_column
-from .outcomes import survival_of
+from .outcomes import has_tasks, labels_by_task, survival_of
 from .run import Job
 from .source import Source
 
@@ -86,14 +86,27 @@ def write_results(job: Job, fitted: Fitted) -> None:
     facts = {"chosen": fitted.chosen, "choice": config["command"] == "fit"}
     facts |= {key: config.get(key) for key in ("id", "offset")}
     facts |= {"covariates": len(covariates)} if len(covariates) else {}
-    if survival := survival_of(config):
-        facts["survival"] = {name: asdict(own) for name, own in survival.items()}
+    facts |= outcome_facts(config, job.kind, model)
     if file_tasks(config):
         given = config.get("task_name", [])
         facts |= {"files": True, "task_name": given[0] if len(given) == 1 and PART in given[0] else None}
         facts |= {"lacking": problem.lacking}
     how = (problem.encoding, problem.fill, problem.targets, task_column(config))
     save_model(folder, SavedModel(model, job.kind.name, *how, facts, null))
+
+
+def outcome_facts(config: dict[str, Any], kind: ModelKind, model: Any) -> dict[str, Any]:
+    """Which columns the labels are in, where that is more than the targets say."""
+    survival: dict[str, Any] = {**survival_of(config)}
+    facts: dict[str, Any] = {}
+    if kind.targets == "mixed" and has_tasks(config):
+        where = labels_by_task(config)
+        facts["label"] = where.column
+        losses = zip(model.tasks_.tolist(), model.losses_, strict=True)
+        survival = {str(label): where.survival_of(str(label)) for label, loss in losses if loss.labels == "survival"}
+    if survival:
+        facts["survival"] = {name: asdict(own) for name, own in survival.items()}
+    return facts
 
 
 def unseen_lines(job: Job, quality: HeldOutQuality) -> list[str]:

@@ -47,7 +47,7 @@ def compare_run(
     own_alpha, strengths = claims.compare_problem(rows)
     value = claims.value_at(strengths(own_alpha)[0]) if value is None else value
     claims.compare_point(value, coef, intercept, *strengths(own_alpha))
-    claims.compare_thresholds(value)
+    claims.compare_thresholds(value, getattr(saved.estimator, "thresholds_", None))
     claims.compare_numbers(value)
     claims.compare_tables()
     if not (folder / "path.npz").is_file():
@@ -132,9 +132,9 @@ class _Claims:
         same = np.array_equal(coef[order], found) and np.array_equal(intercept[order], arrays["intercept"][k])
         self.require(same, f"the coefficients are not those of {PROOF}")
 
-    def compare_thresholds(self, k: int) -> None:
+    def compare_thresholds(self, k: int, by_task: Any) -> None:
         """Between ordered classes. Around a class that a task does not have two of the model are equal, or infinite."""
-        by_task, stated = getattr(self.saved.estimator, "thresholds_", None), self.cert.arrays.get("thresholds")
+        stated = self.cert.arrays.get("thresholds")
         mine = [] if by_task is None else [np.asarray(own, dtype=np.float64) for own in by_task if own is not None]
         found = np.concatenate([np.empty(0), *(np.unique(own[np.isfinite(own)]) for own in mine)])
         same = np.array_equal(found, np.empty(0) if stated is None else stated[k])
@@ -213,6 +213,12 @@ class _Claims:
         coef, intercept = path.coefs[here[0]].toarray(), path.intercepts[here[0]]
         same = np.array_equal(coef, self.coef) and np.array_equal(intercept, self.intercept)
         self.require(same, "path.npz has other coefficients than the model at its alpha")
+        model = self.saved.estimator
+        mine, theirs = (
+            [None] if own is None else [None if part is None else part.tolist() for part in own]
+            for own in (getattr(model, "thresholds_", None), path.thresholds(here[0], getattr(model, "classes_", None)))
+        )
+        self.require(mine == theirs, "path.npz has other thresholds than the model at its alpha")
 
     def compare_path(self, path: SavedPath, strengths: Strengths) -> None:
         """All values of path.npz."""
@@ -220,6 +226,7 @@ class _Claims:
         self.require(len(path.alphas) == n, f"path.npz has {len(path.alphas)} values, {PROOF} has {n}")
         for k, alpha in enumerate(path.alphas.tolist()):
             self.compare_point(k, path.coefs[k].toarray(), path.intercepts[k], *strengths(alpha))
+            self.compare_thresholds(k, path.thresholds(k, getattr(self.saved.estimator, "classes_", None)))
             self.compare_gap("path.npz", k, float(path.objectives[k]), float(path.dual_gaps[k]))
 
 

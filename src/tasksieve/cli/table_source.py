@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from ..runs import ModelKind
 from ..tables import Table, TableError, TableProblem, prepare
+from ..tables.row_columns import RowColumns
 from .chunked_source import CHOICE, open_chunked
 from .files import read_content, task_column
-from .outcomes import survival_of
+from .outcomes import has_tasks, mixed_labels, survival_of
 from .source import Source, named
 
 # Options that `prepare` knows by the same name.
@@ -43,19 +45,24 @@ class TableSource(Source):
 def asked_labels(config: dict[str, Any], kind: ModelKind, table: Table) -> dict[str, Any]:
     """What `prepare` must know of the labels that are asked for."""
     survival = survival_of(config)
+    if kind.targets == "mixed":
+        columns = RowColumns.of(table, config["target"], survival=survival) if not has_tasks(config) else None
+        found = mixed_labels(config, [] if columns is None else columns.targets)
+        _refuse_quantities(config, table, found.get("classes", ()))
+        return found
     if survival:
         return {"survival": survival}
     targets = table.match(config["target"], "--target", list(table.columns))
     words = any(name in table.columns and table.columns[name].kind == "text" for name in targets)
     classes = kind.wants_classes(config.get("loss"), words)
     if classes:
-        _refuse_quantities(config, table)
+        _refuse_quantities(config, table, targets)
     return {"classes": classes}
 
 
-def _refuse_quantities(config: dict[str, Any], table: Table) -> None:
+def _refuse_quantities(config: dict[str, Any], table: Table, names: Iterable[str]) -> None:
     """A model of classes learns a row of coefficients for every number there is: hours, where they are quantities."""
-    for name in table.match(config["target"], "--target", list(table.columns)):
+    for name in names:
         column = table.columns[name]
         if column.kind != "number":
             continue

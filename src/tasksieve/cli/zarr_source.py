@@ -110,6 +110,8 @@ class ZarrSource(Source):
     def _labels(self, array: Callable[[str, str], np.ndarray]) -> np.ndarray:
         """The targets, or the survival outcomes, of arrays of the store."""
         config, survival = self.config, survival_of(self.config)
+        if self.kind.targets == "mixed":
+            raise UsageError(f"--model mixed: reads tables; {config['table']} is a Zarr store")
         found = [] if survival else [array(name, "--target") for name in config["target"]]
         for own in survival.values():
             columns = {name: as_column(array(name, option)) for option, name in own.flags.items()}

@@ -83,6 +83,14 @@ class MixedOutOfFold:
         unit = "rows" if groups is None else "groups"
         return cells.quality(labels.tasks, of_model, of_null, unit=unit, folds=folds.words, **facts)
 
+    def of_new_rows(self, *, units: Array, weights: Array, has_null: bool, **facts: Any) -> HeldOutQuality:
+        """How good the scores of one model are on rows that are new to it, added as the one fold."""
+        rows = np.flatnonzero(weights > 0.0)
+        labels = self._labels
+        cells = Cells(labels.task_of_sample[rows], weights[rows], units[rows], labels.n_tasks)
+        beside = self._columns(1, rows, weights, cells) if has_null else None
+        return cells.quality(labels.tasks, self._columns(0, rows, weights, cells), beside, **facts)
+
     def _columns(self, which: int, rows: Array, weights: Array, cells: Cells) -> list[Column]:
         explained, own = self._explained(which, rows, cells), dict[str, Part]()
         for t, judged in self._survival.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
@@ -10,6 +11,7 @@ from ..tasks import TaskLabels, count_rows, read_labels, read_offset, to_numpy
 from .assess import STEPS, Cells, Column, Part, Ranked, auc, explained, units_of
 from .covariates import covariates_of
 from .measures import measure_of, places_of_tasks
+from .mixed_quality import MixedOutOfFold
 from .quality import HeldOutQuality
 from .survival_quality import quality_columns
 
@@ -39,6 +41,8 @@ def quality_on(
     - returns: in the order of ``tasks_``, also of tasks without rows.
     """
     task, weights, offset, groups = map(rows.get, ("task", "sample_weight", "offset", "groups"))
+    if model._targets == "mixed":
+        return _of_unlike(model, null, X, y, task, weights, offset, groups)
     labels = read_labels(count_rows(X), y, task, weights, targets=model._raw_targets, allow_empty=True)
     options = {name: given for name, given in (("task", task), ("offset", offset)) if given is not None}
     if labels.form == "single" and np.ndim(predicted := model.predict(X, **options)) == 2:
@@ -69,6 +73,33 @@ def quality_on(
         beside, n_covariates = columns(null), len(covariates_of(null, int(null.n_features_in_)))
     unit = "rows" if groups is None else "groups"
     return cells.quality(tasks, columns(model), beside, unit=unit, null_covariates=n_covariates)
+
+
+def _of_unlike(
+    model: Any, null: Any, X: Any, y: Any, task: Any, sample_weight: Any, offset: Any, groups: Any
+) -> HeldOutQuality:
+    """Each task in its own measures, and the deviance explained of all."""
+    labels = model._read_test_labels(X, y, task, sample_weight)
+    offsets = None if offset is None else read_offset(offset, labels)
+    labels = replace(labels, known=offsets)
+    known = None if offsets is None else labels.unflatten(offsets)
+    places = places_of_tasks(labels, model.tasks_)
+    losses, scales = [model.losses_[t] for t in places.tolist()], model.target_scales_[places]
+    both = [model, model if null is None else null]
+    flat = [labels.flatten(own._scores(X, task, own._learned(), known)) for own in both]
+    scores = {
+        k: (
+            np.arange(part.start, part.stop),
+            np.stack([own._judged(t, z[part]) for own, z in zip(both, flat, strict=True)], axis=1),
+        )
+        for k, (t, part) in enumerate(zip(places.tolist(), labels.per_task(), strict=True))
+    }
+    judged = MixedOutOfFold(labels, losses, scales, lambda t, z: np.zeros(len(z)))
+    judged.add_fold(scores, np.zeros(len(labels.weights)), labels.weights)
+    n_covariates = 0 if null is None else len(covariates_of(null, int(null.n_features_in_)))
+    facts = {"unit": "rows" if groups is None else "groups", "null_covariates": n_covariates}
+    units = units_of(labels, groups)
+    return judged.of_new_rows(units=units, weights=labels.weights, has_null=null is not None, **facts)
 
 
 def _of_classes(

@@ -20,7 +20,7 @@ from .parameters import unfitted
 from .predictions import Predictions
 from .restore import DataFacts, set_state
 from .solved_values import SolvedValues
-from .state import LinearState, thresholds_by_task
+from .state import LinearState
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -231,10 +231,9 @@ class RegularizationPath(SolvedValues):
         ndarray of shape (T, K - 1), or list of T arrays
             As ``thresholds_`` of the model.
         """
-        found = self._points[k].thresholds
-        if found is None or self._facts is None:
+        if self._points[k].thresholds is None:
             raise ValueError("this path has no thresholds: its classes are not ordered ones.")
-        return thresholds_by_task(found, self._facts.classes)
+        return self.model(k).thresholds_
 
     @described_by(POSITION)
     def model(self, k: int) -> Any:

@@ -51,6 +51,32 @@ def unpack_rows(arrays: dict[str, np.ndarray], shape: tuple[int, int]) -> scipy.
     return matrix
 
 
+def pack_thresholds(by_task: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Thresholds between ordered classes, task after task; and how many each task has, -1 where its outcome is another
+    one."""
+    counts = np.array([-1 if own is None else len(own) for own in by_task], dtype=np.int64)
+    known = [np.asarray(own, dtype=np.float64) for own in by_task if own is not None]
+    return np.concatenate([np.empty(0), *known]), counts
+
+
+def unpack_thresholds(flat: np.ndarray, counts: np.ndarray, classes: Any) -> Any:
+    """The thresholds that `pack_thresholds` has taken apart, in the form that goes with the classes: an array where all
+    tasks have the same, else a list. A ValueError where they are none."""
+    kinds = flat.dtype == np.float64 and counts.dtype == np.int64 and flat.ndim == counts.ndim == 1
+    require(kinds and len(flat) == np.sum(np.maximum(counts, 0)), "number of thresholds")
+    own = classes if isinstance(classes, list) else [classes] * len(counts)
+    require(len(own) == len(counts), "tasks with thresholds")
+    cuts = np.cumsum(np.maximum(counts, 0))
+    found: list[Any] = []
+    for labels, count, end in zip(own, counts.tolist(), cuts.tolist(), strict=True):
+        require(count < 0 or (labels is not None and count == len(labels) - 1), "thresholds between the classes")
+        # of classes without rows they are equal, or infinite at the ends
+        part = flat[end - max(count, 0) : end]
+        require(not np.isnan(part).any() and np.all(part[:-1] <= part[1:]), "thresholds that rise")
+        found.append(part if count >= 0 else None)
+    return found if isinstance(classes, list) else np.stack(found)
+
+
 def pack_names(names: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """Names as the bytes of all of them, and where each ends."""
     words = [name.encode("utf-8", "surrogatepass") for name in names]

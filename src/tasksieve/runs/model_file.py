@@ -18,7 +18,15 @@ from ..report.rows import coefficient_rows
 from ..tables import Encoding, write_arrays
 from ..tables.saved import label_from, plain_label, rebuild, require_finite, require_room
 from ..tasks import Fills, label_array
-from .arrays import pack_names, pack_rows, require, unpack_names, unpack_rows
+from .arrays import (
+    pack_names,
+    pack_rows,
+    pack_thresholds,
+    require,
+    unpack_names,
+    unpack_rows,
+    unpack_thresholds,
+)
 from .folder import RunError, RunFolder
 from .quality_file import plain_quality, quality_from
 from .registry import MODELS
@@ -28,7 +36,9 @@ NUMBERS = ("objective", "dual_gap", "null_objective")
 # Of a baseline hazard.
 BASELINE = ("task", "stratum", "time", "log_increment", "end")
 # Parameters that are arrays go into the npz file.
-ARRAY_PARAMETERS = ("graph", "task_graph", "feature_weights", "weights", "l1")
+ARRAY_PARAMETERS = ("graph", "task_graph", "feature_weights", "weights", "l1", "loss_weights", "target_scales")
+# What a model of unlike outcomes has found of each task.
+BALANCE = ("loss_weights", "target_scales")
 
 
 @dataclass
@@ -78,13 +88,7 @@ def save_model(folder: RunFolder, saved: SavedModel) -> None:
     for name in ARRAY_PARAMETERS:
         if name in params and np.ndim(params[name]):
             arrays[f"param_{name}"] = np.asarray(params.pop(name))
-    for name, value in list(params.items()):
-        if isinstance(value, np.ndarray | list | tuple):
-            params[name] = {"labels": [plain_label(item) for item in value]}
-        elif isinstance(value, dict):  # of weights
-            params[name] = {"weights": [[plain_label(label), float(weight)] for label, weight in value.items()]}
-        elif isinstance(value, np.generic):
-            params[name] = value.item()
+    params = {name: _plain_parameter(value) for name, value in params.items()}
     state, (rows, constants) = get_state(model), coefficient_rows(model)
     shape = rows.shape if isinstance(model.coef_, list) else model.coef_.shape  # a list: each task has its own classes
     arrays |= pack_rows(scipy.sparse.csr_array(rows))
@@ -98,10 +102,15 @@ def save_model(folder: RunFolder, saved: SavedModel) -> None:
     hazard = state.get("baseline_hazard")
     if hazard is not None:
         arrays |= {f"baseline_{name}": getattr(hazard, name) for name in BASELINE}
+    if state.get("thresholds") is not None:
+        arrays["thresholds"], arrays["threshold_counts"] = pack_thresholds(state["thresholds"])
+    arrays |= {name: np.asarray(state[name], dtype=np.float64) for name in BALANCE if name in state}
     if saved.null is not None:
         rows, constants = coefficient_rows(saved.null)
         features = np.flatnonzero(rows.any(axis=0))
         arrays |= {"null_features": features, "null_coef": rows[:, features], "null_intercept": constants}
+        if "thresholds" in arrays:
+            arrays["null_thresholds"], _ = pack_thresholds(saved.null.thresholds_)
     content = {
         "format": FORMAT,
         "model": saved.kind,
@@ -109,6 +118,7 @@ def save_model(folder: RunFolder, saved: SavedModel) -> None:
         "params": params,
         "tasks": _plain(state["tasks"]) if "tasks" in state else None,
         "classes": _plain_classes(state.get("classes")),
+        "rows_by_class": isinstance(model.coef_, list),
         "single": bool(state.get("single", False)),
         **({"needs_offset": True} if state.get("needs_offset") else {}),
         **({} if hazard is None or hazard.strata is None else {"strata": _plain(hazard.strata)}),
@@ -162,14 +172,7 @@ def _rebuild(
     kind = MODELS[content["model"]]
     require(content["class"] in kind.estimators, f"class {content['class']!r} is not a {kind.name} model")
     estimator = kind.estimator(content["class"] == kind.estimators[-1])
-    params = dict(content["params"])
-    for name, value in params.items():
-        if isinstance(value, dict) and "weights" in value:
-            params[name] = {label_from(label): float(weight) for label, weight in value["weights"]}
-        elif isinstance(value, dict):
-            params[name] = [label_from(item) for item in value["labels"]]
-        else:
-            require(isinstance(value, bool | int | float | str | None), f"parameter {name!r}")
+    params = {name: _parameter_from(value, name) for name, value in content["params"].items()}
     params.update({name: arrays[f"param_{name}"] for name in ARRAY_PARAMETERS if f"param_{name}" in arrays})
     model = estimator(**params)
     shape = tuple(int(n) for n in arrays["coef_shape"])
@@ -195,11 +198,18 @@ def _rebuild(
         state["status"] = Status(content["status"])
     if "cv_quality" in content:
         state["cv_quality"] = quality_from(content["cv_quality"])
+    if "thresholds" in arrays:
+        steps = arrays["threshold_counts"]
+        require(steps.shape == (len(state["tasks"]),), "tasks with thresholds")
+        state["thresholds"] = unpack_thresholds(arrays["thresholds"], steps, state["classes"])
+    state |= {name: _balance_from(arrays[name], name, state["tasks"]) for name in BALANCE if name in arrays}
     coef: Any = rows.toarray().reshape(shape)
     n_rows = len(state["tasks" if "tasks" in state and kind.tasks else "classes"])
     own = state.get("classes")
     counts = [0 if labels is None else len(labels) for labels in own] if isinstance(own, list) else []
-    if len(counts) == n_rows and shape[-2] == sum(counts):  # classes of each task
+    fits = len(counts) == n_rows and shape[-2] == sum(counts)
+    if content.get("rows_by_class", fits):  # older files do not say so
+        require(fits, "number of classes")
         cuts = np.cumsum(counts)[:-1]
         coef, intercept = np.split(coef, cuts), np.split(intercept, cuts)
     else:
@@ -246,7 +256,44 @@ def _null_from(arrays: dict[str, np.ndarray], model: Any) -> Any:
     require_finite("the null model", constants)
     found = np.zeros(own.shape)
     found[:, features] = rows
-    return set_rows(copy(model), found, constants)
+    more = {}
+    if "null_thresholds" in arrays:
+        counts = arrays["threshold_counts"]
+        more["thresholds"] = unpack_thresholds(arrays["null_thresholds"], counts, model.classes_)
+    return set_rows(copy(model), found, constants, **more)
+
+
+# --- parameters ---------------------------------------------------------------------------------------
+
+
+def _plain_parameter(value: Any) -> Any:
+    """A parameter as JSON can hold it: labels, and what is given by task (weights, names of losses, ordered classes),
+    with their types."""
+    if isinstance(value, np.ndarray | list | tuple):
+        return {"labels": [plain_label(item) for item in value]}
+    if isinstance(value, dict):
+        pairs = [(plain_label(label), own) for label, own in value.items()]
+        if all(isinstance(own, np.ndarray | list | tuple) for own in value.values()):
+            return {"lists": [[label, [plain_label(item) for item in own]] for label, own in pairs]}
+        if all(isinstance(own, str) for own in value.values()):
+            return {"words": [[label, own] for label, own in pairs]}
+        return {"weights": [[label, float(own)] for label, own in pairs]}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _parameter_from(value: Any, name: str) -> Any:
+    """The parameter that `_plain_parameter` has written."""
+    if not isinstance(value, dict):
+        require(isinstance(value, bool | int | float | str | None), f"parameter {name!r}")
+        return value
+    if "lists" in value:
+        return {label_from(label): [label_from(item) for item in own] for label, own in value["lists"]}
+    if "words" in value:
+        require(all(isinstance(own, str) for _, own in value["words"]), f"parameter {name!r}")
+        return {label_from(label): own for label, own in value["words"]}
+    if "weights" in value:
+        return {label_from(label): float(weight) for label, weight in value["weights"]}
+    return [label_from(item) for item in value["labels"]]
 
 
 # --- labels ---------------------------------------------------------------------------------------------
@@ -272,6 +319,15 @@ def _classes_from(content: dict[str, Any]) -> Any:
     if "pairs" in content:
         return [None if own is None else _labels(own) for own in content["pairs"]]
     return _labels(content["all"])
+
+
+def _balance_from(values: np.ndarray, name: str, tasks: np.ndarray) -> np.ndarray:
+    """A positive number for each task."""
+    words = name.replace("_", " ")
+    require(values.shape == (len(tasks),) and values.dtype == np.float64, f"shape of the {words}")
+    require_finite(f"the {words}", values)
+    require(np.all(values > 0.0), f"{words} above 0")
+    return values
 
 
 def _baseline_from(arrays: dict[str, np.ndarray], tasks: np.ndarray, strata: list[Any] | None) -> BaselineHazard:

@@ -48,28 +48,63 @@ def write_out_of_fold(folder: RunFolder, model: Any, problem: TableProblem) -> N
         for title, labels in observed_columns(problem.labels_of(t)).items():
             columns[f"{title}{suffix}"] = plain_numbers(labels)
         part = found[:, t] if problem.several else found
-        for title, values in _titled(model, part):
+        for title, values in _titled(model, part, t if problem.several else None):
             columns[f"{title}{suffix}"] = plain_numbers(values)
     write_table(folder / "out_of_fold.csv", columns)
 
 
 def observed_columns(labels: np.ndarray) -> dict[str, np.ndarray]:
-    """Labels of a target as columns: of a survival outcome its time and 1 for an event, 0 for censoring."""
+    """Labels of a target as columns: of a survival outcome its time, 1 for an event and 0 for censoring, and where it
+    has them the entry time and the stratum."""
+    if labels.dtype == object and any(isinstance(label, np.void) for label in labels.tolist()):
+        return _among_others(labels)
     if labels.dtype.names is None:
         return {"observed": labels}
     unseen = np.isnan(labels["time"])
     events = labels["event"].astype(np.int64)
-    return {"time": labels["time"], "event": np.where(unseen, np.nan, events) if unseen.any() else events}
+    found = {"time": labels["time"], "event": np.where(unseen, np.nan, events) if unseen.any() else events}
+    if "entry" in labels.dtype.names:
+        found["entry"] = np.where(np.isfinite(labels["entry"]), labels["entry"], np.nan)
+    if "stratum" in labels.dtype.names:
+        found["stratum"] = labels["stratum"]
+    return found
 
 
-def _titled(model: Any, part: np.ndarray) -> list[tuple[str, np.ndarray]]:
+def _among_others(labels: np.ndarray) -> dict[str, np.ndarray]:
+    """Survival outcomes of some tasks beside labels of other kinds; None where a row has no such thing."""
+    records = np.array([isinstance(label, np.void) for label in labels.tolist()])
+    found: dict[str, np.ndarray] = {}
+    if not records.all():
+        found["observed"] = labels.copy()
+        found["observed"][records] = None
+    for i in np.flatnonzero(records).tolist():
+        for name, value in observed_columns(np.array([labels[i]], dtype=labels[i].dtype)).items():
+            found.setdefault(name, np.full(len(labels), None, dtype=object))[i] = value[0]
+    return found
+
+
+def _titled(model: Any, part: np.ndarray, t: int | None) -> list[tuple[str, np.ndarray]]:
     """Columns of predictions: numbers, decision values, or probabilities of the classes."""
+    if hasattr(model, "losses_"):
+        return [("prediction" if t is None else _mixed_title(model, t), part)]
     classes = getattr(model, "classes_", None)
     if classes is None:
         return [("prediction", part)]
     if part.ndim == 1:
         return [("decision value", part)]
     return [(f"probability of {name}", part[:, k]) for k, name in enumerate(class_names(model))]
+
+
+def _mixed_title(model: Any, t: int) -> str:
+    """What is predicted of a task whose loss is its own."""
+    loss, classes = model.losses_[t], model.classes_[t]
+    if loss.labels == "ordered":
+        return "expected class, counted from 0"
+    if loss.labels == "survival":
+        return "log hazard"
+    if classes is None:
+        return "prediction"
+    return f"probability of {classes[-1]}" if loss.probabilities else "decision value"
 
 
 def class_names(model: Any) -> list[str]:

@@ -23,7 +23,7 @@ class ModelKind:
       classes, where they differ.
     - `about`: One line of help.
     - `targets`: What it predicts; "loss": as its parameter ``loss`` says; "column": as the target column suggests;
-      "survival": times to an event.
+      "survival": times to an event; "mixed": as the kind of each outcome says.
     - `tasks`: Whether rows may belong to tasks.
     - `strength` ({"alpha", "C"}): Its main parameter. Models with ``alpha`` have paths and cross-validation.
     """
@@ -31,7 +31,7 @@ class ModelKind:
     name: str
     estimators: tuple[str, ...]
     about: str
-    targets: Literal["values", "classes", "loss", "column", "survival"] = "values"
+    targets: Literal["values", "classes", "loss", "column", "survival", "mixed"] = "values"
     tasks: bool = True
     strength: Literal["alpha", "C"] = "alpha"
 
@@ -75,6 +75,10 @@ MODELS = {
         ModelKind("poisson", ("MultiTaskPoisson",), "counts and rates (--offset)"),
         ModelKind("cox", ("MultiTaskCox",), "times to an event (--time, --event): proportional hazards",
                   targets="survival"),
+        ModelKind("ordinal", ("MultiTaskOrdinal",), "ordered classes (--categories): proportional odds",
+                  targets="classes"),
+        ModelKind("mixed", ("MultiTaskMixed",), "outcomes of unlike kinds, a loss for each task (--outcome)",
+                  targets="mixed"),
         ModelKind("group-lasso", ("MultiTaskGroupLasso",), "whole groups of features (--feature-groups)"),
         ModelKind("any", ("MultiTaskRegressor", "MultiTaskClassifier"), "any --loss with any --penalty, --ridge, "
                   "--task-graph", targets="column"),

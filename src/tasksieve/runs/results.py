@@ -16,7 +16,7 @@ from ..report.members import member_tables
 from ..report.rows import multinomial
 from ..report.survival import as_read, as_written
 from ..tables import TableError, read_arrays, read_table, write_arrays, write_table
-from .arrays import pack_rows, require, unpack_rows
+from .arrays import pack_rows, pack_thresholds, require, unpack_rows, unpack_thresholds
 from .folder import RISK, TABLES, RunError, RunFolder
 
 PATH_ARRAYS = (
@@ -117,6 +117,14 @@ class SavedPath:
     null_objective: float
     coefs: list[scipy.sparse.csr_array]
     intercepts: np.ndarray
+    flat_thresholds: np.ndarray | None = None  # as `pack_thresholds` has them, a row for each value
+    threshold_counts: np.ndarray | None = None
+
+    def thresholds(self, k: int, classes: Any) -> Any:
+        """Between the ordered classes of a model, at value k; None where it has none."""
+        if self.flat_thresholds is None or self.threshold_counts is None:
+            return None
+        return unpack_thresholds(self.flat_thresholds[k], self.threshold_counts, classes)
 
 
 def write_path(folder: RunFolder, path: Any) -> None:
@@ -128,6 +136,9 @@ def write_path(folder: RunFolder, path: Any) -> None:
     arrays["coef_shape"] = np.array(path.coef(0).shape)
     arrays["intercepts"] = np.stack([path.intercept(k) for k in range(len(path))])
     arrays["status"] = np.asarray(path.status)
+    if hasattr(path.model(0), "thresholds_"):
+        packed = [pack_thresholds(path.model(k).thresholds_) for k in range(len(path))]
+        arrays["thresholds"], arrays["threshold_counts"] = np.stack([own for own, _ in packed]), packed[0][1]
     write_table(folder / "path.csv", {name: arrays[name] for name in (*PATH_ARRAYS, "status")})
     write_arrays(folder / "path.npz", arrays)
 
@@ -141,12 +152,15 @@ def read_path(folder: RunFolder) -> SavedPath:
         values = {"status": statuses_of(arrays["converged"]), **arrays}
         require(all(values[name].shape == (n_values,) for name in (*PATH_ARRAYS, "status")), "lengths")
         require(values["intercepts"].shape == (n_values, n_tasks), "intercepts")
-        stacked = unpack_rows(arrays, (n_values * n_tasks, n_features))
+        stacked, flat = unpack_rows(arrays, (n_values * n_tasks, n_features)), arrays.get("thresholds")
+        require(flat is None or (flat.ndim == 2 and len(flat) == n_values), "thresholds")
         return SavedPath(
             **{name: values[name] for name in (*PATH_ARRAYS, "intercepts")},
             status=np.array([str(Status(word)) for word in values["status"].tolist()], dtype=str),
             null_objective=float(values["null_objective"]),
             coefs=[stacked[k * n_tasks : (k + 1) * n_tasks] for k in range(n_values)],
+            flat_thresholds=flat,
+            threshold_counts=None if flat is None else arrays["threshold_counts"],
         )
     except TableError as error:
         raise RunError(str(error)) from None

@@ -6,6 +6,7 @@ which only sums are kept.
 
 from .encode import Encoding
 from .frames import FORMATS, table_format
+from .labels_by_task import LabelsByTask
 from .npz import read_arrays
 from .problem import TableProblem, prepare, prepare_rows
 from .read import read_table
@@ -17,6 +18,7 @@ __all__ = [
     "FORMATS",
     "Column",
     "Encoding",
+    "LabelsByTask",
     "SurvivalColumns",
     "Table",
     "TableError",

@@ -12,6 +12,7 @@ import scipy.sparse
 from .columns import FeatureChoice, choose_features
 from .encode import Encoding
 from .ids import row_names
+from .labels_by_task import LabelsByTask
 from .row_columns import Labels, Missing, RowColumns, told_rows
 from .survival_columns import SurvivalColumns
 from .table import NAMED_CELLS, Array, StackedFiles, Table, TableError, row_words
@@ -103,6 +104,7 @@ def prepare(
     offset: str | None = None,
     groups: str | None = None,
     survival: Mapping[str, SurvivalColumns] | None = None,
+    by_task: LabelsByTask | None = None,
     id: str | None = None,
     missing: Missing = "error",
     classes: bool | Collection[str] = False,
@@ -114,6 +116,8 @@ def prepare(
     - `target`: Several: one matrix shared by several targets, each a task; empty cells are labels that were not
       observed.
     - `survival` (dict of target to columns): Targets that are survival outcomes; their names need not be columns.
+    - `by_task`: Stacked rows whose tasks have outcomes of unlike kinds; `target` is then the column of their labels, or
+      a name where there is none.
     - `missing` ({"error", "drop", "mean"}): Rows with a missing value: an error that names them, left out, or filled
       with the mean of each feature. A row without a task, a weight or (of a single target) a label cannot be filled in:
       it is left out unless "error".
@@ -122,7 +126,8 @@ def prepare(
     - `flag`: The option that names targets.
     - `choice`: Of features: what `FeatureChoice` has.
     """
-    beside = {"weights": weights, "offset": offset, "groups": groups, "survival": survival or {}, "flag": flag}
+    beside: dict[str, Any] = {"weights": weights, "offset": offset, "groups": groups, "survival": survival or {}}
+    beside |= {"flag": flag, "by_task": by_task}
     columns = RowColumns.of(table, target, task, **beside)
     encoding, notes = choose_features(table, columns.roles(table, id), FeatureChoice(**choice))
     rows, holes = columns.usable(table, encoding, missing)

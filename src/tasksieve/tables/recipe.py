@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..tasks.refusals import is_number
 from .dates import DateParts
 from .encode import Encoding
@@ -27,11 +29,14 @@ def table_recipe(
     drop: bool,
     separator: str | None,
 ) -> dict[str, Any] | None:
-    """The header's `table` of a CSV file; None for what the format has no words for: parts of dates, matrices. `drop`
-    says whether rows with missing values were left out."""
+    """The header's `table` of a CSV file; None for what the format has no words for: parts of dates, matrices,
+    times to an event of some tasks of stacked rows. `drop` says whether rows with missing values were left out."""
     encoding, survival = problem.encoding, problem.survival
     dates = any(isinstance(coding, DateParts) for _, coding in encoding.columns)
-    if encoding.matrix_names is not None or dates:
+    y = problem.y
+    # times to an event of some tasks among labels of others
+    records = not isinstance(y, dict) and y.dtype == object and any(isinstance(own, np.void) for own in y.ravel())
+    if encoding.matrix_names is not None or dates or records:
         return None
     between = csv_separator(str(table), separator)
     plain = [name for name, coding in encoding.columns if coding is None]

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .encode import Encoding, number_values, refuse_infinite, refuse_spoilt_numbers
+from .labels_by_task import LabelsByTask
 from .survival_columns import SurvivalColumns, side_by_side
 from .table import NAMED_CELLS, Array, Column, StackedFiles, Table, TableError, row_words, tidy_labels
 
@@ -25,6 +26,7 @@ class RowColumns:
 
     - `survival` (dict of target to columns): Targets that are survival outcomes: names that need not be columns.
     - `flag`: The option that names the other targets.
+    - `by_task`: Where tasks have outcomes of unlike kinds in stacked rows; then there is one target.
     """
 
     targets: Sequence[str] = ()
@@ -34,11 +36,14 @@ class RowColumns:
     groups: str | None = None
     survival: Mapping[str, SurvivalColumns] = field(default_factory=dict)
     flag: str = "--target"
+    by_task: LabelsByTask | None = None
 
     @classmethod
     def of(cls, table: Table, target: Sequence[str], task: str | None = None, **others: Any) -> RowColumns:
         """The columns of a table; targets may be globs."""
         survival, flag = others.get("survival") or {}, others.get("flag", "--target")
+        if others.get("by_task") is not None:
+            return cls(list(target), task, **others)
         found = (
             [word] if word in survival else table.match([word], flag, list(table.columns)) for word in target
         )
@@ -60,6 +65,8 @@ class RowColumns:
 
     def columns_of(self, target: str) -> dict[str, str]:
         """The columns of a target, and the options that name them."""
+        if self.by_task is not None:
+            return self.by_task.columns
         if target not in self.survival:
             return {target: self.flag}
         return {name: flag for flag, name in self.survival[target].flags.items()}
@@ -93,11 +100,14 @@ class RowColumns:
         a task, a weight or (of a single target) a label cannot be filled in. `mean`: an error may advise means."""
         needed = {name: flag for flag, name in self._flags.items()}
         unusable = np.zeros(table.n_rows, dtype=bool)
-        if len(self.targets) > 1:
+        found: list[tuple[str, Array]] = []
+        if self.by_task is not None and self.task is not None:
+            found = self.by_task.holes(table, self.task)
+        elif len(self.targets) > 1:
             unusable |= np.all([self.missing(table, name) for name in self.targets], axis=0)
         else:
             needed |= {name: flag for target in self.targets for name, flag in self.columns_of(target).items()}
-        found = [(name, np.flatnonzero(table.require(name, flag).missing)) for name, flag in needed.items()]
+        found += [(name, np.flatnonzero(table.require(name, flag).missing)) for name, flag in needed.items()]
         found = [(name, rows) for name, rows in found if len(rows)]
         in_features = [] if encoding is None else encoding.missing(table)
         holes = [(name, table.first + rows, len(rows)) for name, rows in in_features]
@@ -121,6 +131,8 @@ class RowColumns:
     def labels(self, table: Table, rows: Array, classes: bool | Collection[str] = False) -> Labels:
         """Labels of some rows. Of targets that are classes they may be words; where some targets are and others may not
         be, so that `classes` names them, there is a dict by target."""
+        if self.by_task is not None and self.task is not None:
+            return self.by_task.read(table, rows, self.task)
         found: dict[str, Array] = {}
         for name in self.targets:
             if name in self.survival:

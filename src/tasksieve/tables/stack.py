@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ class Wanted:
     """Columns that are requested, by name or glob.
 
     - `needed` (list of (flag, name or glob)): Columns that every file must have: the target, weights, ...
+    - `some` (list of (flag, name)): Columns that a file may lack, whose rows then have no value: labels of other tasks.
     - `features`: Columns to learn from; by default all that are nothing else.
     - `drop`: Columns to ignore.
     - `rule` ({"same", "intersection", "union"}): What becomes of a feature that some files lack: an error, left out, or
@@ -41,6 +42,7 @@ class Wanted:
     rule: Rule = "same"
     fitted: bool = False
     lacking: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    some: Sequence[tuple[str, str]] = ()
 
 
 @dataclass
@@ -67,7 +69,8 @@ def stack(tables: Sequence[Table], tasks: Sequence[str] | None, wanted: Wanted) 
                 f"{table.source} has a column {FILE_TASK!r}, as the task of each row is to be called: rename it, or "
                 f"name the column with the task: --task"
             )
-    roles = _roles(tables, files, wanted.needed)
+    tables = _with_empty(tables, wanted.some)
+    roles = _roles(tables, files, [*wanted.needed, *wanted.some])
     features = [_features(table, roles, wanted) for table in tables]
     if wanted.fitted:
         kept, lacking = _fitted(features, files, tasks, wanted)
@@ -91,6 +94,17 @@ def stack(tables: Sequence[Table], tasks: Sequence[str] | None, wanted: Wanted) 
     by_task = {} if tasks is None else {tasks[k]: names for k, names in lacking.items()}
     notes = [] if wanted.fitted else _notes(features, kept, lacking, files, wanted.rule)
     return Stacked(Table(source, int(np.sum(sizes)), columns, absent=masks), by_task, notes)
+
+
+def _with_empty(tables: Sequence[Table], some: Sequence[tuple[str, str]]) -> list[Table]:
+    """Tables in which columns that only others have are empty."""
+    names = dict.fromkeys(name for _, name in some if any(name in table.columns for table in tables))
+    found = []
+    for table in tables:
+        empty = Column("number", np.full(table.n_rows, np.nan))
+        more = {name: empty for name in names if name not in table.columns}
+        found.append(replace(table, columns={**table.columns, **more}) if more else table)
+    return found
 
 
 def _file_names(sources: Sequence[str]) -> list[str]:
