@@ -37,7 +37,10 @@ def random_problem(
     if rng.random() < 0.3:
         weights = rng.uniform(0.2, 3.0, n) * (rng.random(n) > 0.1)
     free = np.array([1]) if rng.random() < 0.3 else np.empty(0, dtype=np.int64)
-    loss, y = labelled(kind, rng, z)
+    if kind == "mixed":
+        loss, y = mixed(rng, z.reshape(tasks, rows))
+    else:
+        loss, y = labelled(kind, rng, z)
     design = Design(as_storage(x), np.arange(tasks + 1) * rows, weights=weights, unpenalised=free, n_threads=1)
     return Problem(design, y, offset=offset, loss=loss, unit=float(rows))
 
@@ -50,12 +53,30 @@ def labelled(kind: str, rng: np.random.Generator, z: Array) -> tuple[ts.losses.L
         return ts.losses.Gamma(), np.exp(z) * rng.gamma(2.0, 0.5, len(z)) + 1e-6
     if kind == "tweedie":
         return ts.losses.Tweedie(), np.exp(z) * rng.gamma(2.0, 0.5, len(z)) * (rng.random(len(z)) < 0.7)
+    if kind == "negative binomial":
+        return ts.losses.NegativeBinomial(2.0), rng.poisson(rng.gamma(2.0, np.exp(z) / 2.0)).astype(float)
+    if kind == "ordinal":
+        classes = np.digitize(z + rng.logistic(size=len(z)), [-0.5, 1.0]).astype(float)
+        classes[:3] = [0.0, 1.0, 2.0]
+        return ts.losses.Ordinal(), classes
+    if kind == "logistic":
+        return ts.losses.Logistic(), np.where(z + rng.logistic(size=len(z)) > 0.5, 1.0, -1.0)
     y = np.zeros(len(z), dtype=SURVIVAL)
     time = np.round(rng.exponential(size=len(z)) / np.exp(z), 3) + 1e-3
     censored = rng.exponential(size=len(z)) * 3.0 * np.median(time)
     y["time"], y["event"] = np.minimum(time, censored), time <= censored
     y["entry"], y["stratum"] = -np.inf, rng.integers(0, 2, len(z))
     return ts.losses.Cox(), y
+
+
+def mixed(rng: np.random.Generator, z: Array) -> tuple[ts.losses.Loss, Array]:
+    """A loss for each task, Cox's for the first; the labels of the others are times of its records."""
+    kinds = ["cox", *rng.choice(["ordinal", "poisson", "gamma", "logistic"], len(z) - 1)]
+    parts = [labelled(kind, rng, own) for kind, own in zip(kinds, z, strict=True)]
+    y = np.zeros(z.size, dtype=SURVIVAL)
+    y["time"], y["entry"] = np.concatenate([own["time"] if own.dtype.names else own for _, own in parts]), -np.inf
+    y[: z.shape[1]] = parts[0][1]
+    return ts.losses.Mixed([loss for loss, _ in parts], rng.uniform(0.3, 3.0, len(z)).tolist()), y
 
 
 def solved(problem: Problem, lam: float, tol: float = 1e-12, **options: Any) -> Any:
@@ -107,11 +128,12 @@ def norms_under(design: Design, metric: Array) -> Array:
     return found
 
 
-def decisions(seed: int, kind: str, metric: Any = None) -> tuple[int, int, int, float]:
+def decisions(seed: int, kind: str, metric: Any = None, count: int = 40) -> tuple[int, int, int, float]:
     """Of one problem at all of its points: decisions, rejections, wrong ones, and how far the dual optimum was from a
     ball's centre at most, in radii. `metric` may replace the loss's own."""
     rng = np.random.default_rng(seed)
-    problem = random_problem(kind, rng, int(rng.integers(1, 4)), int(rng.integers(12, 40)), 40, rng.uniform(0.0, 2.0))
+    tasks, rows = int(rng.integers(1, 4)), int(rng.integers(12, 40))
+    problem = random_problem(kind, rng, tasks, rows, count, rng.uniform(0.0, 2.0))
     loss, design = problem.loss, problem.design
     if metric is not None:
         loss.metric = lambda at, scale, gap: metric(loss, at, scale, gap)  # type: ignore[method-assign]
@@ -152,13 +174,16 @@ def decisions(seed: int, kind: str, metric: Any = None) -> tuple[int, int, int, 
     return n, rejected, wrong, farthest
 
 
-def judged(seeds: range, kind: str, metric: Any = None) -> tuple[int, int, int, float]:
-    found = [decisions(seed, kind, metric) for seed in seeds]
+def judged(seeds: range, kind: str, metric: Any = None, count: int = 40) -> tuple[int, int, int, float]:
+    found = [decisions(seed, kind, metric, count) for seed in seeds]
     n, rejected, wrong = (sum(part[k] for part in found) for k in range(3))
     return n, rejected, wrong, max(part[3] for part in found)
 
 
-@pytest.mark.parametrize("kind", ["poisson", "gamma", "tweedie", "cox"])
+KINDS = ("poisson", "gamma", "tweedie", "negative binomial", "cox", "ordinal", "mixed")
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_no_wrong_rejection_and_the_optimum_in_every_ball(kind: str) -> None:
     n, rejected, wrong, farthest = judged(range(10), kind)
     assert n > 2_500
@@ -168,10 +193,12 @@ def test_no_wrong_rejection_and_the_optimum_in_every_ball(kind: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["poisson", "gamma", "tweedie", "cox"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_no_wrong_rejection_in_many_decisions(kind: str) -> None:
-    n, _, wrong, farthest = judged(range(100, 300), kind)
-    assert n > 50_000
+    """100,000 of a feature at a point, each made by norms under its own metric and by stored ones."""
+    n, rejected, wrong, farthest = judged(range(100, 400), kind, count=100)
+    assert n > 200_000
+    assert rejected > 0.3 * n
     assert wrong == 0
     assert farthest <= 1.0
 
@@ -284,3 +311,9 @@ def test_a_metric_that_vanishes_leaves_rows_out() -> None:
     assert ball.vector is not None
     assert not ball.vector[:7].any()
     assert np.isfinite(ball.radius)
+
+
+if __name__ == "__main__":
+    for chosen in KINDS:
+        counted, gone, false, most = judged(range(100, 400), chosen, count=100)
+        print(f"{chosen:18s} {counted:,} decisions, {gone:,} rejections, {false} wrong, {most:.3f} radii", flush=True)
