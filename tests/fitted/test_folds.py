@@ -13,14 +13,14 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, Stratif
 
 import tasksieve as ts
 from tasksieve.fitted.fold_assignment import assign_groups, assign_rows, assign_task_rows, read_seed
-from tasksieve.fitted.folds import ConsecutiveFolds, make_folds
+from tasksieve.fitted.folds import ConsecutiveFolds, FoldRules, make_folds
 from tasksieve.tasks import read_labels
 
 
 def fold_of(cv, rows, y, task=None, *, groups=None, targets="values", **options):
     """Fold of each observed label in the flat sample space, -1 where it is never held out."""
     labels = read_labels(rows, y, task, targets=targets)
-    folds = make_folds(cv, y, labels, groups=groups, **options)
+    folds = make_folds(cv, y, labels, groups, FoldRules(**options))
     found = np.full(len(labels.y), -1)
     for f, (train, test) in enumerate(folds.weights):
         assert not np.any((train > 0) & (test > 0))

@@ -193,7 +193,7 @@ def test_cross_validation(data, tmp_path):
     spread = quality.widening * off[task == 0].std(ddof=1) / np.sqrt(np.count_nonzero(task == 0))
     assert quality.errors[0, at] == pytest.approx(spread)
     assert quality.overall[at] < quality.null_overall[at]
-    new = quality_on(first, x, y, task)
+    new = quality_on(first, x, y, task=task)
     own = np.abs(first.predict(x, task=task) - y)
     at = new.measures.index("mean absolute error")
     np.testing.assert_allclose(new.values[:, at], [own[task == t].mean() for t in range(TASKS)])

@@ -83,6 +83,14 @@ feature_names_in_ : ndarray of str
     Where X is a data frame.
 """
 
+#: further attributes of a model whose penalty is a parameter
+OF_PENALTY = """
+shared_coef_, specific_coef_ : ndarray in the shape of coef_
+    Parts of ``coef_``, of which it is the sum; with a penalty that has parts (`tasksieve.penalties.Dirty`).
+selected_groups_ : ndarray
+    Labels of the groups that are not zero; with a penalty on groups (`tasksieve.penalties.Groups`).
+"""
+
 #: further attributes of a model whose strength was chosen by cross-validation; the others are of the final fit
 CHOSEN = """
 alpha_ : float
@@ -204,6 +212,8 @@ def _text(kind: Any, source: str) -> str:
     shared = entries(kind._attributes.replace("{held_out}", held_out))
     chosen, comparison, new = r"\alpha", dict[str, str](), dict[str, str]()
     if repeated is None:
+        if hasattr(kind, "selected_groups_") and "penalty" in inspect.signature(kind).parameters:
+            shared = {**shared, **entries(OF_PENALTY)}
         chooser, others = f"{kind.__name__}CV", parts.get("See Also", "")
         if hasattr(sys.modules[kind.__module__], chooser) and chooser not in others:
             new["See Also"] = f"{chooser} : alpha by cross-validation.\n{others}".strip("\n")

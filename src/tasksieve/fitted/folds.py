@@ -45,6 +45,20 @@ class Folds:
     words: str
 
 
+@dataclass(frozen=True)
+class FoldRules:
+    """What `cv` does not say.
+
+    - `random_state`: Of shuffled folds.
+    - `like_scikit_learn`: Whether a whole number, a shared matrix and no groups mean unshuffled folds of its rows.
+    - `whole_tasks`: Whether a fold may hold out all rows of a task, because related tasks determine it.
+    """
+
+    random_state: Any = None
+    like_scikit_learn: bool = False
+    whole_tasks: bool = False
+
+
 def _strata(labels: TaskLabels) -> np.ndarray:
     """The task, or the class of a task, that each row belongs to, from 0."""
     task, classes = labels.task_of_sample, labels.balance_codes
@@ -57,28 +71,19 @@ def _stratified(labels: TaskLabels) -> str:
 
 
 def make_folds(
-    cv: Any,
-    y: Any,
-    labels: TaskLabels,
-    *,
-    groups: Any = None,
-    random_state: Any = None,
-    like_scikit_learn: bool = False,
-    whole_tasks: bool = False,
+    cv: Any, y: Any, labels: TaskLabels, groups: Any = None, rules: FoldRules | None = None
 ) -> Folds:
     """Folds of a cross-validation.
 
     - `y`, `groups` (labels of the rows of X): As they were given; rows of one group are held out together.
-    - `like_scikit_learn`: Whether a whole number, a shared matrix and no groups mean unshuffled folds of its rows.
-    - `whole_tasks`: Whether a fold may hold out all rows of a task, because related tasks determine it.
     """
-    cv = read_cv(cv)
+    cv, rules = read_cv(cv), rules or FoldRules()
     named = None if groups is None else read_groups(groups, labels)
     if isinstance(cv, int):
-        unshuffled = like_scikit_learn and labels.shared and named is None
+        unshuffled = rules.like_scikit_learn and labels.shared and named is None
         cv = TaskKFold(cv) if unshuffled else ShuffledFolds(cv)
     if isinstance(cv, ShuffledFolds):
-        seed = read_seed(random_state)
+        seed = read_seed(rules.random_state)
         fold, words = _assigned(cv.n_splits, labels, named, seed)
         held_out = [fold == f for f in range(cv.n_splits)]
         weights = [(labels.weights * ~held, labels.weights * held) for held in held_out]
@@ -91,7 +96,7 @@ def make_folds(
             splits, origin = _splits(cv, y, labels, named), _origin(cv, labels)
         weights = [_row_weights(f, split, labels) for f, split in enumerate(splits)]
         words = f"{len(weights)} folds {origin}"
-    _refuse_useless(weights, labels, whole_tasks)
+    _refuse_useless(weights, labels, rules.whole_tasks)
     if not isinstance(cv, ShuffledFolds) and named is None:
         warn_of_order(labels, [test > 0 for _, test in weights])
     return Folds(weights, words)

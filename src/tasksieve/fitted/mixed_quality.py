@@ -16,11 +16,9 @@ from .assess import STEPS, Cells, Column, Part, Ranked, auc, widening
 from .explained import constant_deviances
 from .folds import Folds
 from .quality import HeldOutQuality
-from .survival_quality import SurvivalOutOfFold
+from .survival_quality import EXPLAINED, SurvivalOutOfFold
 
 Array = np.ndarray[Any, Any]
-
-EXPLAINED = "D²"
 
 
 class MixedOutOfFold:
@@ -96,8 +94,9 @@ class MixedOutOfFold:
         for t, judged in self._survival.items():
             for name, found in judged.columns(which, rows, weights, cells, self._losses[t].label):
                 _put(explained if name == EXPLAINED else own.setdefault(name, _nothing(cells)), found, t, cells)
-        for kind, name in (("signs", "accuracy"), ("ordered", "accuracy")):
-            self._of_kind(kind, name, own, cells, cells.mean(self._met[which][rows] / self._counts[rows]))
+        met = cells.mean(self._met[which][rows] / self._counts[rows])
+        for kind in ("signs", "ordered"):
+            self._of_kind(kind, "accuracy", own, cells, met)
         if self._ranks:
             self._of_kind("signs", "AUC", own, cells, self._areas(which, rows, cells))
         self._of_kind("ordered", STEPS, own, cells, cells.mean(self._steps[which][rows] / self._counts[rows]))

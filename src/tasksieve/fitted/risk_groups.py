@@ -128,14 +128,21 @@ def calibration_slope(y: Array, scores: Array, weights: Array, ties: str) -> tup
 
 def kaplan_meier(y: Array, weights: Array, thin: bool = True) -> tuple[Array, Array]:
     """Event times, at most `MOST_POINTS` of them if `thin`, and the share without an event from each on."""
-    times = np.unique(y["time"][y["event"]])
-    died = np.array([weights[y["event"] & (y["time"] == at)].sum() for at in times])
-    present = np.array([weights[(y["entry"] < at) & (y["time"] >= at)].sum() for at in times])
-    share = np.cumprod(1.0 - died / present) if len(times) else np.empty(0)
+    times, which = np.unique(y["time"][y["event"]], return_inverse=True)
+    died = np.bincount(which, weights[y["event"]], len(times))
+    present = _from_on(y["time"], weights, times) - _from_on(y["entry"], weights, times)
+    share = np.cumprod(np.maximum(1.0 - died / present, 0.0))
     if thin and len(times) > MOST_POINTS:
         kept = np.unique(np.linspace(0, len(times) - 1, MOST_POINTS).round().astype(np.intp))
         times, share = times[kept], share[kept]
     return times, share
+
+
+def _from_on(values: Array, weights: Array, times: Array) -> Array:
+    """Weight of the rows whose value is at least each of some times."""
+    order = np.argsort(values)
+    after = np.append(np.cumsum(weights[order][::-1])[::-1], 0.0)
+    return after[np.searchsorted(values[order], times, side="left")]
 
 
 def nice_marks(last: float) -> Array:

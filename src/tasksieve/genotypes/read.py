@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
@@ -49,40 +50,43 @@ class GenotypeOptions(TypedDict, total=False):
     like: Any
 
 
-def read_genotypes(
-    prefix: Any,
-    kind: str,
-    *,
-    keep: Any = None,
-    remove: Any = None,
-    extract: Any = None,
-    exclude: Any = None,
-    mind: float | None = None,
-    geno: float | None = None,
-    maf: float | None = None,
-    task: Any = None,
-    task_geno: float | None = None,
-    task_maf: float | None = None,
-    like: Any = None,
-) -> Genotypes:
-    """People and variants by name, then `mind`, then the filters of variants."""
-    if like is not None:
-        for name, given in {"extract": extract, "exclude": exclude, "geno": geno, "maf": maf}.items():
-            if given is not None:
-                raise ValueError(f"{name} and like cannot go together: like says which variants there are.")
-    X = open_genotypes(prefix, kind=kind, keep=keep, remove=remove, extract=extract, exclude=exclude, like=like)
-    if mind is not None:
-        X, few = without_holes(X, mind)
-        task = None if task is None else np.asarray(task)[few]
-    if like is not None:
-        return X
-    if task is None and X.n_cohorts > 1:
-        task = X.sample_table["cohort"].astype(str)
-    return filter_variants(X, geno=geno, maf=maf, task=task, task_geno=task_geno, task_maf=task_maf)
+@dataclass(kw_only=True)
+class Selection:
+    """The same with their defaults."""
+
+    keep: Any = None
+    remove: Any = None
+    extract: Any = None
+    exclude: Any = None
+    mind: float | None = None
+    geno: float | None = None
+    maf: float | None = None
+    task: Any = None
+    task_geno: float | None = None
+    task_maf: float | None = None
+    like: Any = None
+
+    def read(self, prefix: Any, kind: str) -> Genotypes:
+        """People and variants by name, then `mind`, then the filters of variants."""
+        if self.like is not None:
+            for name in ("extract", "exclude", "geno", "maf"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"{name} and like cannot go together: like says which variants there are.")
+        names = {name: getattr(self, name) for name in ("keep", "remove", "extract", "exclude", "like")}
+        X, task = open_genotypes(prefix, kind=kind, **names), self.task
+        if self.mind is not None:
+            X, few = without_holes(X, self.mind)
+            task = None if task is None else np.asarray(task)[few]
+        if self.like is not None:
+            return X
+        if task is None and X.n_cohorts > 1:
+            task = X.sample_table["cohort"].astype(str)
+        rare = {name: getattr(self, name) for name in ("geno", "maf", "task_geno", "task_maf")}
+        return filter_variants(X, task=task, **rare)
 
 
 @described_by(SHARED)
-@takes_options_of(read_genotypes)
+@takes_options_of(Selection)
 def read_plink(prefix: Any, **options: Unpack[GenotypeOptions]) -> Genotypes:
     """PLINK 1 files (.bed, .bim, .fam) as X, at 2 bits a call.
 
@@ -123,11 +127,11 @@ def read_plink(prefix: Any, **options: Unpack[GenotypeOptions]) -> Genotypes:
     >>> X
     Genotypes of 300 people, 1,000 variants
     """
-    return read_genotypes(prefix, "bed", **options)
+    return Selection(**options).read(prefix, "bed")
 
 
 @described_by(SHARED)
-@takes_options_of(read_genotypes)
+@takes_options_of(Selection)
 def read_pgen(prefix: Any, **options: Unpack[GenotypeOptions]) -> Genotypes:
     """PLINK 2 files (.pgen, .pvar, .psam) as X, at 2 bits a call.
 
@@ -161,11 +165,11 @@ def read_pgen(prefix: Any, **options: Unpack[GenotypeOptions]) -> Genotypes:
     >>> import tasksieve as ts
     >>> X = ts.read_pgen("chr@", maf=0.01)  # doctest: +SKIP
     """
-    return read_genotypes(prefix, "pgen", **options)
+    return Selection(**options).read(prefix, "pgen")
 
 
 @described_by(SHARED)
-@takes_options_of(read_genotypes)
+@takes_options_of(Selection)
 def read_vcf_zarr(path: Any, **options: Unpack[GenotypeOptions]) -> Genotypes:
     """A VCF-Zarr store (the layout of sgkit and bio2zarr) as X, at 2 bits a call.
 
@@ -202,4 +206,4 @@ def read_vcf_zarr(path: Any, **options: Unpack[GenotypeOptions]) -> Genotypes:
     >>> import tasksieve as ts
     >>> X = ts.read_vcf_zarr("cohort.vcz", maf=0.01)  # doctest: +SKIP
     """
-    return read_genotypes(path, "vcf-zarr", **options)
+    return Selection(**options).read(path, "vcf-zarr")

@@ -177,10 +177,6 @@ class MultiTaskCox(CoxRegression, PathEstimator):
         function of time; ``to_frame()`` has all increments.
     null_objective_ : float
         Half the deviance of the empty model (over :math:`\bar n`): its objective above that of a saturated one.
-    shared_coef_, specific_coef_ : ndarray of shape (T, d)
-        Parts of ``coef_``, of which it is the sum; with a penalty that has parts (`tasksieve.penalties.Dirty`).
-    selected_groups_ : ndarray
-        Labels of the groups that are not zero; with a penalty on groups (`tasksieve.penalties.Groups`).
 
     See Also
     --------

@@ -17,7 +17,7 @@ from ..fitted.arguments import default_grid, feature_names, given_grid, read_sev
 from ..fitted.assess import units_of
 from ..fitted.choosing import CrossValidated, fold_tolerance, select
 from ..fitted.documented import CHOSEN, DATA
-from ..fitted.folds import Folds, make_folds
+from ..fitted.folds import FoldRules, Folds, make_folds
 from ..fitted.measures import measure_of
 from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import check_common
@@ -110,8 +110,8 @@ class PathEstimatorCV(CrossValidated, CertifiedModel, TaskLinearModel):
         self._check_parameters()
         models = self._candidates()
         data = self._read_with(X, y, task, sample_weight, offset)
-        kind = {"random_state": self.random_state, "like_scikit_learn": self._folds_of_scikit_learn}
-        found = make_folds(self.cv, y, data, groups=groups, **kind)
+        rules = FoldRules(self.random_state, like_scikit_learn=self._folds_of_scikit_learn)
+        found = make_folds(self.cv, y, data, groups, rules)
         names = feature_names(X)
         source: FoldSource | None = self._sum_folds(models, data, found, names)
         chosen = None if source is None else self._choose(source)

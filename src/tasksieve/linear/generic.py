@@ -147,13 +147,6 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
         Safe rule that discards features before and while solving; None: no screening. "dpc" is for the squared, Huber,
         quantile and hinge losses.
 
-    Attributes
-    ----------
-    shared_coef_, specific_coef_ : ndarray of shape (T, d)
-        Parts of ``coef_``, of which it is the sum; with a penalty that has parts (`tasksieve.penalties.Dirty`).
-    selected_groups_ : ndarray
-        Labels of the groups that are not zero; with a penalty on groups (`tasksieve.penalties.Groups`).
-
     See Also
     --------
     tasksieve.checks.check_penalty, tasksieve.checks.check_loss : whether a member of your own is right.

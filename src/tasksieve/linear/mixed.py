@@ -19,6 +19,7 @@ from ..fitted.predicting import Predicting
 from ..fitted.predictions import Predictions
 from ..fitted.state import LinearState, as_they_are, class_probabilities
 from ..losses import Loss, Mixed
+from ..losses.mixed import refuse_in_mixture
 from ..members import LOSSES
 from ..messages import Message, ParameterError, either
 from ..penalties import RowPenalty
@@ -75,10 +76,9 @@ class _AnyLosses(Predicting, AnyMembers):
 
     def _takes_name(self, name: str) -> bool:
         """Whether a loss of this name can be that of one task among others."""
-        labels = LOSSES[name].labels
-        if labels in ("ordered", "survival"):  # of these there are models of their own
-            return True
-        return LOSSES.offers(name) and labels != "one-hot" and name != "square-root"
+        kind = LOSSES[name]
+        own_model = kind.labels in ("ordered", "survival")  # which is why they are not offered
+        return not kind.alone and (own_model or LOSSES.offers(name))
 
     @property
     def _loss(self) -> Loss:  # type: ignore[override]
@@ -104,15 +104,12 @@ class _AnyLosses(Predicting, AnyMembers):
         return [("losses", given)]
 
     def _one_loss(self, loss: Any, name: str) -> Loss:
-        if isinstance(loss, Loss):
-            Mixed([loss])  # refuses those that cannot stand beside others
-            return loss
-        if not isinstance(loss, str) or loss not in LOSSES:
+        if not isinstance(loss, Loss) and not (isinstance(loss, str) and loss in LOSSES):
             names = ", ".join(repr(own) for own in LOSSES if self._takes_name(own))
             words = Message("must be one of {names}{other}", names=names, other=either(" or a tasksieve.losses.Loss"))
             raise ParameterError(name, words, loss)
         found: Loss = LOSSES.make(loss)
-        Mixed([found])
+        refuse_in_mixture(found)
         return found
 
     def _losses_of(self, tasks: Array) -> list[Loss]:

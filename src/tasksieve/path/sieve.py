@@ -46,7 +46,6 @@ class Sieve:
         self.safe = all(rule.safe for rule in rules)
         self._problem, self._design, self._loss = problem, problem.design, problem.loss
         self._columns, self._anchors, self._ledger = columns, problem.anchors, ledger
-        self._lam_max = problem.lambda_max()
         self._metric = problem.metric
         self._undecided = 1.0  # part of the features that the last screening before a value has left
         self._targets = np.empty(0, dtype=np.int64), np.empty((0, self._design.n_tasks))

@@ -19,7 +19,7 @@ from ..fitted.assess import OutOfFold, units_of
 from ..fitted.choosing import CrossValidated, fold_tolerance, select
 from ..fitted.documented import DATA
 from ..fitted.fold_assignment import read_seed
-from ..fitted.folds import Weights, make_folds
+from ..fitted.folds import FoldRules, Weights, make_folds
 from ..fitted.held_out import mean_score, read_scorer
 from ..fitted.measures import measure_of
 from ..fitted.parameters import check_common
@@ -86,8 +86,8 @@ class GraphModelCV(CrossValidated, GraphRows):
         Cs = read_Cs(self.Cs, data, model._weigh(labels, labels.weights))
         if self._targets == "classes":  # which folds are stratified by
             labels = replace(labels, y=np.where(labels.weights > 0, data.codes, 0.0), classes=self._targets)
-        whole = self.graph is not None
-        found = make_folds(self.cv, y, labels, groups=groups, random_state=seed, whole_tasks=whole)
+        rules = FoldRules(seed, whole_tasks=self.graph is not None)
+        found = make_folds(self.cv, y, labels, groups, rules)
         tol = fold_tolerance(float(self.tol), self.fold_tol)
         scorer = read_scorer(self.scoring)
         folds = [_Fold(model, data, weights, tol, scorer) for weights in found.weights]
