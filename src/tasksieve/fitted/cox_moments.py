@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..losses.partial_likelihood import PartialLikelihood
+from ..losses.risk_sets import risk_sets
 
 Array = np.ndarray[Any, Any]
 
@@ -38,36 +39,31 @@ class EventMoments:
     variances: Array
 
 
-def event_moments(x: Array, y: Array, weights: Array, scores: Array, ties: str) -> EventMoments:
-    """Of rows of one task; those of weight 0 are absent."""
-    live = weights > 0.0
-    x, y, weights, scores = x[live], y[live], weights[live], scores[live]
-    times, deaths, residuals, variances = [], [], [], []
-    for stratum in np.unique(y["stratum"]).tolist():
-        own = y["stratum"] == stratum
-        rows, labels, s, z = x[own], y[own], weights[own], scores[own]
-        for time in np.unique(labels["time"][labels["event"]]).tolist():
-            at_risk = (labels["entry"] < time) & (labels["time"] >= time)
-            died = labels["event"][at_risk] & (labels["time"][at_risk] == time)
-            here, size, height = rows[at_risk], s[at_risk], z[at_risk]
-            w = size * np.exp(height - height.max())
-            m = int(np.count_nonzero(died)) if ties == "efron" else 1
-            total, mean, spread = float(size[died].sum()), np.zeros(x.shape[1]), np.zeros((x.shape[1],) * 2)
-            for step in range(m):
-                share = w * (1.0 - step / m * died)
-                share = share / share.sum()
-                centre = share @ here
-                apart = here - centre
-                mean += centre / m
-                spread += (apart * share[:, None]).T @ apart / m
-            times.append(time)
-            deaths.append(total)
-            residuals.append(size[died] @ here[died] - total * mean)
-            variances.append(total * spread)
-    p = x.shape[1]
-    return EventMoments(
-        np.array(times), np.array(deaths), np.reshape(residuals, (-1, p)), np.reshape(variances, (-1, p, p))
-    )
+def event_moments(x: Array, y: Array, weights: Array, scores: Array, ties: str) -> EventMoments | None:
+    """Of rows of one task; those of weight 0 are absent. None without events, and where scores lie too far apart."""
+    found = risk_sets(y, weights, np.array([0, len(y)]), ties == "efron")
+    if not found:
+        return None
+    (sets,) = found  # of one task they are of one kind
+    at = sets.at(scores[sets.rows])
+    if at.weights is None:
+        return None
+    rows, p = x[sets.rows], x.shape[1]
+    rows = rows - np.average(rows, axis=0, weights=at.mean)  # so that variances lose nothing by their means
+    means = [sets.means(at, column) for column in rows.T]
+    mean = np.stack([sets.averaged(*own) for own in means], axis=1)
+    variances = np.empty((sets.n_groups, p, p))
+    for a in range(p):
+        for b in range(a + 1):
+            both = zip(sets.means(at, rows[:, a] * rows[:, b]), means[a], means[b], strict=True)
+            apart = sets.averaged(*(product - first * second for product, first, second in both))
+            variances[:, a, b] = variances[:, b, a] = apart
+    deaths, size = sets.deaths, sets.events[sets.deaths]
+    died = np.stack([np.bincount(sets.group, size * column[deaths], sets.n_groups) for column in rows.T], axis=1)
+    times = np.empty(sets.n_groups)
+    times[sets.group] = y["time"][sets.rows[deaths]]
+    d = sets.events_at
+    return EventMoments(times, d, died - d[:, None] * mean, d[:, None, None] * variances)
 
 
 def unpenalised_cox(
@@ -81,6 +77,8 @@ def unpenalised_cox(
     value = float(likelihood.deviance((known + x @ coef)[:, None])[0])
     for _ in range(_STEPS):
         found = event_moments(x, y, weights, known + x @ coef, ties)
+        if found is None:
+            return None
         score, information = found.residuals.sum(axis=0), found.variances.sum(axis=0)
         try:
             step = np.linalg.solve(information, score)
@@ -91,7 +89,8 @@ def unpenalised_cox(
             return None
         if decrement <= _CLOSE * (1.0 + abs(value)):  # the error of the step after this one is its square
             coef = coef + step
-            return coef, event_moments(x, y, weights, known + x @ coef, ties)
+            last = event_moments(x, y, weights, known + x @ coef, ties)
+            return None if last is None else (coef, last)
         for _ in range(_HALVINGS):
             trial = float(likelihood.deviance((known + x @ (coef + step))[:, None])[0])
             if trial <= value:

@@ -270,6 +270,12 @@ class RiskSets:
         member = self.member
         return means, (others[self.tied][member] + (1.0 - self.fraction) * died[self.tied][member]) / at.parts
 
+    def averaged(self, untied: Array, in_ties: Array) -> Array:
+        """By group, from numbers as of `means`: at ties the mean over their members."""
+        found = untied.copy()
+        found[self.tied] = np.bincount(self.member, in_ties, len(self.tied)) / self.tied_count
+        return found
+
     def hessian_times(self, at: RiskPoint, values: Array) -> Array:
         """The second derivative times a vector, by row."""
         assert at.weights is not None and at.totals is not None and at.parts is not None
