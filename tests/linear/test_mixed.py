@@ -482,6 +482,19 @@ def test_ordered_categoricals_keep_their_order(rng):
     assert other.classes_[1].tolist() == order[::-1]
 
 
+def test_saved_and_loaded_to_the_bit(rng):
+    data = survival_data(rng)
+    model = ts.MultiTaskMixed(SURVIVAL, alpha=0.4).fit(data)
+    again = pickle.loads(pickle.dumps(model))
+    features = {task: X for task, (X, _) in data.items()}
+    for task, answer in model.predict(features).items():
+        assert np.asarray(again.predict(features)[task]).tobytes() == np.asarray(answer).tobytes()
+    assert again.coef_.tobytes() == model.coef_.tobytes()
+    assert again.loss_weights_.tobytes() == model.loss_weights_.tobytes()
+    assert again.score(data) == model.score(data)
+    assert again.certificate(data).to_bytes() == model.certificate(data).to_bytes()
+
+
 def test_findings(rng):
     data = {task: own for task, own in survival_data(rng).items() if task != "visits"}
     losses = {task: loss for task, loss in SURVIVAL.items() if task != "visits"}
