@@ -276,6 +276,37 @@ def test_coordinate_descent_with_a_graph_of_tasks(rng, group, l1, positive, kind
     assert objectives[0] == pytest.approx(objectives[1], abs=tol)
 
 
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize("shared", [False, True])
+def test_coordinate_descent_on_several_threads(rng, kind, shared):
+    """Long columns: tasks are shared among threads, which changes no digit. Columns may be in single precision."""
+    lengths = [1500, 40, 1800, 1, 1700] if not shared else [1300] * 4
+    tasks, count = len(lengths), 7
+    offsets = np.append(0, np.cumsum(lengths))
+    x = np.asfortranarray(rng.standard_normal((1300 if shared else offsets[-1], 9)).astype(kind))
+    columns = np.array([2, 0, 5, 8, 1, 7, 4])
+    own = blocks_of(x.astype(float), offsets, shared, columns)
+    h = np.ascontiguousarray(np.array([np.sum(np.square(block), axis=0) for block in own]).T)
+    h[1, 2] = 0.0  # a coefficient that is known to be 0
+    y = rng.standard_normal(offsets[-1])
+    y += np.concatenate([block[:, 0] - block[:, 4] for block in own])
+    found = []
+    for module, threads in ((kernels, 1), (kernels, 2), (kernels, 3), (reference, 1)):
+        w, state = np.zeros((count, tasks)), y.copy()
+        _, gap, objective = module.coordinate_descent(
+            x, offsets, shared, columns, h, np.full(count, 60.0), np.full(count, 5.0), 0.0, False, w, state, 1000, 1e-9,
+            None, None, 0.0, threads=threads,
+        )  # fmt: skip
+        assert gap <= 1e-9
+        assert w[1, 2] == 0.0
+        assert w[0].any()
+        found.append((w, state, objective))
+    for w, state, objective in found[1:3]:
+        assert np.array_equal(w, found[0][0]) and np.array_equal(state, found[0][1]) and objective == found[0][2]
+    assert found[0][2] == pytest.approx(found[3][2], rel=1e-11)
+    np.testing.assert_allclose(found[0][0], found[3][0], atol=1e-6)
+
+
 def test_coordinate_descent_stops_early_with_a_true_gap(rng):
     x, offsets, columns, h, y = row_problem(rng, (9, 12), False, 15)
     groups, zeros = np.full(15, 0.5), np.zeros(15)

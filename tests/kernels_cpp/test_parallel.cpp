@@ -1,3 +1,4 @@
+#include "lockstep.hpp"
 #include "parallel.hpp"
 
 #include <sys/wait.h>
@@ -40,6 +41,46 @@ TEST(threads_that_cannot_be_started_are_done_without) {
     tasksieve::allow_new_threads(true);
     CHECK(chunked_sum(1000, 3, more) == sum_below(1000));
     CHECK(tasksieve::standing_threads() == before + 2);
+}
+
+TEST(shares_of_a_step_see_what_was_written_before_it) {
+    for (int threads : {-1, 1, 2, 3, 40}) {
+        tasksieve::Lockstep team(threads);
+        const int shares = team.shares();
+        std::vector<index_t> own(shares, 0);
+        index_t given = 0;
+        bool as_expected = true;
+        const auto work = [&](int share) { own[share] += given; };
+        team.run(
+            [&] {
+                index_t total = 0;
+                for (index_t step = 1; step <= 2000; ++step) {
+                    total += given = step;
+                    team.step(work);
+                    for (index_t value : own) as_expected = as_expected && value == total;
+                }
+            },
+            work);
+        CHECK(as_expected);
+        CHECK(own[shares - 1] == sum_below(2001));
+    }
+}
+
+TEST(a_leader_that_throws_sends_its_helpers_away) {
+    tasksieve::Lockstep team(3);
+    bool thrown = false;
+    const auto work = [](int) {};
+    try {
+        team.run(
+            [&] {
+                team.step(work);
+                throw std::runtime_error("as it should");
+            },
+            work);
+    } catch (const std::runtime_error &) {
+        thrown = true;
+    }
+    CHECK(thrown);
 }
 
 TEST(every_chunk_runs_once) {

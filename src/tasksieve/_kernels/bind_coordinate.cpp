@@ -5,14 +5,18 @@ namespace tasksieve {
 
 namespace {
 
+void set_columns(RowProblem &p, const double *x) { p.x = x; }
+void set_columns(RowProblem &p, const float *x) { p.narrow = x; }
+
+template <class T>
 std::tuple<index_t, double, double> py_coordinate_descent(
-    Columns<double> x, Indices offsets, bool shared, Indices columns, Rows<double> h, Vector<double> group,
+    Columns<T> x, Indices offsets, bool shared, Indices columns, Rows<double> h, Vector<double> group,
     Vector<double> l1, double ridge, bool positive, OutRows<double> w, OutVector<double> state, index_t max_epochs,
     double tol, Maybe<Cube<double>> gram, Maybe<Rows<double>> y_products, double y_squared,
     int kind, Maybe<Indices> starts, Maybe<Rows<double>> coupling, Maybe<Rows<double>> curvatures,
-    Maybe<Cube<double>> rotations) {
+    Maybe<Cube<double>> rotations, int threads) {
     RowProblem p;
-    p.x = x.data();
+    set_columns(p, x.data());
     p.rows = x.shape(0);
     p.offsets = offsets.data();
     p.tasks = shared ? tasks_of(offsets) : check_offsets(offsets, p.rows);
@@ -63,7 +67,7 @@ std::tuple<index_t, double, double> py_coordinate_descent(
         require(length(state) == (shared ? p.rows * p.tasks : p.rows), "state must be the residual");
     }
     nb::gil_scoped_release release;
-    const RowReport report = coordinate_descent(p, w.data(), state.data(), max_epochs, tol);
+    const RowReport report = coordinate_descent(p, w.data(), state.data(), max_epochs, tol, threads);
     return {report.epochs, report.gap, report.objective};
 }
 
@@ -103,11 +107,15 @@ void py_solve_rows(Rows<double> c, Rows<double> h, Vector<double> group, Vector<
 }  // namespace
 
 void bind_coordinate(nb::module_ &m) {
-    m.def("coordinate_descent", &py_coordinate_descent, array("x"), array("offsets"), "shared"_a, array("columns"),
-          array("h"), array("group"), array("l1"), "ridge"_a, "positive"_a, array("w"), array("state"), "max_epochs"_a,
-          "tol"_a, maybe("gram"), maybe("y_products"), "y_squared"_a, "kind"_a = int(ROW_SUM),
-          maybe("starts") = nb::none(), maybe("coupling") = nb::none(), maybe("curvatures") = nb::none(),
-          maybe("rotations") = nb::none());
+    const auto descent_of = [&](auto function) {
+        m.def("coordinate_descent", function, array("x"), array("offsets"), "shared"_a, array("columns"), array("h"),
+              array("group"), array("l1"), "ridge"_a, "positive"_a, array("w"), array("state"), "max_epochs"_a, "tol"_a,
+              maybe("gram"), maybe("y_products"), "y_squared"_a, "kind"_a = int(ROW_SUM),
+              maybe("starts") = nb::none(), maybe("coupling") = nb::none(), maybe("curvatures") = nb::none(),
+              maybe("rotations") = nb::none(), "threads"_a = 1);
+    };
+    descent_of(&py_coordinate_descent<double>);
+    descent_of(&py_coordinate_descent<float>);
     m.def("row_gauges", &py_row_gauges, array("m"), maybe("errors"), array("group"), array("l1"), "positive"_a,
           array("out"));
     m.def("row_norms", &py_row_norms, array("rows"), array("out"));

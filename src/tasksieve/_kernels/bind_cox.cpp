@@ -24,9 +24,10 @@ void py_risk_factor(Indices starts, Vector<double> weights, Indices tie, Vector<
                 beside.data(), right.data());
 }
 
+template <class T>
 void py_risk_columns(Indices starts, Vector<double> weights, Indices tie, Indices task, Vector<double> diagonal,
                      Vector<double> below, Vector<double> beside, Columns<double> x, Indices columns, Indices source,
-                     Indices row, Vector<double> scale, int threads, OutColumns<double> out, OutRows<double> squares) {
+                     Indices row, Vector<double> scale, int threads, OutColumns<T> out, OutRows<double> squares) {
     const RiskRows rows = risk_rows(starts, weights, tie);
     const index_t n = length(weights), count = length(columns), tasks = squares.shape(1);
     require(length(task) == rows.blocks && length(diagonal) == n && length(below) == n && length(beside) == n &&
@@ -57,9 +58,13 @@ std::tuple<double, double, double> py_divergence_sums(Vector<double> x, Vector<d
 void bind_cox(nb::module_ &m) {
     m.def("risk_factor", &py_risk_factor, array("starts"), array("weights"), array("tie"), array("mean"), array("near"),
           array("far"), array("residual"), array("diagonal"), array("below"), array("beside"), array("right"));
-    m.def("risk_columns", &py_risk_columns, array("starts"), array("weights"), array("tie"), array("task"),
-          array("diagonal"), array("below"), array("beside"), array("x"), array("columns"), array("source"),
-          array("row"), array("scale"), "threads"_a, array("out"), array("squares"));
+    const auto risk_columns_of = [&](auto function) {
+        m.def("risk_columns", function, array("starts"), array("weights"), array("tie"), array("task"),
+              array("diagonal"), array("below"), array("beside"), array("x"), array("columns"), array("source"),
+              array("row"), array("scale"), "threads"_a, array("out"), array("squares"));
+    };
+    risk_columns_of(&py_risk_columns<double>);
+    risk_columns_of(&py_risk_columns<float>);
     m.def("divergence_sums", &py_divergence_sums, array("x"), array("y"), maybe("log_y"));
 }
 

@@ -1,6 +1,7 @@
 #include "coordinate.hpp"
 
 #include "anderson.hpp"
+#include "lockstep.hpp"
 #include "row_update.hpp"
 
 namespace tasksieve {
@@ -53,8 +54,9 @@ void pick_rows(const index_t *known, index_t n_known, const double *rows, const 
 
 namespace {
 
-const double *segment(const RowProblem &p, index_t k, index_t t) {
-    return p.x + p.columns[k] * p.rows + (p.shared ? 0 : p.offsets[t]);
+template <class T>
+TASKSIEVE_INLINE const T *segment(const RowProblem &p, const T *x, index_t k, index_t t) {
+    return x + p.columns[k] * p.rows + (p.shared ? 0 : p.offsets[t]);
 }
 index_t segment_length(const RowProblem &p, index_t t) { return p.shared ? p.rows : p.offsets[t + 1] - p.offsets[t]; }
 index_t residual_start(const RowProblem &p, index_t t) { return p.shared ? t * p.rows : p.offsets[t]; }
@@ -63,7 +65,11 @@ index_t residual_start(const RowProblem &p, index_t t) { return p.shared ? t * p
 // known to be 0: it is not looked at.
 TASKSIEVE_INLINE double product(const RowProblem &p, index_t k, index_t t, const double *state) {
     if (p.h[k * p.tasks + t] == 0.0) return 0.0;
-    return p.gram ? state[t * p.width + p.columns[k]] : inline_dot(segment(p, k, t), state + residual_start(p, t), segment_length(p, t));
+    if (p.gram) return state[t * p.width + p.columns[k]];
+    const double *residual = state + residual_start(p, t);
+    const index_t n = segment_length(p, t);
+    return p.narrow ? inline_dot(segment(p, p.narrow, k, t), residual, n)
+                    : inline_dot(segment(p, p.x, k, t), residual, n);
 }
 
 // <x_j, x_k>_t for all columns j.
@@ -152,9 +158,53 @@ index_t longest(const RowProblem &p) {
     return most;
 }
 
+// The products of column `next` in some tasks, after those of `last` have been subtracted `steps` times; both may be -1,
+// for none.
+template <class T>
+TASKSIEVE_INLINE void step_in_tasks(const RowProblem &p, const T *x, index_t begin, index_t end, index_t last,
+                                    const double *steps, index_t next, double *state, double *c) {
+    for (index_t t = begin; t < end; ++t) {
+        double *residual = state + residual_start(p, t);
+        const index_t n = segment_length(p, t);
+        const bool moves = last >= 0 && steps[t] != 0.0, asks = next >= 0 && p.h[next * p.tasks + t] != 0.0;
+        if (moves && asks)
+            c[t] = inline_axpy_dot(-steps[t], segment(p, x, last, t), segment(p, x, next, t), n, residual);
+        else if (moves)
+            inline_axpy(-steps[t], segment(p, x, last, t), n, residual);
+        else if (asks)
+            c[t] = inline_dot(segment(p, x, next, t), residual, n);
+        if (!asks && next >= 0) c[t] = 0.0;
+    }
+}
+
+TASKSIEVE_MULTIVERSION void step_and_products(const RowProblem &p, index_t begin, index_t end, index_t last,
+                                              const double *steps, index_t next, double *state, double *c) {
+    if (p.narrow)
+        step_in_tasks(p, p.narrow, begin, end, last, steps, next, state, c);
+    else
+        step_in_tasks(p, p.x, begin, end, last, steps, next, state, c);
+}
+
+// Row k of W solved exactly: its products become its change, whose entries are added to it; whether there is any.
+TASKSIEVE_MULTIVERSION bool change_row(const RowProblem &p, index_t k, double *w, double *c, double *row) {
+    const double *h = p.h + k * p.tasks;
+    for (index_t t = 0; t < p.tasks; ++t) c[t] += h[t] * w[t];
+    if (p.coupling)
+        solve_coupled_row(p, k, c, w, row);
+    else
+        solve_row_of_kind(p.kind, c, h, p.tasks, p.tasks, p.group[k], p.l1[k], p.ridge, p.positive, row);
+    bool any = false;
+    for (index_t t = 0; t < p.tasks; ++t) {
+        c[t] = row[t] - w[t];
+        any = any || c[t] != 0.0;
+        w[t] = row[t];
+    }
+    return any;
+}
+
 // One sweep over the blocks listed in `live`, each solved exactly in turn.
-TASKSIEVE_MULTIVERSION void sweep(const RowProblem &p, const index_t *live, index_t count, double *weights,
-                                  double *state, double *c, double *row) {
+TASKSIEVE_MULTIVERSION void sweep_blocks(const RowProblem &p, const index_t *live, index_t count, double *weights,
+                                         double *state, double *c, double *row) {
     for (index_t i = 0; i < count; ++i) {
         const index_t k = live[i], first = first_of(p, k), end = p.starts ? p.starts[k + 1] : k + 1;
         const index_t entries = (end - first) * p.tasks;
@@ -173,8 +223,10 @@ TASKSIEVE_MULTIVERSION void sweep(const RowProblem &p, const index_t *live, inde
                 w[e] = row[e];
                 if (p.gram)
                     inline_axpy(-step, gram_row(p, j, t), p.width, state + t * p.width);
+                else if (p.narrow)
+                    inline_axpy(-step, segment(p, p.narrow, j, t), segment_length(p, t), state + residual_start(p, t));
                 else
-                    inline_axpy(-step, segment(p, j, t), segment_length(p, t), state + residual_start(p, t));
+                    inline_axpy(-step, segment(p, p.x, j, t), segment_length(p, t), state + residual_start(p, t));
             }
     }
 }
@@ -187,15 +239,40 @@ TASKSIEVE_MULTIVERSION void block_products(const RowProblem &p, index_t k, const
 
 class Descent {
   public:
-    Descent(const RowProblem &p, double *w, double *state)
-        : p_(p), w_(w), state_(state), c_(longest(p)), row_(longest(p)),
-          state_size_(p.gram ? p.tasks * p.width : residual_start(p, p.tasks)) {
+    Descent(const RowProblem &p, double *w, double *state, int threads)
+        : p_(p), w_(w), state_(state), c_(longest(p)), row_(longest(p)), steps_(p.tasks),
+          state_size_(p.gram ? p.tasks * p.width : residual_start(p, p.tasks)), by_rows_(!p.gram && !p.starts),
+          team_(by_rows_ && state_size_ >= kLong ? int(std::min<index_t>(threads, p.tasks)) : 1) {
         if (p.gram) fill_state(p, w, state);
+        // tasks of about as many entries in all for everyone
+        for (int share = 0; share <= team_.shares(); ++share) {
+            index_t t = share ? bounds_[share - 1] : 0;
+            while (t < p.tasks && residual_start(p, t) * team_.shares() < state_size_ * share) ++t;
+            bounds_[share] = share == team_.shares() ? p.tasks : t;
+        }
+    }
+
+    // `lead` does the whole of the descent; others do their share of each of its steps.
+    template <class Lead>
+    void run(const Lead &lead) {
+        team_.run(lead, work());
     }
 
     // An epoch visits the rows that are non-zero or that the last check found above their threshold; every check
     // looks at all rows.
-    void epoch() { sweep(p_, live_.data(), live_.size(), w_, state_, c_.data(), row_.data()); }
+    void epoch() {
+        if (!by_rows_) return sweep_blocks(p_, live_.data(), live_.size(), w_, state_, c_.data(), row_.data());
+        const index_t count = live_.size();
+        last_ = -1;
+        for (index_t i = 0; i < count; ++i) {
+            const index_t k = live_[i];
+            step_to(k);
+            last_ = change_row(p_, k, w_ + k * p_.tasks, c_.data(), row_.data()) ? k : -1;
+            std::copy_n(c_.begin(), p_.tasks, steps_.begin());
+        }
+        if (last_ >= 0) step_to(-1);
+        last_ = -1;
+    }
 
     index_t weight_size() const { return p_.count * p_.tasks; }
     index_t state_size() const { return state_size_; }
@@ -214,7 +291,10 @@ class Descent {
         for (index_t k = 0; k < n_blocks(p_); ++k) {
             const double *w = w_ + first_of(p_, k) * p_.tasks;
             const index_t entries = entries_of(p_, k);
-            block_products(p_, k, state_, c_.data());
+            if (by_rows_)
+                step_to(k);
+            else
+                block_products(p_, k, state_, c_.data());
             double square = 0.0, inner = 0.0;
             for (index_t t = 0; t < entries; ++t) {
                 c_[t] -= p_.ridge * w[t];
@@ -247,6 +327,20 @@ class Descent {
     double *state() { return state_; }
 
   private:
+    static constexpr index_t kLong = 4096;  // entries of a column: fewer take less time than waiting for each other
+
+    auto work() {
+        return [this](int share) {
+            step_and_products(p_, bounds_[share], bounds_[share + 1], last_, steps_.data(), next_, state_, c_.data());
+        };
+    }
+
+    // What the last row has left to do, and the products of another one, into c_.
+    void step_to(index_t next) {
+        next_ = next;
+        team_.step(work());
+    }
+
     double loss() const {
         if (!p_.gram) return 0.5 * dot(state_, state_, state_size_);
         // ||y - XW||^2 = ||y||^2 - <W, X'y + X'r>
@@ -276,30 +370,36 @@ class Descent {
 
     const RowProblem &p_;
     double *w_, *state_;
-    std::vector<double> c_, row_;
+    std::vector<double> c_, row_, steps_;
     std::vector<index_t> live_;
-    index_t state_size_;
+    index_t state_size_, last_ = -1, next_ = -1;
+    bool by_rows_;
+    Lockstep team_;
+    index_t bounds_[Lockstep::kMost + 1] = {};  // the tasks of each share
 };
 
 }  // namespace
 
-RowReport coordinate_descent(const RowProblem &problem, double *w, double *state, index_t max_epochs, double tol) {
-    Descent descent(problem, w, state);
-    Anderson<Descent> anderson;
+RowReport coordinate_descent(const RowProblem &problem, double *w, double *state, index_t max_epochs, double tol,
+                             int threads) {
+    Descent descent(problem, w, state, threads);
     RowReport report;
-    report.gap = descent.gap(&report.objective);
-    if (report.gap <= tol) return report;
-    while (report.epochs < max_epochs) {
-        descent.epoch();
-        ++report.epochs;
-        anderson.push(descent);
-        const bool full = anderson.ready();
-        if (full) anderson.extrapolate(descent, problem.positive);
-        if (full || report.epochs == max_epochs || report.epochs % (problem.gram ? 2 : 3) == 0) {
-            report.gap = descent.gap(&report.objective);
-            if (report.gap <= tol) break;
+    descent.run([&] {
+        Anderson<Descent> anderson;
+        report.gap = descent.gap(&report.objective);
+        if (report.gap <= tol) return;
+        while (report.epochs < max_epochs) {
+            descent.epoch();
+            ++report.epochs;
+            anderson.push(descent);
+            const bool full = anderson.ready();
+            if (full) anderson.extrapolate(descent, problem.positive);
+            if (full || report.epochs == max_epochs || report.epochs % (problem.gram ? 2 : 3) == 0) {
+                report.gap = descent.gap(&report.objective);
+                if (report.gap <= tol) break;
+            }
         }
-    }
+    });
     return report;
 }
 

@@ -6,7 +6,8 @@
 namespace tasksieve {
 
 struct RowProblem {
-    const double *x = nullptr;  // packed columns, column-major
+    const double *x = nullptr;      // packed columns, column-major
+    const float *narrow = nullptr;  // in place of x
     index_t rows = 0;
     const index_t *offsets = nullptr;
     index_t tasks = 0;
@@ -60,6 +61,8 @@ void pick_rows(const index_t *known, index_t n_known, const double *rows, const 
                index_t tasks, double *out);
 
 // `state` is the residual (flat), which is updated with w; or, with a Gram matrix, filled with X'residual (tasks x width).
-RowReport coordinate_descent(const RowProblem &problem, double *w, double *state, index_t max_epochs, double tol);
+// Tasks are shared among threads where columns are long; results do not depend on it.
+RowReport coordinate_descent(const RowProblem &problem, double *w, double *state, index_t max_epochs, double tol,
+                             int threads = 1);
 
 }  // namespace tasksieve

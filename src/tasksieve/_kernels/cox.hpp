@@ -22,10 +22,11 @@ void risk_factor(const RiskRows &rows, const double *mean, const double *near_, 
                  const double *residual, double *diagonal, double *below, double *beside, double *right);
 
 // L' x of columns, out[row[i], k] for x[source[i], columns[k]] scale[i], and its squared norms by task, in O(rows) each.
-// Other rows of out are left alone.
+// Other rows of out are left alone. T is double or float; the norms are those of the numbers that were written.
+template <class T>
 void risk_columns(const RiskRows &rows, const index_t *task, index_t tasks, const double *diagonal, const double *below,
                   const double *beside, const double *x, index_t x_rows, const index_t *columns, index_t count,
-                  const index_t *source, const index_t *row, const double *scale, int threads, double *out,
+                  const index_t *source, const index_t *row, const double *scale, int threads, T *out,
                   index_t out_rows, double *squares);
 
 // Sums of the divergences KL(x || y) = x log(x/y) - x + y, of what an error of the logarithms is multiplied by,

@@ -38,6 +38,13 @@ TASKSIEVE_INLINE void fetch_ahead_to_write(const void *address) {
 #endif
 }
 
+// Between two looks at something that another thread will change.
+TASKSIEVE_INLINE void pause_a_moment() {
+#if defined(TASKSIEVE_GNU) && defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
 TASKSIEVE_INLINE int count_ones(std::uint64_t bits) {
 #if defined(TASKSIEVE_GNU)
     return __builtin_popcountll(bits);

@@ -75,7 +75,7 @@ class DenseFactor:
         for (own, lower), task in zip(self._factors, sets.task_of_block, strict=True):
             found = lower.T @ (self._scale[own, None] * x[source[own][:, None], positions])
             out[sets.rows[own]] = found
-            squares[:, task] += np.sum(np.square(found), axis=0)
+            squares[:, task] += np.sum(np.square(out[sets.rows[own]], dtype=np.float64), axis=0)
 
 
 class RiskModel:
@@ -101,7 +101,10 @@ class RiskModel:
                 factor = DenseFactor(part, point, own, scale)
             self.right[part.rows] = factor.right
             self._factors.append(factor)
-        self._whole = sum(len(part.rows) for part in sets) == design.n_samples
+        idle = np.ones(design.n_samples, dtype=bool)
+        for part in sets:
+            idle[part.rows] = False
+        self._idle = np.flatnonzero(idle)  # rows in no risk set
 
     @staticmethod
     def serves(sets: Sequence[RiskSets], at: Sequence[RiskPoint]) -> bool:
@@ -112,8 +115,7 @@ class RiskModel:
     def columns(self, x: Array, positions: Array, shared: bool, out: Array) -> Array:
         """``L'`` times packed columns of X~, into `out`; returns their squared norms by task."""
         squares = np.zeros((len(positions), self._design.n_tasks))
-        if not self._whole:
-            out[:] = 0.0  # rows in no risk set
+        out[self._idle] = 0.0
         for part, factor in zip(self._sets, self._factors, strict=True):
             source = part.rows - self._design.offsets[part.task_of_row] if shared else part.rows
             factor.columns(x, positions, source, out, squares)

@@ -139,7 +139,7 @@ class TurnedColumns:
 
     def __init__(self, columns: ColumnBlock) -> None:
         self.offsets, self.shared, self.layout = columns.offsets, columns.shared, columns.layout
-        self._tasks = columns.n_tasks
+        self._tasks, self.n_threads = columns.n_tasks, columns.n_threads
         self.x = np.empty((0, 0), order="F")
         self.h = np.empty((0, self._tasks))
         self._slot = np.empty(0, dtype=np.int64)
@@ -240,9 +240,11 @@ def descend(
     - `coupled`: What is known of a graph of tasks.
     """
     gram, y_products, y_squared = (None, None, 0.0) if sums is None else sums
+    threads = {"threads": columns.n_threads} if columns.n_threads > 1 else {}
     epochs, gap, _ = kernels.coordinate_descent(
         columns.x, columns.offsets, columns.shared, positions, squares, form.group, form.l1, penalty.ridge,
         penalty.positive, rows, state, max_epochs, tol, gram, y_products, y_squared, form.code, starts, *coupled,
+        **threads,
     )  # fmt: skip
     return int(epochs), float(gap)
 

@@ -23,6 +23,8 @@ _STALLED = 12  # models in a row that do not halve the gap
 _SMALL = 1e-9  # of the objective at W = 0: gaps that rounding may hold up
 _BOLDER, _BOLDEST = 0.3, 1e-3  # how much less of the parabola above the loss after a full step, and the least
 _RISE, _NOISE = 1e-3, 1e-12  # of the gap and of the objective: a rise of the latter that may be rounding
+_NARROW = 1e-7  # of the objective at W = 0: gaps down to which models may be held in single precision
+_WIDE = 2**20  # entries of a model: smaller ones lie near the processor as they are
 _NEAR = 0.85  # rows whose gauge is below this do not enter in one step; if one should, the next model has it
 
 
@@ -38,7 +40,7 @@ class ProximalNewton:
     needs = Needs(smooth=True, curved=True, row_form=True, packed=True, quadratic="graph")
 
     def __init__(self) -> None:
-        self._buffer = np.empty((0, 0), order="F")
+        self._buffers: dict[type, Array] = {}
         self._caution = 1.0
 
     def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
@@ -74,7 +76,8 @@ class ProximalNewton:
             if own is None:
                 columns, squares, right = self._model(packed, positions[chosen], w, at.residual)
             else:
-                columns, squares, right = self._own_model(own, packed, positions[chosen])
+                narrow = tol >= _NARROW * problem.loss.null.value and not stalled and part.block_form() is None
+                columns, squares, right = self._own_model(own, packed, positions[chosen], narrow)
             if problem.zero is not None:
                 squares[problem.zero[chosen]] = 0.0  # as if those columns were empty
             proposal = np.ascontiguousarray(rows[chosen])
@@ -88,6 +91,8 @@ class ProximalNewton:
             if reached > share * gap and may_use_newton:
                 # Ill-conditioned: second order in the row norms, on the same model.
                 everything = np.arange(len(chosen))
+                if columns.dtype != np.float64:
+                    block = ColumnBlock(columns.astype(np.float64), packed.offsets, False, packed.n_threads)
                 target = right + block.combine(everything, proposal)
                 newton = VariationalNewton(block)
                 if newton.fits(int(np.count_nonzero(proposal.any(axis=1)))):
@@ -130,17 +135,26 @@ class ProximalNewton:
             right = right - unit * design.per_sample(design.task_sums(unit * right))
         return columns, squares, right
 
-    def _room(self, design: Design, count: int) -> Array:
+    def _room(self, design: Design, count: int, kind: type = np.float64) -> Array:
         """The buffer is kept: fresh memory of this size costs as much as filling it."""
-        if len(self._buffer) != design.n_samples or self._buffer.shape[1] < count:
-            self._buffer = np.empty((design.n_samples, 2 * count), order="F")
-        return self._buffer[:, :count]
+        known = self._buffers.get(kind)
+        if known is None or len(known) != design.n_samples or known.shape[1] < count:
+            known = self._buffers[kind] = np.empty((design.n_samples, 2 * count), dtype=kind, order="F")
+        return known[:, :count]
 
-    def _own_model(self, own: Any, packed: PackedColumns, positions: Array) -> tuple[Array, Array, Array]:
-        """The same where the loss has a factor of its second derivative (`DataLoss.quadratic_model`)."""
-        design, columns, right = packed.design, self._room(packed.design, len(positions)), own.right
-        squares = own.columns(packed.x, positions, packed.shared, columns)
+    def _own_model(
+        self, own: Any, packed: PackedColumns, positions: Array, narrow: bool
+    ) -> tuple[Array, Array, Array]:
+        """The same where the loss has a factor of its second derivative (`DataLoss.quadratic_model`).
+
+        - `narrow`: Single precision will do. Reading columns is most of the work on a large model. Rounding them moves
+          its minimum by no more than a gap of about 1e-9 of the objective at W = 0.
+        """
+        design, right = packed.design, own.right
         free = np.asfortranarray(design.nuisance_basis[int(design.fit_intercept) :].T)
+        narrow = narrow and not free.shape[1] and design.n_samples * len(positions) >= _WIDE
+        columns = self._room(design, len(positions), np.float32 if narrow else np.float64)
+        squares = own.columns(packed.x, positions, packed.shared, columns)
         if free.shape[1]:
             turned = np.empty_like(free, order="F")
             own.columns(free, np.arange(free.shape[1]), False, turned)

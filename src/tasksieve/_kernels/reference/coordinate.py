@@ -180,6 +180,7 @@ def coordinate_descent(
     coupling=None,
     curvatures=None,
     rotations=None,
+    threads=1,
 ):
     """Cyclic block coordinate descent over the rows of ``W``, stopped on the duality gap of these columns.
 

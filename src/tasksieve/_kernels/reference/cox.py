@@ -40,9 +40,10 @@ def risk_factor(starts, weights, tie, mean, near, far, residual, diagonal, below
 def risk_columns(
     starts, weights, tie, task, diagonal, below, beside, x, columns, source, row, scale, threads, out, squares
 ):
-    """``L'x`` of columns, and its squared norms by task."""
+    """``L'x`` of columns, and the squared norms of what was written, by task."""
     found = _factor(starts, weights, tie, diagonal, below, beside).T @ (scale[:, None] * x[source][:, columns])
     out[row] = found
+    found = out[row].astype(np.float64)
     squares[:] = 0.0
     for b, (low, high) in enumerate(zip(starts[:-1], starts[1:], strict=True)):
         squares[:, task[b]] += np.sum(np.square(found[low:high]), axis=0)
