@@ -302,7 +302,9 @@ def test_coordinate_descent_on_several_threads(rng, kind, shared):
         assert w[0].any()
         found.append((w, state, objective))
     for w, state, objective in found[1:3]:
-        assert np.array_equal(w, found[0][0]) and np.array_equal(state, found[0][1]) and objective == found[0][2]
+        np.testing.assert_array_equal(w, found[0][0])
+        np.testing.assert_array_equal(state, found[0][1])
+        assert objective == found[0][2]
     assert found[0][2] == pytest.approx(found[3][2], rel=1e-11)
     np.testing.assert_allclose(found[0][0], found[3][0], atol=1e-6)
 

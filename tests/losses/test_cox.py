@@ -16,6 +16,7 @@ from tasksieve.design import Design, as_storage
 from tasksieve.losses.cox import Cox
 from tasksieve.outcomes import SURVIVAL
 from tasksieve.path import Problem, solve_path
+from tasksieve.solvers import prox_newton
 
 TIES = ("efron", "breslow")
 
@@ -280,3 +281,28 @@ def test_optimum_and_gap(name, quadratic, kind):
         assert point.objective - best <= point.dual_gap + 1e-8 * null
         assert point.objective - best >= -1e-8 * null
         assert np.all(point.intercept == 0.0)
+
+
+@pytest.mark.parametrize("tol", [1e-6, 1e-9])
+def test_models_in_single_precision(monkeypatch, tol):
+    """They serve down to gaps where their rounding matters, and lead to the same answers."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((3 * 60, 40))
+    y = ts.survival(rng.exponential(size=180) / np.exp(X[:, 0] - X[:, 1]), rng.random(180) < 0.7)
+    task, used = np.repeat([0, 1, 2], 60), []
+    room = prox_newton.ProximalNewton._room
+
+    def spy(self, design, count, kind=np.float64):
+        used.append(kind)
+        return room(self, design, count, kind)
+
+    monkeypatch.setattr(prox_newton.ProximalNewton, "_room", spy)
+    model = ts.MultiTaskCox(tol=tol)
+    usual = model.path(X, y, task=task, n_alphas=6, eps=0.2)
+    assert set(used) == {np.float64}
+    used.clear()
+    monkeypatch.setattr(prox_newton, "_WIDE", 0)
+    narrow = model.path(X, y, task=task, alphas=usual.alphas)
+    assert (np.float32 in used) == (tol == 1e-6)
+    assert np.max(narrow.relative_gaps) <= tol
+    np.testing.assert_allclose(narrow.objectives, usual.objectives, rtol=3.0 * tol)
