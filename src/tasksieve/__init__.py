@@ -55,7 +55,7 @@ _NAMES = {
     "problem_file": ("load_problem", "save_problem"),
     "report": ("write_report",),
     "svm": ("GraphPath", "GraphSVC", "GraphSVCCV", "GraphSVR", "GraphSVRCV", "WeightedDegreeHasher"),
-    "tasks": ("TaskMoments", "on_device"),
+    "tasks": ("TaskMoments", "by_pattern", "on_device"),
     "tasks.cluster": ("open_zarr",),
 }  # fmt: skip
 _HOME = {name: home for home, names in _NAMES.items() for name in names}
@@ -125,6 +125,7 @@ if TYPE_CHECKING:
     from .svm import GraphSVRCV as GraphSVRCV
     from .svm import WeightedDegreeHasher as WeightedDegreeHasher
     from .tasks import TaskMoments as TaskMoments
+    from .tasks import by_pattern as by_pattern
     from .tasks import on_device as on_device
     from .tasks.cluster import open_zarr as open_zarr
 

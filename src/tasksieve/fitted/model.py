@@ -262,6 +262,14 @@ class TaskLinearModel(SelectingModel):
         return several
 
     @property
+    def present_(self) -> np.ndarray:
+        """Which features each task has, (T, d): coefficients of the others are 0 because they were not measured."""
+        known = getattr(self, "patterns_", None)
+        if known is None:
+            raise AttributeError("present_ is known of models fitted to rows of by_pattern: all features are present.")
+        return np.asarray(known.present)
+
+    @property
     def _several(self) -> bool:
         """Whether the model was fitted to more than two classes: a row of coefficients for each class of each task."""
         coef: Any = getattr(self, "coef_", 0.0)
@@ -351,6 +359,9 @@ class TaskLinearModel(SelectingModel):
         self._single = data.form == "single"
         self._needs_offset = data.has_offset
         self._fills = data.fills(point.features)
+        self.__dict__.pop("patterns_", None)
+        if data.patterns is not None:
+            self.patterns_ = data.patterns
         if data.classes is not None:
             self.classes_ = data.classes
 

@@ -15,6 +15,7 @@ from .fills import Fills
 from .labels import read_labels
 from .matrix import read_source, read_task_list
 from .ordered import encode_ordered, known_order
+from .patterns import Patterns
 from .sample_space import TaskLabels
 from .source import RowSource, Source, is_task_list, kind_of
 from .tensors import refuse_mixed
@@ -61,6 +62,14 @@ class TaskData(TaskLabels):
         """Some columns, rows in task order; cut from the source while no storage has been made."""
         source = self.source
         return self.make_storage().take(features) if source is None or source.stored else source.cut(features)
+
+    @property
+    def patterns(self) -> Patterns | None:
+        """Which columns tasks have, where some may lack some (`by_pattern`)."""
+        known = None if self.source is None else getattr(self.source.matrices[0], "patterns", None)
+        if known is None or self.n_tasks == len(known):  # of some rows: patterns may have none
+            return known
+        return known.subset(self.tasks.tolist())
 
     @property
     def has_fills(self) -> bool:

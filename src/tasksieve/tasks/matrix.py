@@ -74,6 +74,11 @@ def read_stacked(X: Any, *, search: bool = True) -> tuple[Any, Any]:
         sparse = any(map(scipy.sparse.issparse, matrices))
         matrix = scipy.sparse.vstack(matrices, format="csr") if sparse else np.concatenate(matrices)
         return matrix, [part.shape[0] for part in matrices]
+    if hasattr(X, "patterns"):
+        raise value_error(
+            "{X} is rows of by_pattern: models that learn row by row, or on a graph of tasks, do not keep the "
+            "coefficients of absent features at 0. Fill in what is missing."
+        )
     matrix = read_matrix(kind_of(X).to_host(X), search=search)
     return matrix.tocsr() if scipy.sparse.issparse(matrix) else matrix, matrix.shape[0]
 

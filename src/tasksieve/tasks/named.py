@@ -14,12 +14,15 @@ from ..outcomes import is_outcome, read_outcome
 from .endpoints import read_outcomes
 from .labels import label_array
 from .ordered import known_order
+from .patterned import PatternedMatrix
+from .patterns import Patterns
 from .sample_space import one_column
 from .tensors import stack_rows, to_host, to_numpy
 
 # Columns named in a message; the rest are counted.
 _NAMED = 5
 _PER_ROW = ("sample_weight", "offset", "groups", "strata")
+_FITTING = ("fit", "path", "alpha_max", "compare", "split_inference", "permutation_test")
 _NO_TASK = "task was given with a dict of tasks: its keys are the tasks. Drop task."
 
 _P = ParamSpec("_P")
@@ -43,6 +46,10 @@ def takes_named_tasks(function: Callable[_P, _R]) -> Callable[_P, _R]:
     @wraps(function)
     def taking(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         X = args[position] if len(args) > position else kwargs.get("X")
+        if isinstance(X, PatternedMatrix):
+            bound = form.bind(*args, **kwargs)
+            _tell_patterns(function.__name__, bound.arguments, per_row, position)
+            return function(*bound.args, **bound.kwargs)
         if not is_named(X):
             return function(*args, **kwargs)
         given = form.bind(*args, **kwargs).arguments
@@ -56,6 +63,31 @@ def takes_named_tasks(function: Callable[_P, _R]) -> Callable[_P, _R]:
         return _by_task(first[0], partial(call, **given), **options)  # type: ignore[return-value]
 
     return taking
+
+
+def _tell_patterns(method: str, given: dict[str, Any], per_row: Sequence[str], position: int) -> None:
+    """Arguments about rows that do not have all columns: their tasks are their patterns, of a model that is fitted
+    those that it knows."""
+    X: PatternedMatrix = given["X"]
+    model = next(iter(given.values())) if position else None
+    if method in _FITTING:
+        X.warn_small()
+    elif hasattr(model, "tasks_"):
+        known = getattr(model, "patterns_", None)
+        if known is None:
+            single = bool(getattr(model, "_single", False))
+            known = Patterns.of_tasks(np.asarray(model.tasks_), int(model.n_features_in_), single)
+        if X.patterns is not known:
+            X = given["X"] = X.as_fitted(known, getattr(model, "feature_names_in_", None))
+    task = given.get("task")
+    if task is not None and not np.array_equal(np.asarray(to_numpy(task)), X.task):
+        raise ValueError("task was given with rows of by_pattern, which know their tasks: by_pattern(X, task).")
+    given["task"] = X.task
+    for name in ("y", *per_row):
+        if X.heights is not None and isinstance(given.get(name), Mapping):
+            _refuse_other_keys(X.heights, {name: given[name]})
+            parts = [_one_per_row(given[name][label], n, f"{name}[{label!r}]") for label, n in X.heights.items()]
+            given[name] = stack_labels(parts)
 
 
 def _by_task(model: Any, method: Callable[..., Any], X: Mapping[Any, Any], task: Any, **options: Any) -> dict[Any, Any]:
@@ -199,8 +231,8 @@ def _refuse_other_columns(columns: Mapping[Any, list[Any]], origin: Any) -> None
         raise ValueError(
             f"The data frames of the tasks have different columns: {'; '.join(lines[:_NAMED])}"
             + (f"; and {len(lines) - _NAMED} more" if len(lines) > _NAMED else "")
-            + ". Take those that all have (frame[shared]), or fill in what a task lacks with zeros "
-            "(frame.reindex(columns=every, fill_value=0.0)): a column of zeros is no feature of that task."
+            + ". Take those that all have (frame[shared]), or make a column that a task lacks no feature of that task: "
+            'ts.by_pattern(X, columns="union").'
         )
 
 
