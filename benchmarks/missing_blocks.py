@@ -3,17 +3,17 @@
     python benchmarks/missing_blocks.py [draws]
 
 The design was written down, and committed, before the first run. Four blocks of 300 features, as four instruments have
-them (correlations 0.5^|i - j| within a block, none between blocks); five features of each block matter, with coefficients
-of random sign between 0.3 and 0.7; noise of standard deviation 1.5. Of 600 rows 240 are complete, and 90 lack each of
-the blocks: 60 % of the rows are incomplete. 1,000 further complete rows are held out.
+them (correlations 0.5^|i - j| within a block, none between blocks); five features of each block matter, with
+coefficients of random sign between 0.3 and 0.7; noise of standard deviation 1.5. Of 600 rows 240 are complete, and 90
+lack each of the blocks: 60 % of the rows are incomplete. 1,000 further complete rows are held out.
 
 - `complete`: `MultiTaskLassoCV` on the 240 complete rows.
 - `patterns`: `MultiTaskLassoCV` on `ts.by_pattern` of all 600 rows: five tasks, the complete rows one of them.
 - `mean fill`: `MultiTaskLassoCV` on all rows, means of the columns in the place of what is missing; beside the promise,
   for who has to choose.
 
-All choose alpha by the same rule (5 folds, 50 values down to 0.05 alpha_max). Reported for each draw: R2 on the held-out
-rows and the features selected (of them the true ones, of 20); and once how much is stored and multiplied.
+All choose alpha by the same rule (5 folds, 50 values down to 0.05 alpha_max). Reported for each draw: R2 on the
+held-out rows and the features selected (of them the true ones, of 20); and once how much is stored and multiplied.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def fitted(seed: int) -> dict[str, tuple[float, int, int]]:
     model = ts.MultiTaskLassoCV(**GRID).fit(X[whole], y[whole])
     record("complete", model, model.predict(X_new))
     model = ts.MultiTaskLassoCV(**GRID).fit(rows, y)
-    assert rows.n_rows == len(X) and not model.coef_[~model.present_].any()
+    assert rows.n_rows == len(X)
+    assert not model.coef_[~model.present_].any()
     record("patterns", model, model.predict(ts.by_pattern(X_new)))
     filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
     model = ts.MultiTaskLassoCV(**GRID).fit(filled, y)

@@ -304,9 +304,9 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         """Weights of the graph of tasks, or of the classes of tasks: each beside the same class of a neighbour."""
         if data.patterns is not None and not data.patterns.complete:
             raise value_error(
-                "{task_graph}: neighbours pull at each other's coefficients, and an absent feature would not stay at 0. "
-                "With patterns of present columns leave the graph out (the penalty ties tasks together), or fill in what "
-                "is missing."
+                "{task_graph}: neighbours pull at each other's coefficients, and an absent feature would not stay at "
+                "0. With patterns of present columns leave the graph out (the penalty ties tasks together), or fill in "
+                "what is missing."
             )
         graph, counts = read_task_graph(self.task_graph, data.tasks), data.class_counts
         if counts is None:

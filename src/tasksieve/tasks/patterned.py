@@ -198,16 +198,14 @@ class PatternedMatrix(Storage):
         small = np.flatnonzero((counts > 0) & (counts < _FEW_ROWS))
         if self.small_meant or not len(small) or len(self.patterns) == 1:
             return
-        warn(
-            Message(
-                "{small:,} of {n:,} patterns of present columns have fewer than {few} rows ({name!r} has {count}), and "
-                "each has coefficients of its own. {merging} merges them into patterns with fewer columns; {meant} says "
-                "that they are meant.",
-                small=len(small), n=len(self.patterns), few=_FEW_ROWS, name=self.patterns.names[small[:1]].tolist()[0],
-                count=counts[small[0]], merging=setting("min_rows", 2 * _FEW_ROWS), meant=setting("min_rows", 1),
-            ),  # fmt: skip
-            UserWarning,
-        )
+        words = Message(
+            "{small:,} of {n:,} patterns of present columns have fewer than {few} rows ({name!r} has {count}), and "
+            "each has coefficients of its own. {merging} merges them into patterns with fewer columns; {meant} says "
+            "that they are meant.",
+            small=len(small), n=len(self.patterns), few=_FEW_ROWS, name=self.patterns.names[small[:1]].tolist()[0],
+            count=counts[small[0]], merging=setting("min_rows", 2 * _FEW_ROWS), meant=setting("min_rows", 1),
+        )  # fmt: skip
+        warn(words, UserWarning)
 
     # -- for a model that is already fitted ---------------------------------------------------------------------------
 
@@ -404,8 +402,7 @@ def _column_names(X: Any) -> Array | None:
 def _numbers(X: Any, name: str) -> Array:
     """Numbers, NaN where there is none, in a type that the kernels read."""
     X = to_host(X)
-    kind = kind_of(X)
-    if scipy.sparse.issparse(X) or kind.location != "memory" and not isinstance(X, np.memmap) or isinstance(X, Storage):
+    if scipy.sparse.issparse(X) or isinstance(X, Storage) or kind_of(X).location not in ("memory", "file"):
         raise ValueError(f"{name}: patterns of present columns are found in arrays and data frames in memory.")
     if hasattr(X, "columns") and hasattr(X, "iloc"):  # pandas, whose NA is no number
         X = _of_frame(X)

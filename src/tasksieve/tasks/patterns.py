@@ -109,8 +109,8 @@ class Patterns:
                 named=named, more=more, where=where, have=other.words(k),
             )  # fmt: skip
         raise value_error(
-            "rows {named}{more}{where} have {have} in a pattern that was not fitted ({n} of them were). {remedy} (row 1 "
-            "is the first).",
+            "rows {named}{more}{where} have {have} in a pattern that was not fitted ({n} of them were; row 1 is the "
+            "first). {remedy}.",
             named=named, more=more, where=where, have=other.words(k), n=len(same), remedy=remedy,
         )  # fmt: skip
 
