@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 from sklearn import get_config
 
+from ..messages import value_error
 from .fills import Fills
 from .labels import read_labels
 from .matrix import read_source, read_task_list
@@ -141,6 +142,13 @@ def read_tasks(
         labels = encode_ordered(labels, known_order(y) if categories is None else categories)
     else:
         labels = read_labels(rows, y, task, sample_weight, targets=targets)
+    known = getattr(sources[0].matrix, "patterns", None)
+    if known is not None and len(known) > 1 and labels.form != "stacked":
+        raise value_error(
+            "{X} is rows of by_pattern in {n} patterns of present columns, each of them a task, and this model has one "
+            "task, or one matrix for all of them. Fill in what is missing.",
+            n=len(known),
+        )
     source = RowSource(sources, labels.order, None if labels.shared else labels.offsets)
     return TaskData(
         **vars(labels),

@@ -69,7 +69,7 @@ def _tell_patterns(method: str, given: dict[str, Any], per_row: Sequence[str], p
     """Arguments about rows that do not have all columns: their tasks are their patterns, of a model that is fitted
     those that it knows."""
     X: PatternedMatrix = given["X"]
-    model = next(iter(given.values())) if position else None
+    model: Any = next(iter(given.values())) if position else None
     if method in _FITTING:
         X.warn_small()
     elif hasattr(model, "tasks_"):
@@ -80,7 +80,7 @@ def _tell_patterns(method: str, given: dict[str, Any], per_row: Sequence[str], p
         if X.patterns is not known:
             X = given["X"] = X.as_fitted(known, getattr(model, "feature_names_in_", None))
     task = given.get("task")
-    if task is not None and not np.array_equal(np.asarray(to_numpy(task)), X.task):
+    if task is not None and (X.task is None or not np.array_equal(np.asarray(to_numpy(task)), X.task)):
         raise ValueError("task was given with rows of by_pattern, which know their tasks: by_pattern(X, task).")
     given["task"] = X.task
     for name in ("y", *per_row):

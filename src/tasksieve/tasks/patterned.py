@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -311,7 +310,8 @@ def by_pattern(
         raise ParameterError("columns", "must be 'same' or 'union'", columns)
     if unseen not in ("error", "nearest"):
         raise ParameterError("unseen", "must be 'error' or 'nearest'", unseen)
-    if min_rows is not None and (not isinstance(min_rows, Integral) or isinstance(min_rows, bool) or min_rows < 1):
+    least = 1 if min_rows is None else min_rows
+    if type(min_rows) is bool or type(least) not in (int, np.int32, np.int64) or least < 1:
         raise ParameterError("min_rows", "must be a whole number >= 1", min_rows)
     heights = None
     if isinstance(X, Mapping) and not scipy.sparse.issparse(X):
@@ -343,8 +343,8 @@ def by_pattern(
         named = ", ".join(str(i + 1) for i in rows[:5].tolist()) + (" and more" if len(rows) > 5 else "")
         raise value_error("rows {named} have no value at all (row 1 is the first): leave them out.", named=named)
     n_dropped = 0
-    if min_rows is not None and min_rows > 1:
-        stands = merge_small(owners, present, codes, int(min_rows))
+    if least > 1:
+        stands = merge_small(owners, present, codes, int(least))
         sizes = present.sum(axis=1)
         n_dropped = int((sizes - sizes[stands])[codes].sum())
         kept, codes = np.unique(stands[codes], return_inverse=True)
@@ -407,7 +407,7 @@ def _numbers(X: Any, name: str) -> Array:
     if hasattr(X, "columns") and hasattr(X, "iloc"):  # pandas, whose NA is no number
         X = _of_frame(X)
     if isinstance(X, np.ma.MaskedArray):
-        X = X.astype(np.float64).filled(np.nan)
+        X = np.ma.filled(np.ma.asarray(X, dtype=np.float64), np.nan)
     return np.asarray(read_matrix(X, name, search=False))
 
 

@@ -54,7 +54,8 @@ class PresentStorage(ColumnStorage):
             return [
                 (group, part, group.features, None) for group, part in zip(self._groups, self._parts, strict=True)
             ]
-        owner, found = self._group_of[features], []
+        owner = self._group_of[features]
+        found: list[tuple[ColumnGroup, DenseStorage, Any, Array | None]] = []
         for g in np.unique(owner[owner >= 0]).tolist():
             positions = np.flatnonzero(owner == g)
             found.append((self._groups[g], self._parts[g], positions, self._place[features[positions]]))
