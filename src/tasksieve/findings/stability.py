@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..docstrings import described_by
 from ..fitted.arguments import check_choice, check_number, feature_names, kernel_threads
+from ..fitted.callbacks import tells_callbacks
 from ..fitted.choosing import fold_tolerance
 from ..fitted.documented import DATA, documented
 from ..fitted.model import FeatureSelector
@@ -173,6 +174,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @tells_callbacks
     @takes_named_tasks
     @described_by(DATA)
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:

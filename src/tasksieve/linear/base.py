@@ -23,6 +23,7 @@ from ..fitted.arguments import (
     given_grid,
     kernel_threads,
 )
+from ..fitted.callbacks import tells_callbacks
 from ..fitted.documented import DATA, FITTED
 from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import check_common
@@ -117,6 +118,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     def _chosen_alpha(self, data: TaskData, problem: Problem) -> float:
         return self.alpha
 
+    @tells_callbacks
     @takes_named_tasks
     @described_by(DATA, returns="self")
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Self:

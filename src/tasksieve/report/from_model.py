@@ -13,7 +13,8 @@ from sklearn.base import is_classifier
 from ..fitted.measures import scores_by_task
 from ..fitted.path import RegularizationPath
 from ..fitted.risk_groups import risk_groups
-from ..tasks.named import is_named, stack_named
+from ..tasks.named import is_named, stack_named, takes_named_tasks
+from ..tasks.task_column import TaskColumn, column_of_tasks, split_task_column
 from ..verify import Mismatch
 from ..versions import versions
 from .content import CodeSample, FitQuality, ReportContent
@@ -102,7 +103,10 @@ def content_from_model(
         content = _content_of_path(model, feature_names, task_names)
     else:
         rows = {"task": task, "sample_weight": sample_weight, "offset": offset}
-        if is_named(X):
+        column = column_of_tasks(model)
+        if column is not None and X is not None:
+            X, rows["task"] = split_task_column(X, column, task)
+        elif is_named(X):
             rows = stack_named(X, y, **rows)
             X, y = rows.pop("X"), rows.pop("y")
         rows = {name: values for name, values in rows.items() if values is not None}
@@ -152,6 +156,7 @@ def _content_of_model(
     named = [str(name) for name in getattr(model, "tasks_", ())]
     quality += unseen_quality(getattr(model, "cv_quality_", None), trust.sharing, named)
 
+    apart = _given_apart(given)
     shared = shares_rows(X, y, given.get("task"))
     scores = getattr(model, "path_scores_", None) if path is getattr(model, "path_", None) else None
     content = model_content(
@@ -166,14 +171,14 @@ def _content_of_model(
         answered="",
         certificate=_certificate(model, path),
         facts=_facts(model, quality, shared),
-        reproduce=_code(model, "task" in given),
+        reproduce=_code(model, "task" in apart),
         versions=versions(),
         cv_scores=scores,
         cv_measure="" if scores is None else model.cv_measure,
         chosen=chosen,
         trust=trust,
         shared=shared,
-        code=_samples(model, "task" in given),
+        code=_samples(model, "task" in apart),
     )
     if by_class:
         content.tasks = np.array(tasks, dtype=object)
@@ -189,6 +194,7 @@ def _content_of_model(
     return content
 
 
+@takes_named_tasks
 def task_quality(
     model: Any,
     X: Any,
@@ -265,7 +271,7 @@ def _content_of_path(
 
 def _prove(content: ReportContent, model: Any, X: Any, y: Any, given: dict[str, Any]) -> None:
     """The certificate of the model on its data, or why there is none."""
-    words = "".join(f", {name}={name}" for name in given)
+    words = "".join(f", {name}={name}" for name in _given_apart(given))
     content.proof_command = f"model.certificate(X, y{words}).verify(X, y{words})"
     if X is None:
         content.no_proof = "the data were not given with the model"
@@ -279,6 +285,11 @@ def _prove(content: ReportContent, model: Any, X: Any, y: Any, given: dict[str, 
         content.no_proof, content.proof_command = (str(error) or "not enough memory").rstrip("."), ""
         return
     carry(content, found.to_bytes(), 0, content.proof_command)
+
+
+def _given_apart(given: Mapping[str, Any]) -> list[str]:
+    """What is said of the rows beside X and y: not the tasks, where they are a column of X."""
+    return [name for name, values in given.items() if not isinstance(values, TaskColumn)]
 
 
 def _add_path(content: ReportContent, path: RegularizationPath) -> None:

@@ -12,6 +12,7 @@ from sklearn import get_config
 from ..complex_numbers import refuse_complex
 from ..design import Storage, compressed
 from ..messages import either, value_error
+from .frames import frame_columns, frame_values, is_frame, is_lazy_frame
 from .refusals import refuse_dimensions, refuse_masked_or_complex, refuse_no_numbers
 from .source import Source, is_task_list, kind_of, register
 
@@ -164,6 +165,10 @@ def _read_dense(X: Any, name: str) -> np.ndarray:
     refuse_masked_or_complex(X, name, ("row", "feature"))
     if type(X) is np.ndarray or isinstance(X, np.memmap):
         matrix = X
+    elif is_frame(X):
+        matrix = frame_values(X, name)
+    elif is_lazy_frame(X):
+        raise ValueError(f"{name} is a lazy frame, a query that has not been run: pass {name}.collect().")
     elif isinstance(X, list | tuple) and X and kind_of(X[0]).location == "device":
         raise ValueError(
             f"{name} is a list of tensors of {X[0].ndim} dimension(s): a list of tasks has 2-D ones, and rows make a "
@@ -189,19 +194,19 @@ def _read_dense(X: Any, name: str) -> np.ndarray:
             "write it as float64, float32, int8 or uint8."
         )
     if dtype.kind in "Mm":
-        refuse_no_numbers(X, matrix, name)
+        refuse_no_numbers(matrix, name, frame_columns(X))
     try:
         return matrix.astype(np.float64)
     except (TypeError, ValueError) as error:
         refuse_complex(matrix, name)
-        refuse_no_numbers(X, matrix, name)
+        refuse_no_numbers(matrix, name, frame_columns(X))
         raise type(error)(f"{name} must hold numbers: {error}") from error
 
 
 def _is_sparse_frame(X: Any) -> bool:
     """A pandas data frame all of whose columns are sparse with zeros left out (found without importing pandas)."""
-    types = getattr(X, "dtypes", None)
-    if types is None or not hasattr(X, "sparse") or not hasattr(types, "__iter__"):
+    types: Any = getattr(X, "dtypes", None) if hasattr(X, "sparse") else None
+    if not hasattr(types, "__iter__"):
         return False
     return all(type(dtype).__name__ == "SparseDtype" and dtype.fill_value == 0 for dtype in types)
 

@@ -1,4 +1,4 @@
-"""Tasks by name: ``{task: (X, y)}``, which is stacked rows with their tasks in other words."""
+"""Tasks by name: ``{task: (X, y)}``, or a column of X: in other words, stacked rows with their tasks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ import scipy.sparse
 
 from ..outcomes import is_outcome, read_outcome
 from .endpoints import read_outcomes
+from .frames import frame_columns, pick_columns
 from .labels import label_array
 from .ordered import known_order
 from .patterned import PatternedMatrix
 from .patterns import Patterns
 from .sample_space import one_column
+from .task_column import column_of_tasks, split_task_column
 from .tensors import stack_rows, to_host, to_numpy
 
 # Columns named in a message; the rest are counted.
@@ -35,7 +37,8 @@ def is_named(X: Any) -> bool:
 
 
 def takes_named_tasks(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """A function of X, or a method, that takes ``{task: (X, y)}`` as X, too.
+    """A function of X, or a method, that takes ``{task: (X, y)}`` as X, too, and an X with a column of tasks where the
+    model names one.
 
     One with a parameter ``y`` is called once, with the rows of all tasks stacked. One without is called for the rows of
     each task, ``{task: X}``, and its answers are a dict with the same keys.
@@ -46,6 +49,13 @@ def takes_named_tasks(function: Callable[_P, _R]) -> Callable[_P, _R]:
     @wraps(function)
     def taking(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         X = args[position] if len(args) > position else kwargs.get("X")
+        column = column_of_tasks(args[0]) if position else None
+        if column is not None:
+            bound = form.bind(*args, **kwargs)
+            bound.arguments["X"], bound.arguments["task"] = split_task_column(
+                X, column, bound.arguments.get("task")
+            )
+            return function(*bound.args, **bound.kwargs)
         if isinstance(X, PatternedMatrix):
             bound = form.bind(*args, **kwargs)
             _tell_patterns(function.__name__, bound.arguments, per_row, position)
@@ -101,7 +111,7 @@ def _by_task(model: Any, method: Callable[..., Any], X: Mapping[Any, Any], task:
     for label, rows in X.items():
         matrix = rows[0] if isinstance(rows, tuple) else rows
         own = {name: value[label] if isinstance(value, Mapping) else value for name, value in given.items()}
-        if known is not None and _columns(matrix) is not None:
+        if known is not None and frame_columns(matrix) is not None:
             matrix = _in_order(matrix, list(known), f"X[{label!r}]")
         n_rows = matrix.shape[0] if hasattr(matrix, "shape") else len(matrix)
         found[label] = method(matrix, task=label_array([label] * n_rows), **own)
@@ -190,14 +200,9 @@ def _one_per_row(values: Any, n_rows: int, name: str) -> np.ndarray:
     return array
 
 
-def _columns(matrix: Any) -> list[Any] | None:
-    found = getattr(matrix, "columns", None)
-    return None if found is None else list(found)
-
-
 def _matched(X: Mapping[Any, Any]) -> list[Any]:
     matrices = {label: to_host(matrix) for label, matrix in X.items()}
-    columns = {label: names for label, matrix in matrices.items() if (names := _columns(matrix)) is not None}
+    columns = {label: names for label, matrix in matrices.items() if (names := frame_columns(matrix)) is not None}
     if not columns:
         plain = [m if scipy.sparse.issparse(m) else np.asarray(m) for m in matrices.values()]
         for label, matrix in zip(X, plain, strict=True):
@@ -238,13 +243,13 @@ def _refuse_other_columns(columns: Mapping[Any, list[Any]], origin: Any) -> None
 
 def _in_order(frame: Any, names: Sequence[Any], name: str) -> Any:
     """A frame with its columns in another order; as it is where they lie so already."""
-    own = _columns(frame) or []
+    own = frame_columns(frame) or []
     if own == list(names):
         return frame
     absent = [column for column in names if column not in own]
     if absent:
         raise ValueError(f"{name} lacks {_few(absent)}.")
-    return frame[list(names)]
+    return pick_columns(frame, names)
 
 
 def _few(names: Sequence[Any]) -> str:
