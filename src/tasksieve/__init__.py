@@ -24,12 +24,14 @@ _NAMES = {
     "design": ("Storage",),
     "findings.bounds": ("pfer_bound",),
     "findings.compare": ("compare",),
+    "findings.imputation": ("MultipleImputation",),
     "findings.knockoffs": ("KnockoffSelection",),
     "findings.permutation": ("permutation_test",),
     "findings.refit": ("refit",),
     "findings.split": ("split_inference",),
     "findings.stability": ("StabilitySelection",),
     "fitted.checkpoint": ("FoldStore", "checkpoint"),
+    "fitted.fill_missing": ("FillMissing",),
     "fitted.model_selection": ("TaskKFold", "task_scorer"),
     "fitted.order": ("OrderWarning",),
     "fitted.path": ("RegularizationPath",),
@@ -89,6 +91,7 @@ if TYPE_CHECKING:
     from .design import Storage as Storage
     from .findings.bounds import pfer_bound as pfer_bound
     from .findings.compare import compare as compare
+    from .findings.imputation import MultipleImputation as MultipleImputation
     from .findings.knockoffs import KnockoffSelection as KnockoffSelection
     from .findings.permutation import permutation_test as permutation_test
     from .findings.refit import refit as refit
@@ -96,6 +99,7 @@ if TYPE_CHECKING:
     from .findings.stability import StabilitySelection as StabilitySelection
     from .fitted.checkpoint import FoldStore as FoldStore
     from .fitted.checkpoint import checkpoint as checkpoint
+    from .fitted.fill_missing import FillMissing as FillMissing
     from .fitted.model_selection import TaskKFold as TaskKFold
     from .fitted.model_selection import task_scorer as task_scorer
     from .fitted.order import OrderWarning as OrderWarning
