@@ -24,6 +24,7 @@ _NAMES = {
     "design": ("Storage",),
     "findings.bounds": ("pfer_bound",),
     "findings.compare": ("compare",),
+    "findings.imputation": ("MultipleImputation",),
     "findings.knockoffs": ("KnockoffSelection",),
     "findings.permutation": ("permutation_test",),
     "findings.proportional_hazards": ("proportional_hazards_test",),
@@ -31,6 +32,7 @@ _NAMES = {
     "findings.split": ("split_inference",),
     "findings.stability": ("StabilitySelection",),
     "fitted.checkpoint": ("FoldStore", "checkpoint"),
+    "fitted.fill_missing": ("FillMissing",),
     "fitted.model_selection": ("TaskKFold", "task_scorer"),
     "fitted.order": ("OrderWarning",),
     "fitted.path": ("RegularizationPath",),
@@ -56,7 +58,7 @@ _NAMES = {
     "problem_file": ("load_problem", "save_problem"),
     "report": ("write_report",),
     "svm": ("GraphPath", "GraphSVC", "GraphSVCCV", "GraphSVR", "GraphSVRCV", "WeightedDegreeHasher"),
-    "tasks": ("TaskMoments", "on_device"),
+    "tasks": ("TaskMoments", "by_pattern", "on_device"),
     "tasks.cluster": ("open_zarr",),
 }  # fmt: skip
 _HOME = {name: home for home, names in _NAMES.items() for name in names}
@@ -90,6 +92,7 @@ if TYPE_CHECKING:
     from .design import Storage as Storage
     from .findings.bounds import pfer_bound as pfer_bound
     from .findings.compare import compare as compare
+    from .findings.imputation import MultipleImputation as MultipleImputation
     from .findings.knockoffs import KnockoffSelection as KnockoffSelection
     from .findings.permutation import permutation_test as permutation_test
     from .findings.proportional_hazards import proportional_hazards_test as proportional_hazards_test
@@ -98,6 +101,7 @@ if TYPE_CHECKING:
     from .findings.stability import StabilitySelection as StabilitySelection
     from .fitted.checkpoint import FoldStore as FoldStore
     from .fitted.checkpoint import checkpoint as checkpoint
+    from .fitted.fill_missing import FillMissing as FillMissing
     from .fitted.model_selection import TaskKFold as TaskKFold
     from .fitted.model_selection import task_scorer as task_scorer
     from .fitted.order import OrderWarning as OrderWarning
@@ -127,6 +131,7 @@ if TYPE_CHECKING:
     from .svm import GraphSVRCV as GraphSVRCV
     from .svm import WeightedDegreeHasher as WeightedDegreeHasher
     from .tasks import TaskMoments as TaskMoments
+    from .tasks import by_pattern as by_pattern
     from .tasks import on_device as on_device
     from .tasks.cluster import open_zarr as open_zarr
 

@@ -176,6 +176,13 @@ PARAMETERS = table(
         check="task_weights", typed=Literal["balanced"], help="Every task counts once.",
     ),
     Parameter(
+        "task", "str or int", None,
+        "The column of X that holds the task of each row: its name in a data frame, or its number. It is no "
+        "feature. `predict` and `score` find it there, too, so that `sklearn.model_selection.GridSearchCV` and "
+        "other tools need not know of tasks. By default tasks are given apart.",
+        check="column",
+    ),
+    Parameter(
         "tol", "float", 1e-6,
         "Stop when the dual gap is at most ``tol`` times the objective at W = 0 with the best intercepts.",
         check="not_negative", typed=float, help="Stop at this relative duality gap. (default: 1e-6)",

@@ -264,7 +264,7 @@ def test_splitters_that_take_groups_get_them(rng):
     listed = ts.MultiTaskLassoCV([0.1], cv=folds).fit(X, y, task=task)
     np.testing.assert_array_equal(by_group.cv_scores_, listed.cv_scores_)
     ts.MultiTaskLogisticRegressionCV([0.1], cv=StratifiedGroupKFold(3)).fit(X, y > 0, task=task, groups=groups)
-    for cv, words in ((ts.TaskKFold(3), "TaskKFold"), (KFold(3), "KFold"), (folds, "a list of folds")):
+    for cv, words in ((ts.TaskKFold(3, shuffle=False), "TaskKFold"), (KFold(3), "KFold"), (folds, "a list of folds")):
         with pytest.raises(ValueError, match=f"groups was given, but cv is {words}, which does not take groups"):
             ts.MultiTaskLassoCV([0.1], cv=cv).fit(X, y, task=task, groups=groups)
 
@@ -349,7 +349,7 @@ def test_order_is_warned_of_where_it_matters(rng):
     stretches = [(np.arange(40, 120), np.arange(40)), (np.arange(80), np.arange(80, 120))]
     for model, (rows, more), words in (
         (ts.MultiTaskLassoCV([0.1], cv=KFold(4)), ((X, y), {"task": task}), r"2 task\(s\) \(0, 1; lag-1"),
-        (ts.MultiTaskLassoCV([0.1], cv=ts.TaskKFold(4)), ((X, y), {"task": task}), r"2 task\(s\)"),
+        (ts.MultiTaskLassoCV([0.1], cv=ts.TaskKFold(4, shuffle=False)), ((X, y), {"task": task}), r"2 task\(s\)"),
         (ts.MultiTaskLassoCV([0.1], cv=stretches), ((X, y), {}), r"1 task\(s\)"),
         (ts.MultiTaskLassoCV([0.1]), ((X, Y), {}), r"1 task\(s\) \(0; lag-1"),
         (ts.MultiTaskLogisticRegressionCV([0.1], cv=KFold(3)), ((X, y > 0), {}), r"1 task\(s\)"),
@@ -376,7 +376,7 @@ def test_order_is_seldom_warned_of_by_chance(rng):
     labels = read_labels(len(y), y, task)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        make_folds(ts.TaskKFold(5), y, labels)
+        make_folds(ts.TaskKFold(5, shuffle=False), y, labels)
 
 
 # --- what it is for --------------------------------------------------------------------------------------------------

@@ -391,9 +391,9 @@ def test_cross_validation_scores_are_root_mean_squared_errors():
     X, task = rng.standard_normal((60, 8)), np.repeat([0, 1, 2], 20)
     y = X[:, 0] * [1.0, 2.0, 3.0][0] + np.where(task == 0, 5.0, 0.1) * rng.standard_normal(60)
     grid = [0.5, 0.2, 0.05]
-    folds = list(ts.TaskKFold(3).split(X, groups=task))
+    folds = list(ts.TaskKFold(3, shuffle=False).split(X, groups=task))
     model = ts.CalibratedMultiTaskLassoCV(
-        grid, cv=ts.TaskKFold(3), l2=0.01, task_weights="balanced", tol=1e-10, fold_tol=1e-10
+        grid, cv=ts.TaskKFold(3, shuffle=False), l2=0.01, task_weights="balanced", tol=1e-10, fold_tol=1e-10
     )
     model.fit(X, y, task=task)
     for k, alpha in enumerate(grid):

@@ -67,8 +67,8 @@ def test_scores_are_those_of_refitting(CV, Model, options, regression):
     X, y, task = regression
     classes = Model is ts.MultiTaskLogisticRegression
     y = np.where(y > 1, "yes", "no") if classes else y
-    folds = list(ts.TaskKFold(3).split(X, groups=task))
-    fitted = CV(GRID, cv=ts.TaskKFold(3), tol=1e-10, fold_tol=1e-10, **options).fit(X, y, task=task)
+    folds = list(ts.TaskKFold(3, shuffle=False).split(X, groups=task))
+    fitted = CV(GRID, cv=ts.TaskKFold(3, shuffle=False), tol=1e-10, fold_tol=1e-10, **options).fit(X, y, task=task)
     expected = by_hand(Model(tol=1e-10, **options), X, y, task, folds, logistic if classes else squared)
     np.testing.assert_allclose(fitted.cv_scores_, expected, atol=1e-5)
     k = np.argmin(expected.mean(axis=1))
@@ -337,7 +337,7 @@ def test_folds_are_balanced_within_tasks(labels, n_splits, shuffle):
 
 def test_one_task_is_k_fold():
     for n in (10, 13):
-        ours = list(ts.TaskKFold(4).split(np.zeros((n, 1))))
+        ours = list(ts.TaskKFold(4, shuffle=False).split(np.zeros((n, 1))))
         for (train, test), (other_train, other_test) in zip(ours, KFold(4).split(np.zeros((n, 1))), strict=True):
             np.testing.assert_array_equal(train, other_train)
             np.testing.assert_array_equal(test, other_test)
@@ -345,9 +345,12 @@ def test_one_task_is_k_fold():
 
 def test_splitter_of_lists_and_shuffling():
     X = [np.zeros((4, 1)), np.zeros((6, 1))]
-    folds = list(ts.TaskKFold(2).split(X))
+    folds = list(ts.TaskKFold(2, shuffle=False).split(X))
+    with pytest.warns(FutureWarning, match="From version 0.5 on it will shuffle"):
+        unsaid = list(ts.TaskKFold(2).split(X))
+    assert all(np.array_equal(one, other) for one, other in zip(unsaid[0], folds[0], strict=True))
     assert [test.tolist() for _, test in folds] == [[0, 1, 4, 5, 6], [2, 3, 7, 8, 9]]
-    assert ts.TaskKFold(3).get_n_splits() == 3
+    assert ts.TaskKFold(3, shuffle=False).get_n_splits() == 3
     one, same, other = (
         [test.tolist() for _, test in ts.TaskKFold(2, shuffle=True, random_state=s).split(np.zeros((40, 1)))]
         for s in (0, 0, 1)
@@ -355,7 +358,7 @@ def test_splitter_of_lists_and_shuffling():
     assert one == same != other
     assert repr(ts.TaskKFold(3, shuffle=True)) == "TaskKFold(n_splits=3, shuffle=True)"
     with pytest.raises(ValueError, match="task must have one label per row"):
-        next(ts.TaskKFold(2).split(np.zeros((5, 1)), groups=[0, 1]))
+        next(ts.TaskKFold(2, shuffle=False).split(np.zeros((5, 1)), groups=[0, 1]))
     assert LeavePOut(1).get_n_splits(np.zeros((3, 1))) == 3
 
 
@@ -381,7 +384,7 @@ def test_scores_are_named_by_the_model(model, words):
 
 def test_the_calibrated_score_is_what_its_name_says(regression):
     X, y, task = regression
-    folds = list(ts.TaskKFold(3).split(X, groups=task))
+    folds = list(ts.TaskKFold(3, shuffle=False).split(X, groups=task))
     model = ts.CalibratedMultiTaskLassoCV([0.3], cv=folds).fit(X, y, task=task)
     for f, (train, test) in enumerate(folds):
         one = ts.CalibratedMultiTaskLasso(0.3).fit(X[train], y[train], task=task[train])

@@ -159,13 +159,13 @@ def routed(model):
 @pytest.mark.usefixtures("routing")
 def test_grid_search_with_tasks(data):
     X, y, task = data
-    search = GridSearchCV(routed(ts.MultiTaskLasso()), {"alpha": [0.05, 50.0]}, cv=ts.TaskKFold(3))
+    search = GridSearchCV(routed(ts.MultiTaskLasso()), {"alpha": [0.05, 50.0]}, cv=ts.TaskKFold(3, shuffle=False))
     search.fit(X, y, task=task)
     assert search.best_params_ == {"alpha": 0.05}
     assert search.best_score_ > 0.9
     assert search.best_estimator_.predict(X, task=task).shape == (90,)
     assert search.score(X, y, task=task) == pytest.approx(search.best_estimator_.score(X, y, task=task))
-    by_groups = GridSearchCV(routed(ts.MultiTaskLasso()), {"alpha": [0.05, 50.0]}, cv=ts.TaskKFold(3))
+    by_groups = GridSearchCV(routed(ts.MultiTaskLasso()), {"alpha": [0.05, 50.0]}, cv=ts.TaskKFold(3, shuffle=False))
     by_groups.fit(X, y, task=task, groups=task)
     assert by_groups.best_score_ == search.best_score_
     plain = GridSearchCV(routed(ts.MultiTaskLasso()), {"alpha": [0.05]}, cv=3).fit(X, y, task=task)
@@ -179,8 +179,8 @@ def test_cross_validate_with_tasks_and_weights(data):
     model.set_score_request(task=True, sample_weight=True)
     weights = np.linspace(0.5, 2.0, 90)
     params = {"task": task, "sample_weight": weights}
-    results = cross_validate(model, X, y, params=params, cv=ts.TaskKFold(3))
-    folds = list(ts.TaskKFold(3).split(X, groups=task))
+    results = cross_validate(model, X, y, params=params, cv=ts.TaskKFold(3, shuffle=False))
+    folds = list(ts.TaskKFold(3, shuffle=False).split(X, groups=task))
     for (train, test), score in zip(folds, results["test_score"], strict=True):
         fitted = clone(model).fit(X[train], y[train], task=task[train], sample_weight=weights[train])
         assert score == pytest.approx(fitted.score(X[test], y[test], task=task[test], sample_weight=weights[test]))
@@ -202,7 +202,8 @@ def test_pipeline_routes_the_task(data):
     pipe.fit(X, y, task=task)
     assert pipe.predict(X, task=task).shape == (90,)
     assert pipe.score(X, y, task=task) > 0.9
-    search = GridSearchCV(pipe, {"multitasklasso__alpha": [0.1, 100.0]}, cv=ts.TaskKFold(3)).fit(X, y, task=task)
+    search = GridSearchCV(pipe, {"multitasklasso__alpha": [0.1, 100.0]}, cv=ts.TaskKFold(3, shuffle=False))
+    search.fit(X, y, task=task)
     assert search.best_params_ == {"multitasklasso__alpha": 0.1}
 
 
@@ -269,7 +270,8 @@ def test_task_scorer_under_routing(data):
     X, y, task = data
     scorer = ts.task_scorer(mean_absolute_error, greater_is_better=False)
     model = ts.MultiTaskLasso().set_fit_request(task=True)
-    search = GridSearchCV(model, {"alpha": [0.05, 50.0]}, scoring=scorer, cv=ts.TaskKFold(3)).fit(X, y, task=task)
+    search = GridSearchCV(model, {"alpha": [0.05, 50.0]}, scoring=scorer, cv=ts.TaskKFold(3, shuffle=False))
+    search.fit(X, y, task=task)
     assert search.best_params_ == {"alpha": 0.05}
     several = cross_validate(
         ts.MultiTaskLasso(0.1).set_fit_request(task=True),
@@ -277,13 +279,13 @@ def test_task_scorer_under_routing(data):
         y,
         params={"task": task},
         scoring={"mae": scorer, "mae again": ts.task_scorer(mean_absolute_error)},
-        cv=ts.TaskKFold(3),
+        cv=ts.TaskKFold(3, shuffle=False),
     )
     np.testing.assert_allclose(several["test_mae"], -several["test_mae again"])
     weighted = ts.task_scorer(mean_absolute_error).set_score_request(task=True, sample_weight=True)
     model = ts.MultiTaskLasso(0.1).set_fit_request(task=True, sample_weight=False)
     params = {"task": task, "sample_weight": np.linspace(0.5, 1, 90)}
-    results = cross_validate(model, X, y, params=params, scoring=weighted, cv=ts.TaskKFold(3))
+    results = cross_validate(model, X, y, params=params, scoring=weighted, cv=ts.TaskKFold(3, shuffle=False))
     assert np.all(results["test_score"] > 0)
 
 
@@ -291,5 +293,5 @@ def test_cross_validated_estimators_route_too(data):
     X, y, task = data
     with sklearn.config_context(enable_metadata_routing=True):
         model = routed(ts.MultiTaskLassoCV(n_alphas=5))
-        results = cross_validate(model, X, y, params={"task": task}, cv=ts.TaskKFold(3))
+        results = cross_validate(model, X, y, params={"task": task}, cv=ts.TaskKFold(3, shuffle=False))
     assert np.all(results["test_score"] > 0.9)

@@ -261,7 +261,7 @@ CV: dict[str, dict[str, Any]] = {
     "plain": {},
     "standardize": {"standardize": True, "random_state": 3},
     "balanced": {"task_weights": "balanced", "cv": 4},
-    "given": {"cv": ts.TaskKFold(3), "selection_rule": "1se"},
+    "given": {"cv": ts.TaskKFold(3, shuffle=False), "selection_rule": "1se"},
     "no intercept": {"fit_intercept": False},
     "early": {"early_stopping": True, "n_alphas": 60, "eps": 1e-5},
 }

@@ -200,7 +200,7 @@ def test_class_weights_are_those_of_the_training_rows(rng):
     X, y, task = draw(rng)
     keep = (y > 0) | (rng.random(len(y)) < 0.4)
     X, y, task = X[keep], y[keep], task[keep]
-    folds = list(ts.TaskKFold(2).split(X, groups=task))
+    folds = list(ts.TaskKFold(2, shuffle=False).split(X, groups=task))
     options = {"Cs": CS, "graph_strengths": STRENGTHS, "fold_tol": 1e-9, "class_weight": "balanced"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ts.OrderWarning)

@@ -23,9 +23,11 @@ from .sparse_columns import SparseColumns
 from .sparse_format import compressed
 from .storage import (
     BesideStorage,
+    ColumnGroup,
     DenseStorage,
     MappedRowStorage,
     PlinkStorage,
+    PresentStorage,
     RepeatedStorage,
     RowVectors,
     ScaledStorage,
@@ -41,6 +43,7 @@ __all__ = [
     "BesideStorage",
     "ClusterError",
     "ColumnBlock",
+    "ColumnGroup",
     "Cover",
     "DataLost",
     "DenseStorage",
@@ -53,6 +56,7 @@ __all__ = [
     "PackedColumns",
     "Part",
     "PlinkStorage",
+    "PresentStorage",
     "Reach",
     "Region",
     "Rejection",

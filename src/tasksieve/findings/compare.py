@@ -27,6 +27,7 @@ from ..messages import either, value_error
 from ..svm.hashing import read_strings
 from ..tasks import TaskData, placed, read_tasks, some_of
 from ..tasks.named import takes_named_tasks
+from ..tasks.task_column import column_of_tasks
 from .comparison import Comparison, Differences
 from .contenders import SHARED, Contenders
 from .cv_sibling import cv_sibling, inner_folds
@@ -217,6 +218,8 @@ def plan_comparison(
     check_number(cv, "cv", low=3, closed=True, integer=True)
     check_level(level)
     shared = cv_sibling(model, "compare")
+    if column_of_tasks(shared) is not None:
+        shared.set_params(task=None)  # X comes without that column, and models of single tasks have none
     n_inner = inner_folds(shared, "compare")
     shared._check_parameters()
     if shared._targets == "mixed":

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..design import DenseStorage, one_blas_thread
 from ..docstrings import described_by
 from ..fitted.arguments import check_number, default_grid
+from ..fitted.callbacks import tells_callbacks
 from ..fitted.choosing import fold_tolerance
 from ..fitted.documented import DATA
 from ..fitted.fold_assignment import read_seed
@@ -123,6 +124,7 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
         self.n_draws = n_draws
         self.random_state = random_state
 
+    @tells_callbacks
     @takes_named_tasks
     @described_by(DATA, returns="self")
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Self:

@@ -169,7 +169,7 @@ def split_inference(
     check_linear(model, "does not select features by a penalty; give a linear model such as MultiTaskLasso().")
     matrices = placed(X, model)  # once, for both halves
     data = model._read_with(matrices, y, task, sample_weight, offset)
-    _refuse_loss(model._loss_of(data))
+    refuse_loss(model._loss_of(data))
     halves = draw_halves(data, 1, random_state, groups=groups, small_tasks=small_tasks)
     selecting, estimating = (halves.weights(half, data.weights) for half in (0, 1))
     # tasks that cannot be halved may help to select
@@ -183,7 +183,7 @@ def split_inference(
     kept = _large_enough(data, estimating, supports, small_tasks)
     half = data.with_weights(estimating)
     fits = fit_support(model, half, supports, kept, skip=small_tasks == "drop")
-    found = [_estimate(model, t, supports[t], fit, half, halves.unit) for t, fit in fits.items()]
+    found = [estimate_task(model, t, supports[t], fit, half, halves.unit) for t, fit in fits.items()]
     columns = _columns(found, float(level))
     names = feature_names(X)
     if names is not None:
@@ -192,7 +192,8 @@ def split_inference(
     return SplitInference(**columns, level=float(level), halves=halves.words)
 
 
-def _refuse_loss(loss: Loss) -> None:
+def refuse_loss(loss: Loss) -> None:
+    """Refuse a loss whose estimates have no errors here."""
     if loss.estimates:
         return
     what = "more than two classes" if loss.labels == "one-hot" else f"the {loss.label}"
@@ -239,7 +240,8 @@ class _Estimates:
             return np.asarray(2.0 * student.sf(np.abs(self.coef / self.errors), self.df))
 
 
-def _estimate(model: Any, t: int, features: Array, fit: TaskFit, half: TaskData, unit: Array) -> _Estimates:
+def estimate_task(model: Any, t: int, features: Array, fit: TaskFit, half: TaskData, unit: Array) -> _Estimates:
+    """Estimates of one task, with robust errors; rows of one unit belong together."""
     flat = np.arange(half.offsets[t], half.offsets[t + 1])
     flat = flat[half.weights[flat] > 0.0]
     units, position = np.unique(unit[flat], return_inverse=True)

@@ -14,8 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..docstrings import described_by
 from ..fitted.arguments import check_choice, check_number, feature_names, kernel_threads
+from ..fitted.callbacks import tells_callbacks
 from ..fitted.choosing import fold_tolerance
 from ..fitted.documented import DATA, documented
+from ..fitted.fill_missing import FillMissing
 from ..fitted.model import FeatureSelector
 from ..fitted.parameters import check_common
 from ..fitted.progress import reporter
@@ -31,6 +33,8 @@ from ..user_warnings import warn
 from .bounds import ASSUMPTIONS, Assumption, Levels, complete_levels, halves_of
 from .half_paths import HalfPaths, Selectable
 from .halves import SmallTasks, draw_halves
+from .imputation import MultipleImputation
+from .imputed_halves import ImputedHalfPaths, imputable
 from .path_model import name_of
 
 if TYPE_CHECKING:
@@ -173,6 +177,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @tells_callbacks
     @takes_named_tasks
     @described_by(DATA)
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
@@ -194,6 +199,10 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         model._check_parameters()
         model.tol = fold_tolerance(model.tol, None)
         n_jobs = kernel_threads(self.n_jobs)
+        imputation = self.estimator if isinstance(self.estimator, MultipleImputation) else None
+        if imputation is not None:
+            given = imputable(imputation, X, y, task, sample_weight)
+            X = FillMissing("mean").fit_transform(X)  # in the place of imputations until halves are drawn
         data = model._read_with(X, y, task, sample_weight, None)
         halves = draw_halves(data, self.n_pairs, self.random_state, groups=groups, small_tasks=self.small_tasks)
         data = data.with_weights(np.where(halves.unit < 0, 0.0, data.weights))
@@ -208,7 +217,10 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         levels = complete_levels(selectable.count, self.n_pairs, **asked, assumption=self.assumption)
         names = feature_names(X)
         RowSolver(model, data, problem, 1).warn_scales(names)
-        found = HalfPaths(model, data, selectable, levels.q, halves, n_jobs)
+        kind = HalfPaths if imputation is None else ImputedHalfPaths
+        found = kind(model, data, selectable, levels.q, halves, n_jobs)
+        if isinstance(found, ImputedHalfPaths) and imputation is not None:
+            found.impute(imputation, given)
         spent = problem.design.passes
         del problem
         found.follow(reporter(type(self).__name__, "half"))
@@ -385,6 +397,8 @@ def _path_model(estimator: Any) -> PathEstimator:
     name = name_of(estimator)
     if isinstance(estimator, type):
         raise ValueError(f"estimator must be an estimator, not a class: pass {name}().")
+    if isinstance(estimator, MultipleImputation):
+        return _path_model(estimator.model)
     if isinstance(estimator, PathEstimator):
         return clone(estimator)
     if isinstance(estimator, PathEstimatorCV):

@@ -17,6 +17,7 @@ from ..complex_numbers import refuse_complex
 from ..design.device.machine import read_device
 from ..messages import ParameterError
 from ..tasks import refuse_masked_or_complex
+from ..tasks.task_column import check_column as check_column  # it is named in the table, too
 from .arguments import check_choice, check_number
 from .arguments import check_jobs as check_jobs  # it is named in the table, too
 from .fold_assignment import read_seed

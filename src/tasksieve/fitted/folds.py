@@ -81,7 +81,7 @@ def make_folds(
     named = None if groups is None else read_groups(groups, labels)
     if isinstance(cv, int):
         unshuffled = rules.like_scikit_learn and labels.shared and named is None
-        cv = TaskKFold(cv) if unshuffled else ShuffledFolds(cv)
+        cv = TaskKFold(cv, shuffle=False) if unshuffled else ShuffledFolds(cv)
     if isinstance(cv, ShuffledFolds):
         seed = read_seed(rules.random_state)
         fold, words = _assigned(cv.n_splits, labels, named, seed)
@@ -208,7 +208,7 @@ def _stretches(n_folds: int, labels: TaskLabels) -> tuple[Iterable[Any], str]:
         flat = np.where(labels.weights > 0, flat, flat.max() + 1)
         strata[slice(None) if labels.order is None else labels.order] = flat
         words += " within tasks" + _stratified(labels)
-    return TaskKFold(n_folds).split(strata[:, None], groups=strata), words
+    return TaskKFold(n_folds, shuffle=False).split(strata[:, None], groups=strata), words
 
 
 # --- other splitters -------------------------------------------------------------------------------------------------

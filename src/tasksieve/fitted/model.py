@@ -31,6 +31,7 @@ from ..tasks import (
     with_class_weight,
     without_common_factor,
 )
+from ..tasks.task_column import without_task_column
 from .arguments import (
     feature_names,
     refuse_labels,
@@ -39,6 +40,7 @@ from .arguments import (
     warn_no_counts,
     warn_one_class,
 )
+from .callbacks import CallbackSupportMixin
 from .covariates import covariates_of
 from .measures import mean_over_tasks, measure_of
 from .predictions import Predictions
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
 
 
 
-class FittedModel(Shown, BaseEstimator):
+class FittedModel(Shown, CallbackSupportMixin, BaseEstimator):
     """Linear model with one row of coefficients per task, by any solver: features, scores of rows, test labels."""
 
     _targets: ClassVar[Literal["values", "classes", "survival"]]
@@ -191,6 +193,7 @@ class FeatureSelector(SelectorMixin, FittedModel):
         """
         if is_task_list(X):
             return [self.transform(item) for item in X]
+        X = without_task_column(X, self)
         if kind_of(X).location == "device":
             rows = self._read_matrix(X)
             if rows.shape[1] != self.n_features_in_:
@@ -260,6 +263,14 @@ class TaskLinearModel(SelectingModel):
         several = self._loss.with_classes()
         assert several is not None
         return several
+
+    @property
+    def present_(self) -> np.ndarray:
+        """Which features each task has, (T, d): coefficients of the others are 0 because they were not measured."""
+        known = getattr(self, "patterns_", None)
+        if known is None:
+            raise AttributeError("present_ is known of models fitted to rows of by_pattern: all features are present.")
+        return np.asarray(known.present)
 
     @property
     def _several(self) -> bool:
@@ -351,6 +362,9 @@ class TaskLinearModel(SelectingModel):
         self._single = data.form == "single"
         self._needs_offset = data.has_offset
         self._fills = data.fills(point.features)
+        self.__dict__.pop("patterns_", None)
+        if data.patterns is not None:
+            self.patterns_ = data.patterns
         if data.classes is not None:
             self.classes_ = data.classes
 

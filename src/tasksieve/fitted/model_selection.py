@@ -10,6 +10,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from ..tasks import count_rows, read_labels, read_offset, row_labels
+from ..tasks.task_column import column_of_tasks, task_column
+from ..user_warnings import warn
 from .arguments import check_number
 from .fold_assignment import random_numbers
 from .held_out import RESPONSES
@@ -28,23 +30,26 @@ class TaskKFold(BaseEstimator):
     ----------
     n_splits : int, default=5
         Number of folds K, at least 2.
-    shuffle : bool, default=False
-        Shuffle the rows of each task first; otherwise a fold is a stretch of consecutive rows.
+    shuffle : bool, optional
+        Shuffle the rows of each task first; otherwise a fold is a stretch of consecutive rows. Without it there is a
+        FutureWarning: False so far, in version 0.5 rows will be shuffled, and stratified by class.
     random_state : int, RandomState or None, default=None
         Seed of the shuffling.
+    task : str or int, optional
+        The column of X that holds the task of each row, for tools that pass neither ``groups`` nor ``task``.
 
     Notes
     -----
     A task with a single row is never held out: nothing would be left to learn it from. Without ``groups`` all rows
     are one task and the folds are those of `sklearn.model_selection.KFold`. Under metadata routing the splitter asks
-    for ``task`` and for ``groups``, so ``GridSearchCV(model, grid, cv=TaskKFold()).fit(X, y, task=task)`` is enough.
+    for ``task`` and for ``groups``, so ``GridSearchCV(model, grid, cv=folds).fit(X, y, task=task)`` is enough.
 
     Examples
     --------
     >>> import numpy as np
     >>> from tasksieve import TaskKFold
     >>> task = np.array(["a", "b", "a", "b", "a", "b", "a", "b"])
-    >>> for train, test in TaskKFold(2).split(np.zeros((8, 1)), groups=task):
+    >>> for train, test in TaskKFold(2, shuffle=False).split(np.zeros((8, 1)), groups=task):
     ...     print(test, task[test])
     [0 1 2 3] ['a' 'b' 'a' 'b']
     [4 5 6 7] ['a' 'b' 'a' 'b']
@@ -53,10 +58,13 @@ class TaskKFold(BaseEstimator):
     # what `split` asks of a meta-estimator under metadata routing; either name will do
     __metadata_request__split = {"groups": True, "task": True}  # noqa: RUF012
 
-    def __init__(self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None) -> None:
+    def __init__(
+        self, n_splits: int = 5, *, shuffle: bool | None = None, random_state: Any = None, task: str | int | None = None
+    ) -> None:
         self.n_splits = n_splits
         self.shuffle = shuffle
         self.random_state = random_state
+        self.task = task
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None, task: Any = None) -> int:
         """Number of folds.
@@ -94,7 +102,15 @@ class TaskKFold(BaseEstimator):
         """
         check_number(self.n_splits, "n_splits", low=2, closed=True, integer=True)
         check_common(self)
+        if self.shuffle is None:
+            warn(
+                "TaskKFold without shuffle= holds out stretches of consecutive rows. From version 0.5 on it will "
+                "shuffle the rows of each task, stratified by class: pass shuffle=False or shuffle=True.",
+                FutureWarning,
+            )
         labels = groups if groups is not None else task
+        if labels is None and self.task is not None:
+            labels = task_column(X, self.task)
         n_rows = count_rows(X)
         if isinstance(n_rows, list):
             labels = np.repeat(np.arange(len(n_rows)), n_rows)
@@ -150,8 +166,11 @@ class TaskScorer:
         - `X`, `y`, `task`, `sample_weight`, `offset`: Rows in any form that the estimator's ``fit`` takes. Missing
           labels and rows of weight 0 are left out.
         """
-        labels = read_labels(count_rows(X), y, task, sample_weight, targets="labels", allow_empty=True)
         given = {} if task is None else {"task": task}
+        column = column_of_tasks(estimator) if task is None else None
+        if column is not None:  # the estimator finds it there, too
+            task = task_column(X, column)
+        labels = read_labels(count_rows(X), y, task, sample_weight, targets="labels", allow_empty=True)
         if offset is not None:
             given["offset"] = labels.unflatten(read_offset(offset, labels))  # 0 where no label is observed
         predictions = getattr(estimator, self.response_method)(X, **given)
@@ -187,7 +206,7 @@ class TaskScorer:
 
 
 def task_scorer(
-    metric: Callable[..., float],
+    metric: Callable[..., float] | str,
     *,
     greater_is_better: bool = True,
     response_method: str = "predict",
@@ -199,9 +218,10 @@ def task_scorer(
 
     Parameters
     ----------
-    metric : callable
+    metric : callable or str
         ``metric(y_true, y_predicted, **options)`` for one task, such as those of `sklearn.metrics`. It gets
-        ``sample_weight`` too where weights are given.
+        ``sample_weight`` too where weights are given. Or the name of a scorer of scikit-learn ("r2", "roc_auc",
+        "neg_mean_absolute_error"), which says the other parameters.
     greater_is_better : bool, default=True
         False for a loss: the score is then its negative.
     response_method : {"predict", "predict_proba", "decision_function"}, default="predict"
@@ -213,7 +233,7 @@ def task_scorer(
     -------
     TaskScorer
         ``scorer(estimator, X, y, task=None, sample_weight=None, *, offset=None)``. Under metadata routing it asks for
-        ``task``.
+        ``task``; of an estimator that reads tasks from a column of X it knows the column.
 
     Examples
     --------
@@ -225,7 +245,16 @@ def task_scorer(
     >>> scorer = ts.task_scorer(mean_absolute_error, greater_is_better=False)
     >>> round(scorer(model, X, [1.0, 3.0, 0.0, 4.0], task=task), 6)
     -1.5
+    >>> ts.task_scorer("neg_mean_absolute_error")
+    task_scorer(mean_absolute_error, greater_is_better=False, response_method='predict')
     """
+    if isinstance(metric, str):
+        from sklearn.metrics import get_scorer
+
+        known: Any = get_scorer(metric)
+        asked = known._response_method
+        response_method = asked if isinstance(asked, str) else next(name for name in asked if name in RESPONSES)
+        return TaskScorer(known._score_func, known._sign, response_method, {**known._kwargs, **options})
     if response_method not in RESPONSES:
         raise ValueError(f"response_method must be one of {RESPONSES}, got {response_method!r}.")
     return TaskScorer(metric, 1 if greater_is_better else -1, response_method, options)

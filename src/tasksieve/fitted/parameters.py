@@ -19,7 +19,7 @@ _PLAIN = (str, bool, int, float, type(None))  # immutable: no copy is needed
 
 # Parameters with a text of their own in each model: checked by the same names.
 _CHECKS = {"hasher": "hasher", "shuffle": "switch", "task_feature": "name"}
-_OPTIONAL = {"hasher", *(name for name, found in PARAMETERS.items() if found.default is None)}
+_OPTIONAL = {"hasher", "shuffle", *(name for name, found in PARAMETERS.items() if found.default is None)}
 
 
 class BareSolverOptions(TypedDict, total=False):
@@ -63,6 +63,7 @@ class TaskOptions(TypedDict, total=False):
 
     positive: bool
     task_weights: Any
+    task: str | int | None
 
 
 class FeatureWeights(TypedDict, total=False):

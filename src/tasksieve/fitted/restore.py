@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tasks import Fills, TaskData
+from ..tasks import Fills, Patterns, TaskData
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class DataFacts:
     has_offset: bool = False
     known_fills: Fills | None = None
     balance: Any = None
+    patterns: Patterns | None = None
 
     @classmethod
     def of(cls, data: TaskData, features: Iterable[np.ndarray]) -> DataFacts:
@@ -65,6 +66,7 @@ ATTRIBUTES = {
     "fills": "_fills",
     "cv_quality": "cv_quality_",
     "baseline_hazard": "baseline_hazard_",
+    "patterns": "patterns_",
 }
 
 

@@ -23,6 +23,7 @@ from ..fitted.arguments import (
     given_grid,
     kernel_threads,
 )
+from ..fitted.callbacks import tells_callbacks
 from ..fitted.documented import DATA, FITTED
 from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import check_common
@@ -117,6 +118,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     def _chosen_alpha(self, data: TaskData, problem: Problem) -> float:
         return self.alpha
 
+    @tells_callbacks
     @takes_named_tasks
     @described_by(DATA, returns="self")
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Self:
@@ -302,6 +304,12 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
 
     def _edges(self, data: TaskData) -> np.ndarray:
         """Weights of the graph of tasks, or of the classes of tasks: each beside the same class of a neighbour."""
+        if data.patterns is not None and not data.patterns.complete:
+            raise value_error(
+                "{task_graph}: neighbours pull at each other's coefficients, and an absent feature would not stay at "
+                "0. With patterns of present columns leave the graph out (the penalty ties tasks together), or fill in "
+                "what is missing."
+            )
         graph, counts = read_task_graph(self.task_graph, data.tasks), data.class_counts
         if counts is None:
             return graph

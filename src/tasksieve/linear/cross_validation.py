@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..docstrings import described_by
 from ..fitted.arguments import default_grid, feature_names, given_grid, read_several
 from ..fitted.assess import units_of
+from ..fitted.callbacks import tells_callbacks
 from ..fitted.choosing import CrossValidated, fold_tolerance, select
 from ..fitted.documented import CHOSEN, DATA
 from ..fitted.folds import FoldRules, Folds, make_folds
@@ -94,6 +95,7 @@ class PathEstimatorCV(CrossValidated, CertifiedModel, TaskLinearModel):
     def _loss_label(self) -> str:
         return self._fitted_loss.label
 
+    @tells_callbacks
     @takes_named_tasks
     @described_by(DATA, returns="self")
     def fit(

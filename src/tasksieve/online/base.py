@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._kernels import kernels
 from ..docstrings import described_by
 from ..fitted.arguments import check_choice, check_number, refuse_l1_length
+from ..fitted.callbacks import tells_callbacks
 from ..fitted.documented import DATA
 from ..fitted.fold_assignment import random_numbers
 from ..fitted.model import SelectingModel
@@ -372,6 +373,7 @@ class OnlineLinearModel(SelectingModel):
             raise
 
     @locked
+    @tells_callbacks
     @takes_named_tasks
     @described_by(ONLINE_DATA, DATA)
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> Self:

@@ -13,7 +13,8 @@ from sklearn.base import is_classifier
 from ..fitted.measures import kind_of_targets, scores_by_task
 from ..fitted.path import RegularizationPath
 from ..fitted.risk_groups import risk_groups
-from ..tasks.named import is_named, stack_named
+from ..tasks.named import is_named, stack_named, takes_named_tasks
+from ..tasks.task_column import TaskColumn, column_of_tasks, split_task_column
 from ..verify import Mismatch
 from ..versions import versions
 from .content import CodeSample, FitQuality, ReportContent
@@ -103,13 +104,12 @@ def content_from_model(
     else:
         rows = {"task": task, "sample_weight": sample_weight, "offset": offset}
         kind = kind_of_targets(model)
-        kinds: dict[str, Any] = {"survival": kind == "survival", "mixed": kind == "mixed"}
-        if is_named(X):
-            rows = stack_named(X, y, **rows, **kinds)
+        column = column_of_tasks(model)
+        if column is not None and X is not None:
+            X, rows["task"] = split_task_column(X, column, task)
+        elif is_named(X):
+            rows = stack_named(X, y, **rows, survival=kind == "survival", mixed=kind == "mixed")
             X, y = rows.pop("X"), rows.pop("y")
-        if held_out is not None and is_named(held_out[0]):
-            apart = stack_named(held_out[0], held_out[1], None, **kinds)
-            held_out = apart["X"], apart["y"], apart["task"]
         rows = {name: values for name, values in rows.items() if values is not None}
         trust = trust_of(permutation, stability, comparison)
         content = _content_of_model(model, X, y, rows, along, held_out, n_alphas, trust, feature_names, task_names)
@@ -157,6 +157,7 @@ def _content_of_model(
     named = [str(name) for name in getattr(model, "tasks_", ())]
     quality += unseen_quality(getattr(model, "cv_quality_", None), trust.sharing, named)
 
+    apart = _given_apart(given)
     shared = shares_rows(X, y, given.get("task"))
     scores = getattr(model, "path_scores_", None) if path is getattr(model, "path_", None) else None
     content = model_content(
@@ -171,14 +172,14 @@ def _content_of_model(
         answered="",
         certificate=_certificate(model, path),
         facts=_facts(model, quality, shared),
-        reproduce=_code(model, "task" in given),
+        reproduce=_code(model, "task" in apart),
         versions=versions(),
         cv_scores=scores,
         cv_measure="" if scores is None else model.cv_measure,
         chosen=chosen,
         trust=trust,
         shared=shared,
-        code=_samples(model, "task" in given),
+        code=_samples(model, "task" in apart),
     )
     if by_class:
         content.tasks = np.array(tasks, dtype=object)
@@ -204,6 +205,7 @@ def _told(content: ReportContent) -> list[FitQuality]:
     return [*apart, *folds[:1]] or every
 
 
+@takes_named_tasks
 def task_quality(
     model: Any,
     X: Any,
@@ -280,7 +282,7 @@ def _content_of_path(
 
 def _prove(content: ReportContent, model: Any, X: Any, y: Any, given: dict[str, Any]) -> None:
     """The certificate of the model on its data, or why there is none."""
-    words = "".join(f", {name}={name}" for name in given)
+    words = "".join(f", {name}={name}" for name in _given_apart(given))
     content.proof_command = f"model.certificate(X, y{words}).verify(X, y{words})"
     if X is None:
         content.no_proof = "the data were not given with the model"
@@ -294,6 +296,11 @@ def _prove(content: ReportContent, model: Any, X: Any, y: Any, given: dict[str, 
         content.no_proof, content.proof_command = (str(error) or "not enough memory").rstrip("."), ""
         return
     carry(content, found.to_bytes(), 0, content.proof_command)
+
+
+def _given_apart(given: Mapping[str, Any]) -> list[str]:
+    """What is said of the rows beside X and y: not the tasks, where they are a column of X."""
+    return [name for name, values in given.items() if not isinstance(values, TaskColumn)]
 
 
 def _add_path(content: ReportContent, path: RegularizationPath) -> None:

@@ -16,6 +16,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from ..docstrings import described_by
 from ..fitted.arguments import kernel_threads
 from ..fitted.assess import OutOfFold, units_of
+from ..fitted.callbacks import tells_callbacks
 from ..fitted.choosing import CrossValidated, fold_tolerance, select
 from ..fitted.documented import DATA
 from ..fitted.fold_assignment import read_seed
@@ -66,6 +67,7 @@ class GraphModelCV(CrossValidated, GraphRows):
     def _loss_label(self) -> str:
         return f"{self.loss.replace('_', '-')} loss"
 
+    @tells_callbacks
     @takes_named_tasks
     @described_by(MACHINE_DATA, DATA)
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:

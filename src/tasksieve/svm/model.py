@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..docstrings import described_by
 from ..fitted.arguments import check_choice, check_number, kernel_threads, warn_column
+from ..fitted.callbacks import tells_callbacks
 from ..fitted.documented import DATA
 from ..fitted.fold_assignment import read_seed
 from ..fitted.model import FittedModel
@@ -170,6 +171,7 @@ class GraphModel(GraphRows):
 
     # --- solving -----------------------------------------------------------------------------------------------
 
+    @tells_callbacks
     @takes_named_tasks
     @described_by(MACHINE_DATA, DATA)
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> Self:

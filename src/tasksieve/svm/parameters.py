@@ -41,6 +41,7 @@ _SOLVED = (
         "hasher", "WeightedDegreeHasher", None,
         "X is then strings of one length, hashed on the fly inside the solver: their features are never stored.",
     ),
+    PARAMETERS["task"],
     replace(PARAMETERS["tol"], text="Stop when the dual gap is at most ``tol`` times the objective at W = 0."),
     Parameter(
         "max_iter", "int", 10_000,
@@ -140,6 +141,7 @@ class MachineOptions(TypedDict, total=False):
     fit_intercept: bool
     intercept_scaling: float
     hasher: Any
+    task: str | int | None
     tol: float
     max_iter: int
     solver: Literal["auto", "dual", "newton"]

@@ -33,6 +33,8 @@ from .moments import TaskMoments
 from .moving import on_device, placed
 from .offset import add_offset, read_offset
 from .ordered import known_order
+from .patterned import PatternedMatrix, by_pattern
+from .patterns import Patterns
 from .refusals import refuse_masked_or_complex
 from .sample_space import Form, TaskLabels
 from .scores import linear_scores

@@ -11,10 +11,12 @@ import numpy as np
 import scipy.sparse
 from sklearn import get_config
 
+from ..messages import value_error
 from .fills import Fills
 from .labels import read_labels
 from .matrix import read_source, read_task_list
 from .ordered import encode_ordered, known_order
+from .patterns import Patterns
 from .sample_space import TaskLabels
 from .source import RowSource, Source, is_task_list, kind_of
 from .tensors import refuse_mixed
@@ -61,6 +63,14 @@ class TaskData(TaskLabels):
         """Some columns, rows in task order; cut from the source while no storage has been made."""
         source = self.source
         return self.make_storage().take(features) if source is None or source.stored else source.cut(features)
+
+    @property
+    def patterns(self) -> Patterns | None:
+        """Which columns tasks have, where some may lack some (`by_pattern`)."""
+        known = None if self.source is None else getattr(self.source.matrices[0], "patterns", None)
+        if known is None or self.n_tasks == len(known):  # of some rows: patterns may have none
+            return known
+        return known.subset(self.tasks.tolist())
 
     @property
     def has_fills(self) -> bool:
@@ -132,6 +142,13 @@ def read_tasks(
         labels = encode_ordered(labels, known_order(y) if categories is None else categories)
     else:
         labels = read_labels(rows, y, task, sample_weight, targets=targets)
+    known = getattr(sources[0].matrix, "patterns", None)
+    if known is not None and len(known) > 1 and labels.form != "stacked":
+        raise value_error(
+            "{X} is rows of by_pattern in {n} patterns of present columns, each of them a task, and this model has one "
+            "task, or one matrix for all of them. Fill in what is missing.",
+            n=len(known),
+        )
     source = RowSource(sources, labels.order, None if labels.shared else labels.offsets)
     return TaskData(
         **vars(labels),

@@ -165,7 +165,8 @@ def row_labels(values: Any, n_rows: int, name: str) -> np.ndarray:
     if isinstance(values, str | bytes):
         raise ValueError(
             f"{name}={values!r} is a word, not the name of a column that would be looked up: {MEANING[name]}. Pass the "
-            f"column itself, {name}=frame[{values!r}], and leave it out of X."
+            f"column itself, {name}=frame[{values!r}], and leave it out of X"
+            + (", or name it in the constructor of the model." if name == "task" else ".")
         )
     labels = one_column(np.asarray(to_numpy(values)))
     if labels.ndim != 1 or len(labels) != n_rows:

@@ -12,6 +12,7 @@ from sklearn import get_config
 from ..complex_numbers import refuse_complex
 from ..design import Storage, compressed
 from ..messages import either, value_error
+from .frames import frame_columns, frame_values, is_frame, is_lazy_frame
 from .refusals import refuse_dimensions, refuse_masked_or_complex, refuse_no_numbers
 from .source import Source, is_task_list, kind_of, register
 
@@ -74,6 +75,11 @@ def read_stacked(X: Any, *, search: bool = True) -> tuple[Any, Any]:
         sparse = any(map(scipy.sparse.issparse, matrices))
         matrix = scipy.sparse.vstack(matrices, format="csr") if sparse else np.concatenate(matrices)
         return matrix, [part.shape[0] for part in matrices]
+    if hasattr(X, "patterns"):
+        raise value_error(
+            "{X} is rows of by_pattern: models that learn row by row, or on a graph of tasks, do not keep the "
+            "coefficients of absent features at 0. Fill in what is missing."
+        )
     matrix = read_matrix(kind_of(X).to_host(X), search=search)
     return matrix.tocsr() if scipy.sparse.issparse(matrix) else matrix, matrix.shape[0]
 
@@ -160,6 +166,10 @@ def _read_dense(X: Any, name: str) -> np.ndarray:
     refuse_masked_or_complex(X, name, ("row", "feature"))
     if type(X) is np.ndarray or isinstance(X, np.memmap):
         matrix = X
+    elif is_frame(X):
+        matrix = frame_values(X, name)
+    elif is_lazy_frame(X):
+        raise ValueError(f"{name} is a lazy frame, a query that has not been run: pass {name}.collect().")
     elif isinstance(X, list | tuple) and X and kind_of(X[0]).location == "device":
         raise ValueError(
             f"{name} is a list of tensors of {X[0].ndim} dimension(s): a list of tasks has 2-D ones, and rows make a "
@@ -185,19 +195,19 @@ def _read_dense(X: Any, name: str) -> np.ndarray:
             "write it as float64, float32, int8 or uint8."
         )
     if dtype.kind in "Mm":
-        refuse_no_numbers(X, matrix, name)
+        refuse_no_numbers(matrix, name, frame_columns(X))
     try:
         return matrix.astype(np.float64)
     except (TypeError, ValueError) as error:
         refuse_complex(matrix, name)
-        refuse_no_numbers(X, matrix, name)
+        refuse_no_numbers(matrix, name, frame_columns(X))
         raise type(error)(f"{name} must hold numbers: {error}") from error
 
 
 def _is_sparse_frame(X: Any) -> bool:
     """A pandas data frame all of whose columns are sparse with zeros left out (found without importing pandas)."""
-    types = getattr(X, "dtypes", None)
-    if types is None or not hasattr(X, "sparse") or not hasattr(types, "__iter__"):
+    types: Any = getattr(X, "dtypes", None) if hasattr(X, "sparse") else None
+    if not hasattr(types, "__iter__"):
         return False
     return all(type(dtype).__name__ == "SparseDtype" and dtype.fill_value == 0 for dtype in types)
 

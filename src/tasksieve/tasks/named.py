@@ -1,4 +1,4 @@
-"""Tasks by name: ``{task: (X, y)}``, which is stacked rows with their tasks in other words."""
+"""Tasks by name: ``{task: (X, y)}``, or a column of X: in other words, stacked rows with their tasks."""
 
 from __future__ import annotations
 
@@ -12,14 +12,19 @@ import scipy.sparse
 
 from ..outcomes import is_outcome, read_outcome
 from .endpoints import read_outcomes
+from .frames import frame_columns, pick_columns
 from .labels import label_array
 from .ordered import known_order, with_orders
+from .patterned import PatternedMatrix
+from .patterns import Patterns
 from .sample_space import one_column
+from .task_column import column_of_tasks, split_task_column
 from .tensors import stack_rows, to_host, to_numpy
 
 # Columns named in a message; the rest are counted.
 _NAMED = 5
 _PER_ROW = ("sample_weight", "offset", "groups", "strata")
+_FITTING = ("fit", "path", "alpha_max", "compare", "split_inference", "permutation_test")
 _NO_TASK = "task was given with a dict of tasks: its keys are the tasks. Drop task."
 
 _P = ParamSpec("_P")
@@ -32,7 +37,8 @@ def is_named(X: Any) -> bool:
 
 
 def takes_named_tasks(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """A function of X, or a method, that takes ``{task: (X, y)}`` as X, too.
+    """A function of X, or a method, that takes ``{task: (X, y)}`` as X, too, and an X with a column of tasks where the
+    model names one.
 
     One with a parameter ``y`` is called once, with the rows of all tasks stacked. One without is called for the rows of
     each task, ``{task: X}``, and its answers are a dict with the same keys.
@@ -43,6 +49,17 @@ def takes_named_tasks(function: Callable[_P, _R]) -> Callable[_P, _R]:
     @wraps(function)
     def taking(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         X = args[position] if len(args) > position else kwargs.get("X")
+        column = column_of_tasks(args[0]) if position else None
+        if column is not None:
+            bound = form.bind(*args, **kwargs)
+            bound.arguments["X"], bound.arguments["task"] = split_task_column(
+                X, column, bound.arguments.get("task")
+            )
+            return function(*bound.args, **bound.kwargs)
+        if isinstance(X, PatternedMatrix):
+            bound = form.bind(*args, **kwargs)
+            _tell_patterns(function.__name__, bound.arguments, per_row, position)
+            return function(*bound.args, **bound.kwargs)
         if not is_named(X):
             return function(*args, **kwargs)
         given = form.bind(*args, **kwargs).arguments
@@ -58,6 +75,31 @@ def takes_named_tasks(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return taking
 
 
+def _tell_patterns(method: str, given: dict[str, Any], per_row: Sequence[str], position: int) -> None:
+    """Arguments about rows that do not have all columns: their tasks are their patterns, of a model that is fitted
+    those that it knows."""
+    X: PatternedMatrix = given["X"]
+    model: Any = next(iter(given.values())) if position else None
+    if method in _FITTING:
+        X.warn_small()
+    elif hasattr(model, "tasks_"):
+        known = getattr(model, "patterns_", None)
+        if known is None:
+            single = bool(getattr(model, "_single", False))
+            known = Patterns.of_tasks(np.asarray(model.tasks_), int(model.n_features_in_), single)
+        if X.patterns is not known:
+            X = given["X"] = X.as_fitted(known, getattr(model, "feature_names_in_", None))
+    task = given.get("task")
+    if task is not None and (X.task is None or not np.array_equal(np.asarray(to_numpy(task)), X.task)):
+        raise ValueError("task was given with rows of by_pattern, which know their tasks: by_pattern(X, task).")
+    given["task"] = X.task
+    for name in ("y", *per_row):
+        if X.heights is not None and isinstance(given.get(name), Mapping):
+            _refuse_other_keys(X.heights, {name: given[name]})
+            parts = [_one_per_row(given[name][label], n, f"{name}[{label!r}]") for label, n in X.heights.items()]
+            given[name] = stack_labels(parts)
+
+
 def _by_task(model: Any, method: Callable[..., Any], X: Mapping[Any, Any], task: Any, **options: Any) -> dict[Any, Any]:
     """What a method of a model answers for the rows of each task, given ``{task: X}`` and options, in dicts with the
     same keys or the same for all."""
@@ -69,7 +111,7 @@ def _by_task(model: Any, method: Callable[..., Any], X: Mapping[Any, Any], task:
     for label, rows in X.items():
         matrix = rows[0] if isinstance(rows, tuple) else rows
         own = {name: value[label] if isinstance(value, Mapping) else value for name, value in given.items()}
-        if known is not None and _columns(matrix) is not None:
+        if known is not None and frame_columns(matrix) is not None:
             matrix = _in_order(matrix, list(known), f"X[{label!r}]")
         n_rows = matrix.shape[0] if hasattr(matrix, "shape") else len(matrix)
         found[label] = method(matrix, task=label_array([label] * n_rows), **own)
@@ -160,14 +202,9 @@ def _one_per_row(values: Any, n_rows: int, name: str) -> np.ndarray:
     return array
 
 
-def _columns(matrix: Any) -> list[Any] | None:
-    found = getattr(matrix, "columns", None)
-    return None if found is None else list(found)
-
-
 def _matched(X: Mapping[Any, Any]) -> list[Any]:
     matrices = {label: to_host(matrix) for label, matrix in X.items()}
-    columns = {label: names for label, matrix in matrices.items() if (names := _columns(matrix)) is not None}
+    columns = {label: names for label, matrix in matrices.items() if (names := frame_columns(matrix)) is not None}
     if not columns:
         plain = [m if scipy.sparse.issparse(m) else np.asarray(m) for m in matrices.values()]
         for label, matrix in zip(X, plain, strict=True):
@@ -201,20 +238,20 @@ def _refuse_other_columns(columns: Mapping[Any, list[Any]], origin: Any) -> None
         raise ValueError(
             f"The data frames of the tasks have different columns: {'; '.join(lines[:_NAMED])}"
             + (f"; and {len(lines) - _NAMED} more" if len(lines) > _NAMED else "")
-            + ". Take those that all have (frame[shared]), or fill in what a task lacks with zeros "
-            "(frame.reindex(columns=every, fill_value=0.0)): a column of zeros is no feature of that task."
+            + ". Take those that all have (frame[shared]), or make a column that a task lacks no feature of that task: "
+            'ts.by_pattern(X, columns="union").'
         )
 
 
 def _in_order(frame: Any, names: Sequence[Any], name: str) -> Any:
     """A frame with its columns in another order; as it is where they lie so already."""
-    own = _columns(frame) or []
+    own = frame_columns(frame) or []
     if own == list(names):
         return frame
     absent = [column for column in names if column not in own]
     if absent:
         raise ValueError(f"{name} lacks {_few(absent)}.")
-    return frame[list(names)]
+    return pick_columns(frame, names)
 
 
 def _few(names: Sequence[Any]) -> str:

@@ -98,6 +98,9 @@ def by_task(sources: list[Any], labels: Any, kept: Array) -> list[verify.Matrix]
         elif hasattr(matrices[0], "with_people"):  # genotypes: a missing call is the mean of its task
             members = np.arange(part.start, part.stop) if labels.order is None else labels.order[part]
             found.append(StoredMatrix(matrices[0].with_people(members)).take_rows(rows))
+        elif hasattr(matrices[0], "patterns"):  # zeros in the place of what is absent
+            rows = rows + part.start
+            found.append(StoredMatrix(matrices[0][rows if labels.order is None else labels.order[rows]]))
         else:
             rows = rows + part.start
             found.append(_some_rows(matrices[0], read[0], rows if labels.order is None else labels.order[rows]))

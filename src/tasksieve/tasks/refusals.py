@@ -6,6 +6,7 @@ What is masked in y is not observed; anywhere else there is nothing that it coul
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -56,10 +57,9 @@ def refuse_dimensions(ndim: int, name: str, kind: str = "array") -> None:
     raise ValueError(f"Expected 2D array, got {ndim}D {kind} instead for {name}. {hint}")
 
 
-def refuse_no_numbers(X: Any, matrix: np.ndarray, name: str) -> None:
-    """Raise a ValueError that names the first column of text or dates, if there is one. `matrix` is X as an array of
-    objects, strings or dates; a data frame knows the names of its columns."""
-    columns = getattr(X, "columns", None)
+def refuse_no_numbers(matrix: np.ndarray, name: str, columns: Sequence[Any] | None = None) -> None:
+    """Raise a ValueError that names the first column of text or dates, if there is one. `matrix` holds objects, strings
+    or dates, `columns` are their names in a data frame."""
     names = [f"{name}[:, {j}]" for j in range(matrix.shape[1])] if columns is None else [repr(own) for own in columns]
     for j, column in enumerate(matrix.T):
         for i, value in enumerate(column):

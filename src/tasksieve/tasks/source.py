@@ -120,11 +120,12 @@ class Source:
         row, feature, value = found
         kind = "NaN or infinity" if not self.searched else "NaN" if np.isnan(value) else "infinity (inf)"
         raise value_error(
-            "{matrix} contains {kind}: {position}. Impute it{how} or drop the row.",
+            "{matrix} contains {kind}: {position}. Impute it{how} or drop the row{more}.",
             matrix=either(f"Input {name}", "The table"),
             kind=kind,
             position=either(cell_name(row, feature, name), f"{row_name(row)}, feature number {feature + 1}"),
             how=either(" (for example sklearn.impute.SimpleImputer)" if self.searched else ""),
+            more=either("; ts.by_pattern(X, task) fits rows that lack columns as they are" if np.isnan(value) else ""),
         )
 
 

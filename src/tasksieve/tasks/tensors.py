@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import scipy.sparse
 
 from ..design.device.machine import refuse_single_precision, the_torch
 from ..design.device.matrix import DeviceMatrix, OnDevice, StreamedMatrix
+from .frames import is_frame, stack_frames
 from .refusals import refuse_dimensions
 from .source import Source, kind_of, register
 
@@ -179,10 +179,4 @@ def stack_rows(parts: list[Any]) -> Any:
         return parts[0]
     if any(map(scipy.sparse.issparse, parts)):
         return scipy.sparse.vstack(parts, format="csr")
-    if getattr(parts[0], "columns", None) is None:
-        return np.concatenate(parts)
-    library = type(parts[0]).__module__.partition(".")[0]
-    concat = getattr(import_module(library), "concat", None)
-    if concat is None:
-        raise ValueError(f"X: frames of {library} cannot be stacked here; pass pandas' or polars', or arrays.")
-    return concat(parts, ignore_index=True) if library == "pandas" else concat(parts)
+    return stack_frames(parts) if is_frame(parts[0]) else np.concatenate(parts)

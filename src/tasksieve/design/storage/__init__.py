@@ -9,6 +9,7 @@ from .dense import DenseStorage
 from .mapped import MappedRowStorage
 from .own import OwnStorage, RowVectors, Storage
 from .plink import PlinkStorage
+from .present import ColumnGroup, PresentStorage
 from .repeated import RepeatedStorage
 from .sparse import SparseStorage
 from .together import SharedReading
@@ -16,6 +17,7 @@ from .together import SharedReading
 __all__ = [
     "Beside",
     "BesideStorage",
+    "ColumnGroup",
     "ColumnStorage",
     "DenseStorage",
     "Interactions",
@@ -23,6 +25,7 @@ __all__ = [
     "OneHot",
     "OwnStorage",
     "PlinkStorage",
+    "PresentStorage",
     "ProductRequest",
     "RepeatedStorage",
     "RowVectors",
