@@ -108,6 +108,7 @@ def test_columns_of_unlike_kinds(cli: CommandLine, frame: pd.DataFrame, tmp_path
     for name, value in zip(LOSSES, explained, strict=True):
         assert scores[name, "D²"] == pytest.approx(value)
     assert scores["all tasks", "D²"] == pytest.approx(explained.mean())
+    assert not scores.isna().any()
     assert {"observed (pain)", "prediction (pain)", "time (death)"} <= {*pd.read_csv(tmp_path / "e.csv").columns}
     assert "--target: the model predicts pressure, diabetes, visits, pain" in cli(
         "evaluate", run, table, "-y", "pressure", code=2).err  # fmt: skip
@@ -243,6 +244,28 @@ def test_one_kind_for_all(cli: CommandLine, frame: pd.DataFrame, tmp_path: Path)
     cli("fit", tmp_path / "t.csv", "--outcome", "survival", "--time", "days", "--event", "died", *words, tmp_path / "s")
     assert load_model(RunFolder(tmp_path / "s")).targets == ["died"]
     assert cli("diff", tmp_path / "r", tmp_path / "s").out
+
+
+def test_findings(cli: CommandLine, frame: pd.DataFrame, tmp_path: Path) -> None:
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    halves = ("--permutations", 5, "--pairs", 3, "--no-report", "-o")
+    told = cli("stability", tmp_path / "t.csv", *WIDE, *halves, tmp_path / "s")
+    assert "stable: x0 (100%)" in told.out
+    told = cli("compare", tmp_path / "t.csv", *WIDE, "--no-report", "-o", tmp_path / "c", code=1)
+    assert "unlike outcomes have none in common" in told.err
+    words = ("--time", "days", "--event", "died", "-t", "diabetes", "-x", "x*", "--alphas", "0.3,0.1", "--cv", 2)
+    told = cli("compare", tmp_path / "t.csv", *words, "--outer-folds", 3, "--no-report", "-o", tmp_path / "d")
+    assert "over 2 tasks" in told.out
+    graded = ("grade", tmp_path / "c.csv", tmp_path / "t.csv", "-y", "visits", "--alpha", 1, "--loss", "ordinal")
+    assert "grade in Python takes them" in cli(*graded, code=2).err
+
+
+def test_streams_refuse_these_outcomes(cli: CommandLine, frame: pd.DataFrame, tmp_path: Path) -> None:
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for word in ("time", "event", "outcome", "categories"):
+        told = cli("stream", tmp_path / "t.csv", "-y", "visits", f"--{word}", "days", "-o", tmp_path / "s", code=2)
+        assert f"--{word}: a stream learns numbers or two classes, row by row" in told.err
+    assert "'cox' is not one of" in cli("stream", tmp_path / "t.csv", "-m", "cox", "-o", tmp_path / "s", code=2).err
 
 
 def test_genotypes(cli: CommandLine, tmp_path: Path) -> None:

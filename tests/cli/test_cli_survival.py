@@ -168,6 +168,17 @@ def test_held_out_rows_and_new_rows(
         assert value == pytest.approx(right[earlier].mean())
 
 
+def test_held_out_rows_have_entries_and_strata(
+    cli: CommandLine, table: Path, frame: pd.DataFrame, tmp_path: Path
+) -> None:
+    words = ("--time", "days", "--event", "died", "--entry", "since", "--strata", "sex", *FEATURES)
+    cli("fit", table, *words, "--cv", 2, "--alphas", "0.3,0.1", "-o", tmp_path / "r", "--no-report")
+    rows = pd.read_csv(tmp_path / "r" / "out_of_fold.csv")
+    assert rows.columns.tolist() == ["row", "time", "event", "entry", "stratum", "prediction"]
+    np.testing.assert_array_equal(rows.entry, frame.since)
+    assert rows.stratum.tolist() == frame.sex.tolist()
+
+
 def test_several_endpoints_are_tasks(
     cli: CommandLine, table: Path, frame: pd.DataFrame, tmp_path: Path
 ) -> None:

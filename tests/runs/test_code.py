@@ -38,14 +38,33 @@ def targets_csv(file: Path) -> Path:
     return file
 
 
+def unlike_csv(file: Path) -> Path:
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((50, 3))
+    z = X[:, 0] + rng.logistic(0.0, 0.4, 50)
+    pain = np.array(["none", "mild", "severe"])[np.digitize(z, [-0.5, 0.5])]
+    frame = pd.DataFrame(X, columns=list("abc")).assign(size=z, sick=np.where(z > 0, "yes", "no"), pain=pain)
+    frame["n"], frame["days"], frame["died"] = rng.poisson(np.exp(z)), np.exp(-z).round(2), rng.choice([0, 1], 50)
+    frame.to_csv(file, index=False)
+    return file
+
+
+UNLIKE = ("--outcome", "size=value", "--outcome", "sick=binary", "--outcome", "n=count", "--outcome", "pain=ordered",
+          "--outcome", "death=survival", "--time", "death=days", "--event", "death=died", "--categories",
+          "pain=none,mild,severe", "--alpha", 0.2)  # fmt: skip
 CASES = {
     "lasso": (regression_csv, ("-y", "y", "-t", "region", "--cv", 3, "--alphas", 10)),
     "logistic": (classification_csv, ("-y", "state", "-t", "site", "-m", "logistic", "--alpha", 0.05)),
     "graph-svm": (classification_csv, ("-y", "state", "-t", "site", "-m", "graph-svm", "--graph", "complete")),
     "poisson": (counts_csv, ("-y", "n", "-t", "site", "-m", "poisson", "--alpha", 0.05, "--offset", "days")),
     "targets": (targets_csv, ("-y", "y1", "-y", "y2", "--alpha", 0.1)),
+    "unlike": (unlike_csv, UNLIKE),
+    "unlike tasks": (unlike_csv, ("--outcome", "yes=count", "--outcome", "value", "-y", "n", "-t", "sick", "-x",
+                                  "[abc]", "--alpha", 0.1)),
+    "ordinal": (unlike_csv, ("-m", "ordinal", "-y", "pain", "-t", "sick", "-x", "[abc]", "--categories",
+                             "none,mild,severe", "--alpha", 0.05)),
     "one task": (targets_csv, ("-y", "y1", "--drop", "y2", "--alpha", 0.1)),
-}
+}  # fmt: skip
 
 
 @pytest.fixture

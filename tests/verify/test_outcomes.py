@@ -85,7 +85,9 @@ def test_solutions_are_proved(number: int) -> None:
 @pytest.mark.parametrize("number", range(len(CASES)))
 def test_all_solutions_are_proved(number: int) -> None:
     assert judged(problem(number), exact=False) < 2e-6
-    assert judged(problem(number, n=6, d=3), exact=True) < 2e-6
+    # six rows can be separated by an unpenalised feature: no solution, and a dual point at the edge of the domain
+    rows = 8 if OPTIONS[CASES[number][1]].get("free") else 6
+    assert judged(problem(number, n=rows, d=3), exact=True) < 2e-6
 
 
 @pytest.mark.parametrize("number", [18, 33, 39, 43, 45])

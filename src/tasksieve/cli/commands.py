@@ -129,6 +129,8 @@ GRADE = (
     Option("certificate", str, "Write the proof to a .npz file.", role="run"),
     *(SEPARATOR, QUIET, DEBUG),
 )  # fmt: skip
+#: options of outcomes that no online model learns
+NOT_STREAMED = ("time", "event", "entry", "strata", "outcome", "categories")
 STREAM = (
     Option("table", str, "CSV, Parquet or libsvm file; - for CSV from standard input.", default=REQUIRED,
            argument=True),
@@ -155,6 +157,7 @@ STREAM = (
     Option("checkpoint_every", int, "Rows between checkpoints.", role="run", default=200_000),
     Option("max_rows", int, "Stop after so many rows.", role="run"),
     Option("resume", bool, "Go on from the last checkpoint.", role="run", default=False),
+    *(Option(key, list[str], None, role="run", hidden=True) for key in NOT_STREAMED),
     *(REPORT, OVERWRITE, QUIET, DEBUG),
 )  # fmt: skip
 DATASETS = (

@@ -57,7 +57,7 @@ def run_evaluate(asked: Asked) -> int:
             n_lost = table.n_rows - len(labelled.rows)
             say(f"note: {n_lost} of {table.n_rows} rows have missing values and are left out")
     if asked.out is not None:
-        write_columns(asked.out, quality_columns(quality, names, asked.level))
+        write_columns(asked.out, quality_columns(quality, names, asked.level, defined=is_mixed(saved)))
     if asked.predictions is not None:
         write_columns(asked.predictions, with_names(row_columns(saved, table, labelled), table, saved, asked))
     if not asked.quiet and asked.out != "-" and asked.predictions != "-":

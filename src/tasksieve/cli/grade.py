@@ -30,6 +30,9 @@ def run_grade(asked: Asked) -> int:
     each task. A feature called "(Intercept)" is the intercept.
     """
     options = given_of(asked, GRADE, "param")
+    if asked.loss in ("ordinal", "mixed"):
+        what = "thresholds beside its coefficients" if asked.loss == "ordinal" else "a loss and a weight for each task"
+        raise UsageError(f"--loss: {asked.loss} has {what}, for which there is no table; grade in Python takes them")
     survival = _survival(asked)
     if survival:
         options["loss"] = Cox(asked.ties)

@@ -49,6 +49,7 @@ class Option:
     flag: str = ""
     default: Any = None
     argument: bool = False  # known by its position
+    hidden: bool = False  # from the help: refused in words
 
     @property
     def name(self) -> str:
@@ -69,7 +70,7 @@ class Option:
             info: Any = typer.Argument(help=self.help, show_default=False)
         else:
             also = [self.also[command]] if command in self.also else []
-            info = typer.Option(*self.flags, *also, help=self.help, rich_help_panel=self.panel)
+            info = typer.Option(*self.flags, *also, help=self.help, rich_help_panel=self.panel, hidden=self.hidden)
         kind = self.kind | None if self.default is None else self.kind
         only = inspect.Parameter.KEYWORD_ONLY
         return inspect.Parameter(self.key, only, default=self.default, annotation=Annotated[kind, info])

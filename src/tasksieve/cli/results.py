@@ -56,7 +56,8 @@ def write_results(job: Job, fitted: Fitted) -> None:
     if fitted.cv is not None:
         write_scores(folder, fitted.path.alphas, fitted.cv.path_scores_)
         held_out = fitted.cv.cv_quality_
-        write_table(folder / "cv_quality.csv", quality_columns(held_out, quality_labels(held_out, problem.targets)))
+        named, unlike = quality_labels(held_out, problem.targets), job.kind.targets == "mixed"
+        write_table(folder / "cv_quality.csv", quality_columns(held_out, named, defined=unlike))
         if source.has_rows:
             write_out_of_fold(folder, fitted.cv, problem)
     empty = model.null_objective_

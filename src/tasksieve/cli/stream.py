@@ -26,12 +26,14 @@ from . import commands
 from .exit_codes import OK, UsageError
 from .folders import begin, choose_folder, end, held, refuse_other_options
 from .messages import in_words
-from .options import Asked, command_line, given_of
+from .options import Asked, command_line, given_of, refuse
 from .progress import Display, caught_warnings
 
 
 def run_stream(asked: Asked) -> int:
     """Learn from a table once through; a checkpoint in the run folder is the state, and at the end the model."""
+    why = "a stream learns numbers or two classes, row by row; other outcomes need all rows: tasksieve fit"
+    refuse((key for key in commands.NOT_STREAMED if getattr(asked, key)), why)
     gamma, folder = read_gamma(asked.gamma), choose_folder(asked)
     if asked.checkpoint_every < 1:
         raise UsageError(f"--checkpoint-every: at least 1, got {asked.checkpoint_every}")

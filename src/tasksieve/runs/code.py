@@ -6,11 +6,13 @@ import json
 from inspect import signature
 from typing import Any
 
+import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
 from ..report.content import CodeSample
-from ..report.rows import has_class_rows, rows_are_classes
+from ..report.rows import has_class_rows, row_labels, rows_are_classes
+from ..tables.labels_by_task import CLASSES
 from .folder import STREAM, RunFolder
 from .model_file import SavedModel
 
@@ -42,12 +44,22 @@ def _python_fit(folder: RunFolder, saved: SavedModel, config: dict[str, Any]) ->
         words["groups"] = config["row_groups"]
     if is_classifier(model):
         words["classes"] = True
+    unlike = hasattr(model, "losses_")
+    if unlike and saved.task is None:
+        kinds = zip(saved.targets, model.losses_, strict=True)
+        words["classes"] = [name for name, loss in kinds if loss.labels in CLASSES]
     arguments = ", ".join(f"{name}={value!r}" for name, value in words.items())
     survival, imported = saved.facts.get("survival"), ""
     if survival:
         imported = "SurvivalColumns, "
         each = ", ".join(f"{name!r}: SurvivalColumns({_given(own)})" for name, own in survival.items())
-        arguments += f", survival={{{each}}}"
+        survival = f"survival={{{each}}}"
+        arguments += "" if unlike and saved.task is not None else f", {survival}"
+    if unlike and saved.task is not None:
+        imported = f"LabelsByTask, {imported}"
+        by_task = {str(task): loss.labels for task, loss in zip(model.tasks_.tolist(), model.losses_, strict=True)}
+        beside = f", {survival}" if survival else ""
+        arguments += f", by_task=LabelsByTask({saved.facts.get('label')!r}, {by_task!r}{beside})"
     rows = {"task": "task", "weights": "sample_weight", "offset": "offset"}
     fit = "".join(f", {name}=data.{name}" for key, name in rows.items() if config.get(key))
     form = [f"{name}={config[name]!r}" for name in ("format", "separator") if config.get(name)]
@@ -84,11 +96,18 @@ def _changed(model: Any) -> dict[str, Any] | None:
         default = defaults.get(name)
         if value is default or name in ("random_state", "n_jobs", "verbose", "device"):
             continue
-        if not isinstance(value, bool | int | float | str | None):
+        if not _written_down(value):
             return None  # arrays: graphs, weights
         if value != default:
             found[name] = value
     return found
+
+
+def _written_down(value: Any) -> bool:
+    """Whether a value is what Python prints for it: a number or a word, or a few of them."""
+    if isinstance(value, dict):
+        return all(map(_written_down, [*value, *value.values()]))
+    return all(map(_written_down, value)) if type(value) is list else isinstance(value, bool | int | float | str | None)
 
 
 def _python_predict(folder: RunFolder, saved: SavedModel) -> CodeSample:
@@ -152,7 +171,9 @@ def _r_predict(folder: RunFolder, saved: SavedModel) -> CodeSample:
     else:
         lines += ["result <- do.call(cbind, setNames(lapply(intercepts$task, score), intercepts$task))"]
     classes = getattr(model, "classes_", None)
-    if rows_are_classes(model, saved.targets):
+    if hasattr(model, "thresholds_"):
+        lines += _r_answers(saved)
+    elif rows_are_classes(model, saved.targets):
         lines += ['prediction <- colnames(result)[max.col(result, ties.method = "first")]']
     elif several:
         note += " For each task the class with the largest score is predicted."
@@ -166,6 +187,53 @@ def _r_predict(folder: RunFolder, saved: SavedModel) -> CodeSample:
     else:
         lines += ["prediction <- result"]
     return CodeSample("Predict new rows", "R", "\n".join(lines) + "\n", note)
+
+
+def _r_answers(saved: SavedModel) -> list[str]:
+    """Lines of R that make predictions of scores where tasks have ordered classes, or outcomes of unlike kinds."""
+    model, names = saved.estimator, row_labels(saved.estimator, saved.targets)
+    each = model.classes_ if isinstance(model.classes_, list) else [model.classes_] * len(names)
+    pairs = enumerate(zip(names, each, strict=True))
+    answers = [f"  {quoted(name)} = {_r_answer(model, t, classes)}" for t, (name, classes) in pairs]
+    lines = [
+        "# of ordered classes the most probable one: a class lies between two thresholds",
+        "most_probable <- function(score, thresholds, classes) {",
+        "  vapply(score, function(z) {",
+        "    if (is.na(z)) NA_character_ else classes[which.max(diff(c(0, plogis(thresholds - z), 1)))]",
+        '  }, "")',
+        "}",
+        "answers <- list(",
+        *(f"{line}," for line in answers[:-1]),
+        *answers[-1:],
+        ")",
+    ]
+    if saved.task is None:
+        return [
+            *lines,
+            "prediction <- data.frame(lapply(setNames(names(answers), names(answers)),",
+            "                                function(task) answers[[task]](result[, task])), check.names = FALSE)",
+        ]
+    return [
+        *lines,
+        "prediction <- rep(NA_character_, nrow(new))",
+        "for (task in names(answers)) {",
+        f"  rows <- which(as.character(new[[{quoted(saved.task)}]]) == task)",
+        "  prediction[rows] <- as.character(answers[[task]](result[rows]))",
+        "}",
+    ]
+
+
+def _r_answer(model: Any, t: int, classes: Any) -> str:
+    """A function of R: what scores of a task mean."""
+    thresholds = model.thresholds_[t]
+    if thresholds is not None:
+        cuts = ", ".join(repr(cut).replace("inf", "Inf") for cut in thresholds.tolist())
+        words = ", ".join(quoted(label) for label in classes.tolist())
+        return f"function(score) most_probable(score, c({cuts}), c({words}))"
+    if classes is not None:
+        return f"function(score) ifelse(score > 0, {quoted(classes[1])}, {quoted(classes[0])})"
+    log = np.allclose(model.losses_[t].link(np.array([0.0, 1.0])), np.exp([0.0, 1.0]))
+    return "function(score) exp(score)" if log else "function(score) score"
 
 
 def quoted(text: str) -> str:

@@ -23,12 +23,16 @@ def quality_labels(quality: HeldOutQuality, targets: Sequence[str]) -> list[str]
     return [str(label) for label in quality.tasks.tolist()]
 
 
-def quality_columns(quality: HeldOutQuality, names: Sequence[str], level: float = LEVEL) -> dict[str, list[Any]]:
-    """One line for each task and measure, those of all tasks together last; None where a number is not defined."""
+def quality_columns(
+    quality: HeldOutQuality, names: Sequence[str], level: float = LEVEL, *, defined: bool = False
+) -> dict[str, list[Any]]:
+    """One line for each task and measure, those of all tasks together last; None where a number is not defined. Only
+    lines with a `defined` value where outcomes are of unlike kinds: these have measures of their own."""
     columns, width = quality.to_dict(level), len(quality.measures)
     columns["task"] = [name for name in [*names, columns["task"][-1]] for _ in range(width)]
     n = width * (len(names) + (len(names) > 1))  # of one task the mean over tasks says nothing new
-    return {key: plain_numbers(values[:n]) for key, values in columns.items()}
+    kept = [i for i in range(n) if not defined or columns["value"][i] == columns["value"][i]]
+    return {key: plain_numbers([values[i] for i in kept]) for key, values in columns.items()}
 
 
 def write_out_of_fold(folder: RunFolder, model: Any, problem: TableProblem) -> None:
