@@ -60,8 +60,18 @@ def test_files_a_glob_and_a_folder_are_the_same_as_one_table(cli: CommandLine, t
     cli("fit", str(folder / "*.csv"), *options, "-o", tmp_path / "glob")
     same_run(tmp_path / "glob", tmp_path / "known")
     (folder / "notes.md").write_text("not a table")
-    cli("fit", folder, *options, "-o", tmp_path / "folder")
+    (folder / "~$west.xlsx").write_text("open")
+    (folder / "more").mkdir()
+    said = cli("fit", folder, *options, "-o", tmp_path / "folder", code=1).err
+    assert "no table: more/, notes.md. --skip" in said
+    (folder / "more").rmdir()
+    (folder / "east.xls").write_text("an old workbook")
+    skip = ["--skip", "*.md", "--skip", "east*"]
+    assert "east.xls (save it as .xlsx)" in cli("fit", folder, *options, *skip[:2], "-o", tmp_path / "r", code=1).err
+    told = cli("fit", folder, *options, *skip, "-o", tmp_path / "folder")
+    assert "note: files that are not read (--skip): east.xls, notes.md" in told.err
     same_run(tmp_path / "folder", tmp_path / "known")
+    cli("predict", tmp_path / "folder", folder, "--skip", "*", "-o", tmp_path / "p.csv")
     digests = [RunFolder(tmp_path / run).read_json("data.json")["sha256"] for run in ("files", "glob", "folder")]
     assert len(set(digests)) == 1
     rows = pd.read_csv(tmp_path / "folder" / "out_of_fold.csv")

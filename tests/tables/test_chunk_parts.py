@@ -17,8 +17,8 @@ from tasksieve.tables.categories import Categories
 from tasksieve.tables.chunk_folds import ChunkFolds
 from tasksieve.tables.chunked import prefetched
 from tasksieve.tables.encode import Encoding
+from tasksieve.tables.frame_columns import from_arrow, from_frame
 from tasksieve.tables.frames import counted_size
-from tasksieve.tables.read import from_arrow, from_frame
 from tasksieve.tables.table import CodedColumn, Column, Table
 from tasksieve.tables.task_codes import TaskCodes
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from tasksieve.tables import Encoding, Table, TableError, TableProblem, prepare, prepare_rows, read_table
-from tasksieve.tables.read import from_frame
+from tasksieve.tables.frame_columns import from_frame
 
 N = 40
 

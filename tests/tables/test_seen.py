@@ -11,7 +11,7 @@ import pytest
 from tasksieve.tables import TableError
 from tasksieve.tables.categories import Categories
 from tasksieve.tables.columns import FeatureChoice, choose_features
-from tasksieve.tables.read import from_frame
+from tasksieve.tables.frame_columns import from_frame
 from tasksieve.tables.seen import SeenTable
 
 N = 200

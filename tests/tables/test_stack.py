@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasksieve.tables import Table, TableError, prepare, read, read_table, wide
+from tasksieve.tables import Table, TableError, prepare, read_table, read_text, wide
 from tasksieve.tables.stack import FILE_TASK, Wanted, stack
 from tasksieve.tables.wide import WideColumns
 
@@ -31,7 +31,7 @@ def two() -> dict[str, pd.DataFrame]:
 @pytest.fixture(params=["narrow", "wide"])
 def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     if request.param == "wide":
-        monkeypatch.setattr(read, "WIDE", 0)
+        monkeypatch.setattr(read_text, "WIDE", 0)
         monkeypatch.setattr(wide, "STEP", 2)
         monkeypatch.setattr("tasksieve.tables.stack.STEP", 2)
     return request.param

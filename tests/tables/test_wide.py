@@ -20,8 +20,8 @@ from tasksieve.tables import (
     TableError,
     prepare,
     prepare_rows,
-    read,
     read_table,
+    read_text,
     wide,
     wide_arrow,
 )
@@ -53,7 +53,7 @@ def text(columns: dict[str, list[str]], separator: str = ",", end: str = "\n") -
 
 def as_wide(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every table is a wide one."""
-    monkeypatch.setattr(read, "WIDE", 0)
+    monkeypatch.setattr(read_text, "WIDE", 0)
     monkeypatch.setattr(wide_arrow, "WIDE", 0)
     monkeypatch.setattr(wide, "STEP", 3)
 
@@ -145,11 +145,14 @@ def test_files_of_arrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format:
         own, known = found.columns[name], narrow.columns[name]
         assert own.kind == known.kind
         np.testing.assert_array_equal(own.values, known.values, err_msg=name)
-    X = prepare(found, target=["x0"], drop=["day"], missing="mean").X
+    with pytest.raises(TableError, match="beyond 2\\^53"):
+        prepare(found, target=["x0"], drop=["day"], missing="mean")
+    X = prepare(found, target=["x0"], drop=["day", "huge"], missing="mean").X
     with monkeypatch.context() as patch:
-        patch.setattr(read, "WIDE", 10**6)
+        patch.setattr(read_text, "WIDE", 10**6)
         patch.setattr(wide_arrow, "WIDE", 10**6)
-        np.testing.assert_array_equal(X, prepare(read_table(table), target=["x0"], drop=["day"], missing="mean").X)
+        known = prepare(read_table(table), target=["x0"], drop=["day", "huge"], missing="mean")
+        np.testing.assert_array_equal(X, known.X)
 
 
 def test_small_whole_numbers_stay_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,9 +19,11 @@ from ..runs.folder import CERTIFICATE, PROOF
 from ..tables import table_format
 from ..tables.chunked import CHUNKED, ChunkedProblem, ChunkedTable, NotTall, rows_of_chunks
 from ..tables.columns import FeatureChoice
-from ..tables.frames import counted_size
+from ..tables.frames import counted_size, text_form
+from ..tables.text_form import TextForm
 from .background import in_background
 from .exit_codes import UsageError
+from .files import several_files
 from .source import Source, named
 from .trust import asks_comparison, asks_stability
 
@@ -48,7 +50,7 @@ def open_chunked(config: dict[str, Any], kind: ModelKind, whole: Source, needed:
         return ChunkedSource(config, kind, whole)
     if needed or _why_not(config, kind) is not None:
         return whole
-    size = counted_size(config["table"], _format(config), config.get("separator"))
+    size = counted_size(config["table"], _format(config), _form(config))
     if size is None:
         return whole
     rows, columns = size
@@ -70,6 +72,13 @@ def _format(config: dict[str, Any]) -> str:
     return str(config.get("format") or table_format(config["table"]))
 
 
+def _form(config: dict[str, Any]) -> TextForm | None:
+    """How a table of text is written."""
+    if _format(config) != "csv" or not os.path.isfile(config["table"]):
+        return None
+    return text_form(config["table"], **{key: config.get(key) for key in ("separator", "encoding", "decimal")})
+
+
 def _why_not(config: dict[str, Any], kind: ModelKind) -> str | None:
     """What keeps a fit from rows that go by, in words."""
     if kind.targets == "survival":
@@ -84,7 +93,7 @@ def _why_not(config: dict[str, Any], kind: ModelKind) -> str | None:
             f"known by sums over rows: {', '.join(SUMMED)}. With the squared, logistic and hinge loss tasksieve stream "
             "learns from rows that go by"
         )
-    if isinstance(config["table"], list):
+    if several_files(config):
         return "several files are read as a whole; one table, with a column for the task (--task), goes by in chunks"
     format, screening = _format(config), config.get("screening", "auto")
     go_by = ", ".join(CHUNKED)
@@ -129,9 +138,9 @@ class ChunkedSource(Source):
         config = self.config
         if config["threads"] > 1:
             self._digest = in_background(super().digest)
-        choice, separator = FeatureChoice(**named(config, *CHOICE)), config.get("separator")
-        rows = config.get("chunk_rows") or rows_of_chunks(config["table"], _format(config), separator)
-        how = (_format(config), separator, rows, config["target"], choice)
+        choice, form = FeatureChoice(**named(config, *CHOICE)), _form(config)
+        rows = config.get("chunk_rows") or rows_of_chunks(config["table"], _format(config), form)
+        how = (_format(config), form, rows, config["target"], choice)
         table = ChunkedTable(config["table"], *how, **named(config, "task", "weights", "id", "missing"))
         cells = config.get("cv", 0) + 1
         try:

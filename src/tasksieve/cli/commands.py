@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .options import REQUIRED, Columns, Format, Missing, Option, run_options
+from .options import REQUIRED, SKIP_WORDS, Columns, Decimal, Format, Missing, Option, run_options
 
 RUN = Option("run", str, "Folder of a finished run.", default=REQUIRED, argument=True)
 OUT = Option("out", str, "Folder of the run.", role="run", flag="--out,-o", default=REQUIRED)
@@ -17,8 +17,16 @@ WEIGHTS = Option("weights", str, "Column with the weight of each row.")
 ID = Option("id", str, "Column that names the rows; by default that of the fit.")
 MISSING = Option("missing", Missing, "Rows with missing values.", default="error")
 UNKNOWN = Option("unknown", Literal["error", "zero"], "Words that the fit has not seen.", default="error")
-SEPARATOR = Option("separator", str, "Between the cells of a CSV file.")
+SEPARATOR = Option("separator", str, "Between the cells of a CSV file; by default found in the file.")
 FORMAT = Option("format", Format, "Of the table; by default from its name.")
+ENCODING = Option("encoding", str, "Of a file of text, Stata, SPSS or SAS; by default UTF-8, else guessed and said.")
+DECIMAL = Option("decimal", Decimal, "Sign before decimals in text; by default found in the file.")
+SHEET = Option("sheet", list[str], "Of a workbook: the sheet to read; several names, or a glob: each is a task.")
+VALUE_LABELS = Option("value_labels", bool, "Of Stata and SPSS files; by default as for the fit.",
+                      flag="--value-labels/--no-value-labels")  # fmt: skip
+SKIP = Option("skip", list[str], SKIP_WORDS)
+#: how tables are read
+READING = (FORMAT, SEPARATOR, ENCODING, DECIMAL, SHEET, VALUE_LABELS, SKIP)
 MAX_MEMORY = Option("max_memory", float, "GiB that the model may take; by default 0.25, or 100 times its file where "
                     "that is more.")  # fmt: skip
 JSON = Option("json", bool, "As JSON.", default=False)
@@ -61,7 +69,7 @@ PREDICT = (
     Option("probabilities", bool, "Of the classes, too.", default=False),
     Option("times", str, "Of a survival model: the probability to be without an event at these times, too (1,3,5)."),
     Option("strata", str, "Column of strata, where it has another name here; --times needs it."),
-    *(MISSING, UNKNOWN, FORMAT, SEPARATOR, MAX_MEMORY, QUIET, DEBUG),
+    *(MISSING, UNKNOWN, *READING, MAX_MEMORY, QUIET, DEBUG),
 )
 EVALUATE = (
     RUN,
@@ -77,12 +85,13 @@ EVALUATE = (
     Option("row_groups", str, "Column that related rows share: they count as one in the uncertainty."),
     *(ID, MISSING, UNKNOWN),
     Option("level", float, "Of the intervals.", default=0.9),
-    *(FORMAT, SEPARATOR, MAX_MEMORY, QUIET, DEBUG),
+    *(*READING, MAX_MEMORY, QUIET, DEBUG),
 )
 INSPECT = (
-    Option("run", str, "Folder of a run, a certificate.npz, or a saved online model.", default=REQUIRED, argument=True),
-    *(JSON, MAX_MEMORY, DEBUG),
-)
+    Option("run", str, "Folder of a run, a certificate.npz, a saved online model, or a table: how it is read.",
+           default=REQUIRED, argument=True),
+    *(FORMAT, SEPARATOR, ENCODING, DECIMAL, SHEET, VALUE_LABELS, JSON, MAX_MEMORY, DEBUG),
+)  # fmt: skip
 DIFF = (
     Option("runs", list[str], "Folders of two or more finished runs.", default=REQUIRED, argument=True),
     Option("html", str, "Write a page with tables and pictures, too."),
@@ -127,7 +136,7 @@ GRADE = (
     parameter("solve", bool, "Solve the problem, too: for a sharper proof, and to compare.", True,
               flag="--solve/--no-solve"),
     Option("certificate", str, "Write the proof to a .npz file.", role="run"),
-    *(SEPARATOR, QUIET, DEBUG),
+    *(SEPARATOR, ENCODING, DECIMAL, SHEET, SKIP, QUIET, DEBUG),
 )  # fmt: skip
 #: options of outcomes that no online model learns
 NOT_STREAMED = ("time", "event", "entry", "strata", "outcome", "categories")
@@ -151,7 +160,7 @@ STREAM = (
               "counted.", "per-task", parameter="missing"),
     INTERCEPT,
     Option("format", Literal["csv", "parquet", "libsvm"], "By default from the file's name."),
-    SEPARATOR,
+    *(SEPARATOR, ENCODING, DECIMAL),
     Option("n_features", int, "Of a libsvm file."),
     Option("chunk_rows", int, "Rows in memory at a time.", default=10_000),
     Option("checkpoint_every", int, "Rows between checkpoints.", role="run", default=200_000),
@@ -218,7 +227,7 @@ COMMANDS = (
             "task.", "evaluate:run_evaluate", EVALUATE),
     Command("report", "Write report.html of a run once more.", "report:run_report", (RUN, MAX_MEMORY, QUIET, DEBUG)),
     Command("inspect", "Say what is in a run: model, objective, data and their digests, features, gap, files, "
-            "versions.", "inspect:run_inspect", INSPECT),
+            "versions; or how a table is read: encoding, separator, sheets, columns.", "inspect:run_inspect", INSPECT),
     Command("diff", "Say how runs differ: settings, features, coefficients, scores, gaps.", "diff:run_diff", DIFF),
     Command("verify", CHECK, "verify:run_verify", VERIFY),
     Command("grade", "Say how far the COEFFICIENTS of any program are from the optimum, and which of its zeros are "

@@ -49,8 +49,10 @@ def run_evaluate(asked: Asked) -> int:
         labelled = read_rows(saved, table, columns, asked)
         rows = labelled.row_arguments()
         quality = quality_on(saved.estimator, labelled.X, labelled.y, **rows, null=saved.null)
-    names, files = quality_labels(quality, saved.targets), expand_tables(asked.table, asked.format)
+    names, files = quality_labels(quality, saved.targets), expand_tables(asked.table, asked.format, asked.skip)
     if not asked.quiet:
+        for note in table.notes:
+            say(f"note: {note}")
         if folder.read_json(DATA).get("sha256") == tables_digest(files):
             say(f"note: {title(files)} is the table that the run was fitted to: rows that it has seen flatter it")
         if len(labelled.rows) < table.n_rows:

@@ -26,6 +26,7 @@ from .progress import working
 EXTRAS = {
     "cli": ("typer", "rich"),
     "files": ("pandas", "pyarrow"),
+    "formats": ("openpyxl", "pyreadstat"),
     "report": ("jinja2",),
     "data": ("pooch",),
     "plot": ("matplotlib",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import hashlib
 import os
@@ -13,8 +14,9 @@ from typing import Any
 from ..report.words import few
 from ..runs import MODELS, SavedModel
 from ..runs.folder import file_digest
-from ..tables import Table, TableError, read_table
-from ..tables.frames import ENDINGS, PACKED
+from ..tables import Table, TableError, read_sheets, read_table, table_format
+from ..tables.frames import ENDINGS, REMEDIES
+from ..tables.packed import PACKED
 from ..tables.row_columns import RowColumns
 from ..tables.stack import FILE_TASK, Stacked, Wanted, stack
 from .exit_codes import UsageError
@@ -24,25 +26,39 @@ from .outcomes import labels_by_task, survival_of
 PART = "{}"  # of a pattern: the part of a file's name that names the task
 GLOB = set("*?[")
 
+# What is said of every file alike.
+READING = ("format", "separator", "encoding", "decimal", "value_labels")
+
 Tables = str | list[str]
 
 
 # --- which files -------------------------------------------------------------------------------------------------
 
 
-def expand_tables(words: Sequence[str], format: str | None = None) -> Tables:
+def expand_tables(
+    words: Sequence[str],
+    format: str | None = None,
+    skip: Sequence[str] | None = None,
+    left_out: list[str] | None = None,
+) -> Tables:
     """Absolute paths of the tables that files, folders (all tables in them, by their endings) and globs mean; a string
-    where that is one file, named as such."""
+    where that is one file, named as such.
+
+    - `skip`: Names or globs of what a folder may hold beside tables; `left_out` gets their names.
+    """
     found: list[str] = []
+    gone: list[str] = [] if left_out is None else left_out
     for word in words:
         if os.path.isdir(word) and not word.rstrip("/").endswith(".zarr"):
-            own = sorted(entry.path for entry in os.scandir(word) if entry.is_file() and _is_table(entry.name, format))
-            if not own:
-                raise TableError(f"the folder {word} holds no table; known endings are {', '.join(ENDINGS)}")
+            own = _tables_in(word, format, skip or (), gone)
         elif not os.path.exists(word) and GLOB & set(word):
             own = sorted(path for path in glob.glob(word, recursive=True) if os.path.isfile(path))
             if not own:
                 raise TableError(f"no file matches {word!r}")
+            others = [path for path in own if not _is_table(os.path.basename(path), format)]
+            skipped = [path for path in others if _matches(os.path.basename(path), skip or ())]
+            gone += [os.path.basename(path) for path in skipped]
+            own = [path for path in own if path not in skipped]
         elif len(words) == 1:
             return os.path.abspath(word)
         else:
@@ -54,10 +70,40 @@ def expand_tables(words: Sequence[str], format: str | None = None) -> Tables:
     return found
 
 
+def _tables_in(folder: str, format: str | None, skip: Sequence[str], left_out: list[str]) -> list[str]:
+    """The tables of a folder. Whatever else it holds must be named: a site may be missing."""
+    entries = [one for one in sorted(os.scandir(folder), key=lambda one: one.name) if not _is_hidden(one.name)]
+    own = [one.path for one in entries if one.is_file() and _is_table(one.name, format)]
+    others = [one.name + ("" if one.is_file() else "/") for one in entries if one.path not in own]
+    unnamed = [name for name in others if not _matches(name.rstrip("/"), skip)]
+    if not own:
+        held = f" ({few(others, 10)})" if others else ""
+        raise TableError(f"the folder {folder} holds no table{held}; known endings are {', '.join(ENDINGS)}")
+    if unnamed:
+        remedies = {name: REMEDIES.get(os.path.splitext(name)[1].lower(), "") for name in unnamed}
+        shown = [f"{name} ({words})" if words else name for name, words in remedies.items()]
+        raise TableError(
+            f"the folder {folder} holds what is no table: {', '.join(shown)}. --skip leaves such files out (names or "
+            "globs, --skip '*' all of them)"
+        )
+    left_out += others
+    return own
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _is_hidden(name: str) -> bool:
+    """Hidden files, and those by which office programs mark a file as open."""
+    return name.startswith((".", "~$"))
+
+
 def _is_table(name: str, format: str | None) -> bool:
-    if name.startswith("."):
+    if _is_hidden(name):
         return False
-    return format is not None or Path(_unpacked(name)).suffix.lower() in ENDINGS
+    ending = Path(_unpacked(name)).suffix.lower()
+    return format is not None or ending in ENDINGS or (not ending and name.lower().endswith(".zip"))
 
 
 def _unpacked(name: str) -> str:
@@ -83,9 +129,20 @@ def tables_digest(tables: Tables) -> str:
 # --- which tasks -------------------------------------------------------------------------------------------------
 
 
+def several_sheets(config: dict[str, Any]) -> bool:
+    """Whether several sheets of a workbook are asked for: each is then what a file would be."""
+    sheets = config.get("sheet") or []
+    return len(sheets) > 1 or any(GLOB & set(name) for name in sheets)
+
+
+def several_files(config: dict[str, Any]) -> bool:
+    """Whether the table is several files, or sheets."""
+    return isinstance(config.get("table"), list) or several_sheets(config)
+
+
 def file_tasks(config: dict[str, Any]) -> bool:
-    """Whether each file is a task."""
-    return isinstance(config.get("table"), list) and config.get("task") is None
+    """Whether each file, or sheet, is a task."""
+    return several_files(config) and config.get("task") is None
 
 
 def task_column(config: dict[str, Any]) -> str | None:
@@ -140,23 +197,37 @@ def _part(path: str, pattern: str) -> str:
 def check_files(config: dict[str, Any]) -> None:
     """Refuse options of several files where there is one, or where they do not go together."""
     for key, flag in (("task_name", "--task-name"), ("columns", "--columns")):
-        if key in config and not isinstance(config["table"], list):
+        if key in config and not several_files(config):
             raise UsageError(f"{flag}: is for several files (one for each task), a glob or a folder")
     if "task_name" in config and config.get("task") is not None:
         raise UsageError("--task-name and --task: the task is in the file's name, or in a column")
     if isinstance(config["table"], list):
+        if several_sheets(config):
+            raise UsageError("--sheet: several sheets of one workbook, or one sheet of several workbooks; not both")
         if any(path.endswith(".zarr") for path in config["table"]):
             raise UsageError("a Zarr store is one table: give it alone")
         if file_tasks(config):
             name_tasks(config["table"], config.get("task_name"))
 
 
+def read_parts(tables: Tables, config: dict[str, Any]) -> tuple[list[Table], list[str]]:
+    """The tables of files, or of the sheets of a workbook, and what these are called."""
+    said = {key: config[key] for key in READING if config.get(key) is not None}
+    if several_sheets(config):
+        if isinstance(tables, list):
+            raise UsageError("--sheet: several sheets of one workbook, or one sheet of several workbooks; not both")
+        found = read_sheets(tables, config["sheet"], **said)
+        return list(found.values()), list(found)
+    files = [tables] if isinstance(tables, str) else tables
+    [sheet] = config.get("sheet") or [None]
+    return [read_table(path, sheet=sheet, **said) for path in files], files
+
+
 def read_content(config: dict[str, Any]) -> Stacked:
     """The table of a configuration, whatever it consists of."""
-    format, separator = config.get("format"), config.get("separator")
-    if isinstance(config["table"], str):
-        return Stacked(read_table(config["table"], format, separator), {}, [])
-    tables = [read_table(path, format, separator) for path in config["table"]]
+    tables, parts = read_parts(config["table"], config)
+    if not several_files(config):
+        return Stacked(tables[0], {}, list(tables[0].notes))
     survival, unlike = survival_of(config), MODELS[config.get("model", "lasso")].targets == "mixed"
     some = [(option, name) for name, option in labels_by_task(config).columns.items()] if unlike else []
     needed = [] if unlike else [("--target", pattern) for pattern in config["target"] if pattern not in survival]
@@ -166,17 +237,27 @@ def read_content(config: dict[str, Any]) -> Stacked:
             needed.append((f"--{key.replace('_', '-')}", config[key]))
     columns = config.get("features", ()), config.get("drop", ()), config.get("columns", "same")
     wanted = Wanted(needed, *columns, some=some)
-    names = name_tasks(config["table"], config.get("task_name")) if file_tasks(config) else None
+    names = _task_names(parts, config.get("task_name"), several_sheets(config)) if file_tasks(config) else None
     found = stack(tables, names, wanted)
     if unlike:
         return found
     targets = RowColumns.of(found.table, config["target"], survival=survival).targets
     if names is not None and len(targets) > 1:
+        parts_are = "sheets" if several_sheets(config) else "files"
         raise UsageError(
-            f"--target: each of the {len(tables)} files is a task, and so would be each of the targets "
+            f"--target: each of the {len(tables)} {parts_are} is a task, and so would be each of the targets "
             f"{', '.join(targets[:3])}: name one, or the column with the task of each row (--task)"
         )
     return found
+
+
+def _task_names(parts: Sequence[str], given: Sequence[str] | None, sheets: bool) -> list[str]:
+    """What the tasks of files, or of sheets, are called."""
+    if not sheets:
+        return name_tasks(parts, given)
+    if given and len(given) != len(parts):
+        raise UsageError(f"--task-name: {len(given)} name(s) for {len(parts)} sheets; give each a name, in their order")
+    return list(given or parts)
 
 
 def read_new_rows(
@@ -188,20 +269,27 @@ def read_new_rows(
 ) -> Table:
     """Rows for a model that is already fitted. Every file must have the columns that are `needed` (flag, name) beside
     the features, and may have `some`; with `all_tasks` rows belong to no task."""
-    task, names, format, separator = asked.task, asked.task_name, asked.format, asked.separator
-    found = expand_tables(asked.table, format)
+    task, names = asked.task, asked.task_name
+    found = expand_tables(asked.table, asked.format, asked.skip)
     by_file = bool(saved.facts.get("files")) and task is None and not all_tasks
     if names and not by_file:
         raise UsageError("--task-name: is for a model whose tasks were files, without --task and --all-tasks")
-    if isinstance(found, str) and not by_file:
-        return read_table(found, format, separator)
-    files = [found] if isinstance(found, str) else found
+    config = {key: getattr(asked, key) for key in (*READING, "sheet")}
+    if config["value_labels"] is None and _has_labels(found, asked.format):
+        config["value_labels"] = saved.facts.get("value_labels")
+    several = isinstance(found, list) or several_sheets(config)
+    tables, parts = read_parts(found, config)
+    if not several and not by_file:
+        return tables[0]
     tasks = None
     if by_file:
-        pattern = saved.facts.get("task_name")
-        tasks = name_tasks(files, names or ([pattern] if isinstance(pattern, str) else None))
-        _refuse_unknown_tasks(files, tasks, saved)
-    tables = [read_table(path, format, separator) for path in files]
+        pattern, sheet = saved.facts.get("task_name"), config["sheet"] or []
+        if not several_sheets(config) and saved.facts.get("sheets") and len(sheet) == 1 and len(parts) == 1:
+            tasks = list(names or sheet)
+        else:
+            patterns = names or ([pattern] if isinstance(pattern, str) else None)
+            tasks = _task_names(parts, patterns, several_sheets(config))
+        _refuse_unknown_tasks(parts, tasks, saved)
     columns = [name for name in (None if by_file else task or saved.task, asked.id or saved.facts.get("id")) if name]
     beside = [("--id", name) for name in columns if all(name in table.columns for table in tables)]
     lacking = saved.facts.get("lacking")
@@ -209,6 +297,11 @@ def read_new_rows(
     lacking = lacking if isinstance(lacking, dict) else {}
     wanted = Wanted([*needed, *beside], sources, fitted=True, lacking=lacking, some=some)
     return stack(tables, tasks, wanted).table
+
+
+def _has_labels(tables: Tables, format: str | None) -> bool:
+    files = [tables] if isinstance(tables, str) else tables
+    return all((format or table_format(path)) in ("stata", "spss") for path in files)
 
 
 def _refuse_unknown_tasks(files: Sequence[str], tasks: Sequence[str], saved: SavedModel) -> None:

@@ -40,7 +40,8 @@ FILES = {
 }
 #: what is about the columns of a table
 OF_TABLES = (
-    "features", "drop", "categorical", "reference", "format", "separator", "chunk_rows", "id", "date_parts",
+    "features", "drop", "categorical", "reference", "format", "separator", "encoding", "decimal", "sheet",
+    "value_labels", "chunk_rows", "id", "date_parts",
     "max_categories", "missing", "feature_groups", "compare", "columns", "task_name",
 )  # fmt: skip
 PATHS = ("pheno", "covar", "remove", "extract", "exclude")

@@ -68,7 +68,8 @@ def _survival(asked: Asked) -> dict[str, SurvivalColumns]:
 def _read(asked: Asked, survival: dict[str, SurvivalColumns]) -> TableProblem:
     given = given_of(asked, GRADE, "config")
     config = {key: value for key, value in given.items() if value is not None and value != []}
-    config["table"] = expand_tables(asked.table)
+    config.pop("skip", None)
+    config["table"] = expand_tables(asked.table, skip=asked.skip)
     if survival:
         config |= {"model": "cox", "target": list(survival)}
     check_files(config)

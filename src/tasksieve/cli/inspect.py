@@ -1,13 +1,18 @@
-"""``tasksieve inspect``: what a run folder, a certificate or a saved online model holds."""
+"""``tasksieve inspect``: what a run folder, a certificate, a saved online model or a table holds."""
 
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
+from ..runs import RunError
 from ..runs.inspected import inspect_path
+from ..tables import TableError
 from .diff import listed, option_name, setting
-from .exit_codes import OK
+from .exit_codes import OK, UsageError
+from .files import READING
+from .inspect_table import inspect_file, table_lines
 from .options import Asked, gibibytes
 
 NAMED = 15  # features that are named
@@ -15,14 +20,34 @@ NAMED = 15  # features that are named
 
 def run_inspect(asked: Asked) -> int:
     """Say what is there, without believing more of it than was checked."""
-    found = inspect_path(asked.run, gibibytes(asked.max_memory))
+    found = _inspected(asked)
     if "settings" in found:
         found["settings"] = {option_name(key): value for key, value in found["settings"].items()}
     if asked.json:
         print(json.dumps(found, indent=1, ensure_ascii=False))
     else:
-        print("\n".join(inspection_lines(found)))
+        print("\n".join(table_lines(found) if "tables" in found else inspection_lines(found)))
     return OK
+
+
+def _inspected(asked: Asked) -> dict[str, Any]:
+    """A run, a certificate, a model, or a table: an .npz file may be any of these."""
+    options = {key: getattr(asked, key) for key in (*READING, "sheet")}
+    given = [key for key, value in options.items() if value not in (None, [])]
+    path = asked.run
+    if os.path.isfile(path) and (given or not path.lower().endswith(".npz")):
+        return inspect_file(asked)
+    if given:
+        raise UsageError(f"--{given[0].replace('_', '-')}: is for a table; {path} is no file")
+    try:
+        return inspect_path(path, gibibytes(asked.max_memory))
+    except RunError as error:
+        if not os.path.isfile(path):
+            raise
+        try:
+            return inspect_file(asked)
+        except TableError:
+            raise error from None
 
 
 def inspection_lines(found: dict[str, Any]) -> list[str]:

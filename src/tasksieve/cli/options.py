@@ -27,9 +27,13 @@ REQUIRED: Any = inspect.Parameter.empty
 
 Panel = Literal["Data", "Genotypes", "Model", "Strength", "Trust", "Run"]
 Role = Literal["config", "param", "run"]
-Format = Literal["csv", "parquet", "arrow", "npz", "libsvm"]
+Format = Literal[
+    "csv", "parquet", "arrow", "npz", "libsvm", "excel", "ods", "stata", "spss", "sas", "xport"
+]  # fmt: skip
+Decimal = Literal[".", ","]
 Columns = Literal["same", "intersection", "union"]
 Missing = Literal["error", "drop", "mean"]
+SKIP_WORDS = "Of a folder: files that are no tables (names or globs, '*' for all): without it they are an error."
 Asked = SimpleNamespace  # the options of a command as they were typed, by their keys; and `command`
 
 
@@ -97,8 +101,8 @@ def of_genotypes(key: str, kind: Any, help: str) -> Option:
 
 
 TABLE = Option(
-    "table", list[str], "The table: CSV, Parquet, Arrow, npz, libsvm, or a Zarr store. One file for each task: several "
-    "files, a glob (quoted), or their folder.", argument=True,
+    "table", list[str], "The table: CSV, Parquet, Arrow, Excel, OpenDocument, Stata, SPSS, SAS, npz, libsvm, or a Zarr "
+    "store. One file for each task: several files, a glob (quoted), or their folder.", argument=True,
 )  # fmt: skip
 
 OPTIONS = [
@@ -144,7 +148,15 @@ OPTIONS = [
            "the column's mean. (default: error)", "Data"),
     Option("max_categories", int, "Most words in a column of words. (default: 100)", "Data"),
     Option("format", Format, "Format of the table; by default from its name.", "Data"),
-    Option("separator", str, "Between the cells of a CSV file. (default: , (tab for .tsv))", "Data"),
+    Option("separator", str, "Between the cells of a CSV file. (default: found in the file)", "Data"),
+    Option("encoding", str, "Of a file of text, Stata, SPSS or SAS: cp1252, latin-1, utf-16, ... (default: UTF-8, "
+           "otherwise guessed and said)", "Data"),
+    Option("decimal", Decimal, "Sign before the decimals of numbers in text. (default: found in the file)", "Data"),
+    Option("sheet", list[str], "Of a workbook with several sheets: the one to read. Several names, or a glob ('*' for "
+           "all): each sheet is a task.", "Data"),
+    Option("value_labels", bool, "Of Stata and SPSS files: numbers that have labels are categories, or the numbers "
+           "they are. (default: categories)", "Data", flag="--value-labels/--no-value-labels"),
+    Option("skip", list[str], SKIP_WORDS, "Data", "run"),
     Option("chunk_rows", int, "Read CSV, Parquet or Arrow in chunks of so many rows and keep only their sums (lasso, "
            "elastic-net, sparse-group; squared loss); 0: never. (default: where a table is tall, or larger than "
            "memory)", "Data", "config", MODELS_OF),

@@ -34,6 +34,9 @@ def run_predict(asked: Asked) -> int:
         named = [(flag, name) for flag, name in (("--offset", offset), ("--strata", strata)) if name]
         table = read_new_rows(asked, saved, named, asked.all_tasks)
         columns = predictions(saved, table, asked)
+    if not asked.quiet:
+        for note in table.notes:
+            say(f"note: {note}")
     n_empty = int(sum(value is None for value in next(iter(columns.values()), [])))
     write_columns(asked.out, with_names(columns, table, saved, asked))
     if n_empty and not asked.quiet:

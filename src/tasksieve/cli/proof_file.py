@@ -9,10 +9,10 @@ from .. import verify
 from ..proof.certificate import Certificate
 from ..runs.folder import PROOF
 from ..tables import table_format
-from ..tables.frames import PACKED
+from ..tables.packed import PACKED
 from ..tables.recipe import table_recipe
 from ..tasks.cluster import ClusterMatrix
-from .files import title
+from .files import several_files, title
 from .messages import in_words
 from .results import Fitted
 from .run import Job
@@ -24,6 +24,10 @@ TRIED_BYTES = 1 << 25
 MOST_NUMBERS = 500_000
 # Bytes of X that are brought here from a cluster for it.
 MOST_FETCHED = 1 << 30
+
+
+# Of tables that are no plain CSV files.
+ELSEWHERE = "verify.py knows CSV files in UTF-8 with decimal points; tasksieve verify reads this table as the fit did"
 
 
 def write_proof(job: Job, fitted: Fitted) -> None:
@@ -63,15 +67,19 @@ def write_proof(job: Job, fitted: Fitted) -> None:
 def _add_recipe(job: Job, certificate: Certificate) -> None:
     """How X was read from the table, if the verifier reads the same from it."""
     config = job.config
-    if isinstance(config["table"], list):
+    if several_files(config):
         job.display.log(f"{PROOF} does not say how several files were read; tasksieve verify reads them as the fit did")
         return
     table = Path(config["table"])
-    if not isinstance(job.source, TableSource) or (config.get("format") or table_format(table)) != "csv":
+    if not isinstance(job.source, TableSource):
         return
-    roles = {key: config.get(key) for key in ("task", "weights", "offset", "separator")}
+    if (config.get("format") or table_format(table)) != "csv":
+        job.display.log(f"{PROOF} does not say how the table was read: {ELSEWHERE}")
+        return
+    roles = {key: config.get(key) for key in ("task", "weights", "offset", "separator", "encoding", "decimal")}
     recipe = table_recipe(job.problem, table, drop=config["missing"] == "drop", **roles)
     if recipe is None:
+        job.display.log(f"{PROOF} does not say how the table was read: {ELSEWHERE}")
         return
     certificate.header["table"] = recipe
     if table.suffix.lower() in PACKED or table.stat().st_size > TRIED_BYTES:

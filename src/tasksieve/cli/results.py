@@ -28,7 +28,7 @@ from ..runs.results import (
     write_scores,
 )
 from ..tables import write_table
-from .files import PART, file_tasks, task_column
+from .files import PART, file_tasks, several_sheets, task_column
 from .outcomes import has_tasks, labels_by_task, survival_of
 from .run import Job
 from .source import Source
@@ -91,7 +91,9 @@ def write_results(job: Job, fitted: Fitted) -> None:
     if file_tasks(config):
         given = config.get("task_name", [])
         facts |= {"files": True, "task_name": given[0] if len(given) == 1 and PART in given[0] else None}
-        facts |= {"lacking": problem.lacking}
+        facts |= {"lacking": problem.lacking, "sheets": several_sheets(config)}
+    if config.get("value_labels") is False:
+        facts["value_labels"] = False
     how = (problem.encoding, problem.fill, problem.targets, task_column(config))
     save_model(folder, SavedModel(model, job.kind.name, *how, facts, null))
 

@@ -131,8 +131,9 @@ def carry_out(asked: Asked, work: Callable[[Job], int]) -> int:
     options = given_of(asked, [TABLE, *OPTIONS], "config", "param")
     given = {key: value for key, value in options.items() if value is not None and value != []}
     call = Asked(**given_of(asked, OPTIONS, "run"))
+    left_out: list[str] = []
     if "table" in given:
-        given["table"] = expand_tables(given["table"], given.get("format"))
+        given["table"] = expand_tables(given["table"], given.get("format"), call.skip, left_out)
     if call.out is None:
         raise UsageError("--out: name a folder for the run")
     folder = choose_folder(call)
@@ -150,6 +151,8 @@ def carry_out(asked: Asked, work: Callable[[Job], int]) -> int:
         with working(f"reading {source.title}{'' if source.has_rows else ' in chunks'}", call.quiet):
             source = source.read()
             digest = source.digest()
+        if left_out:
+            source.problem.notes.insert(0, f"files that are not read (--skip): {', '.join(left_out)}")
         seconds = {"read": time.perf_counter() - began}
         for key, value in source.decided.items():
             add_default(config, key, value)

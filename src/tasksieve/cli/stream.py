@@ -102,7 +102,7 @@ def open_reader(config: dict[str, Any]) -> ChunkReader:
     if config["chunk_rows"] < 1:
         raise UsageError(f"--chunk-rows: at least 1, got {config['chunk_rows']}")
     name = "standard input" if table == "-" else table
-    same = ("target", "task", "weights", "separator", "missing", "chunk_rows", "n_features")
+    same = ("target", "task", "weights", "separator", "encoding", "decimal", "missing", "chunk_rows", "n_features")
     more = {key: config[key] for key in same}
     return ChunkReader(
         source, name, format, features=config["features"] or (), classes=config["model"] == "classifier", **more
@@ -140,7 +140,7 @@ def learn(
     looks.end()
     for warning in said:
         display.note(f"warning: {in_words(warning)}")
-    notes = [f"{reader.n_dropped} rows left out for missing values"] if reader.n_dropped else []
+    notes = [*reader.notes, *([f"{reader.n_dropped} rows left out for missing values"] if reader.n_dropped else [])]
     for note in notes:
         display.note(f"note: {note}")
     target = [config["target"] or "label"]

@@ -11,7 +11,7 @@ from ..runs import RunError, RunFolder
 from ..runs.folder import CONFIG, PROOF, STREAM
 from ..runs.inspected import chosen_value
 from ..tables import TableError
-from ..tables.frames import PACKED
+from ..tables.packed import PACKED
 from .config import check_config
 from .exit_codes import OK, UsageError, say
 from .files import Tables, expand_tables

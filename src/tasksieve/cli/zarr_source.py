@@ -30,7 +30,10 @@ SUFFIX = ".zarr"
 # Arrays beside X and y, by the option that names another.
 _BESIDE = {"task": "task", "weights": "weights", "row_groups": "groups", "offset": "offset"}
 # Options that choose or change columns of a table.
-_OF_TABLES = ("features", "drop", "categorical", "reference", "id", "chunk_rows", "format", "separator")
+_OF_TABLES = (
+    "features", "drop", "categorical", "reference", "id", "chunk_rows", "format", "separator", "encoding", "decimal",
+    "sheet", "value_labels",
+)  # fmt: skip
 
 
 class ZarrSource(Source):

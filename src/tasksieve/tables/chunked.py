@@ -19,13 +19,14 @@ from ..tasks import TaskMoments, label_array
 from .chunk_folds import ChunkFolds
 from .columns import FeatureChoice, choose_features
 from .encode import Encoding
+from .frame_columns import from_arrow, from_frame
 from .frames import counted_size, need, read_arrow, read_frames
 from .problem import fill_with_means, known_entries, means_of
-from .read import from_arrow, from_frame
 from .row_columns import Missing, RowColumns, refuse_missing, told_rows, words_or_numbers
 from .seen import SeenColumn, SeenTable
 from .table import NAMED_CELLS, Array, Table, TableError
 from .task_codes import TaskCodes
+from .text_form import TextForm
 
 CHUNKED = ("csv", "parquet", "arrow")
 CELLS = 1 << 21  # of a chunk, where its number of rows is not given
@@ -55,11 +56,11 @@ class ChunkedProblem:
         return len(self.encoding.feature_names)
 
 
-def rows_of_chunks(path: str, format: str, separator: str | None) -> int:
+def rows_of_chunks(path: str, format: str, form: TextForm | None) -> int:
     """So many rows that a chunk takes a few dozen megabytes."""
-    size = counted_size(path, format, separator)
+    size = counted_size(path, format, form)
     if size is None:
-        for frame in read_frames(path, format, separator=separator, chunk_rows=100):  # raises if something is wrong
+        for frame in read_frames(path, format, form=form, chunk_rows=100):  # raises if something is wrong
             size = len(frame), frame.shape[1]
     if not size or not size[0]:
         raise TableError(f"{path} has no rows")
@@ -99,7 +100,7 @@ class ChunkedTable:
 
     path: str
     format: str
-    separator: str | None
+    form: TextForm | None
     chunk_rows: int
     target: list[str]
     choice: FeatureChoice
@@ -135,7 +136,7 @@ class ChunkedTable:
 
     def _tables(self, only: list[str] | None) -> Iterator[Table]:
         if self.format == "csv":
-            options: dict[str, Any] = {"separator": self.separator, "chunk_rows": self.chunk_rows, "text": self._text}
+            options: dict[str, Any] = {"form": self.form, "chunk_rows": self.chunk_rows, "text": self._text}
             return (from_frame(frame, self.path, coded=True) for frame in read_frames(self.path, "csv", **options))
         parts = read_arrow(self.path, self.format, chunk_rows=self.chunk_rows, only=only)
         return (from_arrow(part, self.path) for part in parts)
@@ -155,6 +156,7 @@ class ChunkedTable:
         seen, counts = self._first_reading()
         table, targets = seen.as_table(), self._columns.targets
         encoding, notes = choose_features(table, self._columns.roles(table, self.id), self.choice)
+        notes = [*(self.form.notes(self.path) if self.form is not None else ()), *notes]
         matrices = len(self._labels(counts)) if self.task is not None else 1
         if serves is not None and not serves(seen.n_rows, len(encoding.feature_names), matrices):
             raise NotTall
@@ -214,10 +216,10 @@ class ChunkedTable:
             schema = need("pyarrow.parquet").ParquetFile(self.path).schema_arrow
         except Exception:
             return [], set()  # the reader of the rows raises
-        names = [str(name) for name in schema.names]
+        names = [str(name).strip() for name in schema.names]
         probe = Table(self.path, 0, dict.fromkeys(names))  # type: ignore[arg-type]
         apart = {*probe.match(self.target, "--target", names), *self._coded(probe), self.task, self.weights}
-        return names, {str(own.name) for own in schema if floating(own.type)} - apart
+        return names, {str(own.name).strip() for own in schema if floating(own.type)} - apart
 
     # -- rows ---------------------------------------------------------------------------------------------------------
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from ..tasks.refusals import is_number
 from .encode import Encoding
-from .frames import read_frames, read_libsvm_rows
-from .read import from_frame
+from .frame_columns import from_frame
+from .frames import read_frames, read_libsvm_rows, text_form
 from .row_columns import RowColumns
 from .table import Column, Table, TableError, row_number
+from .text_form import TextForm, known_encoding, said_separator
 
 Chunk = tuple[Any, Any, Any, Any]  # X, y, task, sample_weight
 STREAMED = ("csv", "parquet", "libsvm")
@@ -32,6 +33,8 @@ class ChunkReader:
     weights: str | None = None
     features: Sequence[str] = ()
     separator: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
     missing: Literal["error", "drop"] = "error"
     classes: bool = False
     chunk_rows: int = 10_000
@@ -39,6 +42,7 @@ class ChunkReader:
     feature_names: list[str] = field(default_factory=list)
     n_read: int = 0
     n_dropped: int = 0
+    notes: list[str] = field(default_factory=list)
     #: the type of the task labels, fixed by the first chunk: a task is called the same in all of them
     task_kind: str = ""
 
@@ -49,11 +53,23 @@ class ChunkReader:
         if self.target is None:
             raise TableError("--target: name the column to predict")
         columns = RowColumns([self.target], self.task, self.weights)
-        options: dict[str, Any] = {"name": self.name, "separator": self.separator, "chunk_rows": self.chunk_rows}
+        options: dict[str, Any] = {"name": self.name, "chunk_rows": self.chunk_rows}
+        if self.format == "csv":
+            options["form"] = self._form()
+            self.notes = options["form"].notes(self.name)
         for frame in read_frames(self.source, self.format, **options):
             if len(frame):
                 yield self._chunk(from_frame(frame, self.name), columns)
                 self.n_read += len(frame)
+
+    def _form(self) -> TextForm:
+        """How the text is written; of standard input, which is read once, as most files are."""
+        said = {"separator": self.separator, "encoding": self.encoding, "decimal": self.decimal}
+        if not hasattr(self.source, "readline"):
+            return text_form(self.source, **said)
+        if self.encoding is not None and known_encoding(self.encoding) != "utf-8":
+            raise TableError("--encoding: standard input is read as UTF-8; give the file, or recode it (iconv)")
+        return TextForm(separator=said_separator(self.separator) or ",", decimal=self.decimal or ".")
 
     def _libsvm(self) -> Iterator[Chunk]:
         others = self.weights or self.features

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,14 +13,12 @@ import scipy.sparse
 from ..tasks.refusals import is_number
 from .categories import Categories
 from .dates import DateParts
+from .number_words import DECIMAL_COMMA, ERROR_CELLS, beyond_doubles, is_beyond_doubles, looks_like_numbers
 from .table import NAMED_CELLS, Array, CodedColumn, Column, Table, TableError, row_words
-from .wide import STEP, PlainColumns, WideColumns
+from .wide import LARGEST_WHOLE, STEP, PlainColumns, WideColumns
 
 # Types of which a whole matrix may consist; the library reads them as they are.
 KEPT = (np.float64, np.float32, np.int8, np.uint8)
-
-# A number as much of Europe writes it; thousands are apart by points, if at all.
-DECIMAL_COMMA = re.compile(r"\s*[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+\s*")
 
 # Of a column: a number as it is, words, or a date.
 Coding = Categories | DateParts | None
@@ -134,6 +131,8 @@ class Encoding:
         if name in table.absent and table.absent[name].all():
             return np.zeros((table.n_rows, len(_features(name, coding))))
         column = table.require(name, "the model's features")
+        if column.kind == "other":
+            table.usable(name)
         if coding is None:
             block = number_values(table, name)[:, None]
             for row in np.flatnonzero(np.isinf(block))[:1].tolist():
@@ -168,6 +167,8 @@ class Encoding:
         for name, coding in self.columns:
             column = table.require(name, "the model's features")
             if coding is None and column.kind == "number" and column.values.dtype.itemsize <= 8:
+                if _beyond_doubles(column.values) is not None:
+                    return None
                 if column.values.dtype.kind == "f":
                     with np.errstate(over="ignore", invalid="ignore"):
                         if not np.isfinite(np.add.reduce(column.values)):
@@ -265,12 +266,28 @@ class Encoding:
 
 def number_values(table: Table, name: str, flag: str = "") -> Array:
     """Of a column that must hold numbers, and may lack some."""
-    column = table.columns[name]
+    column = table.usable(name, flag)
+    if column.numbers is not None:
+        return column.numbers
     if column.kind == "text":
         refuse_spoilt_numbers(column, name, table.source, all_numbers=True)
+        words = column.values.tolist()
+        if all(word is None or is_number(word) for word in words):  # digits with leading zeros
+            return np.array([np.nan if word is None else float(word) for word in words])
     if column.kind != "number":
         raise TableError(f"{flag}column {name!r} of {table.source} must hold numbers")
+    beyond = _beyond_doubles(column.values)
+    if beyond is not None:
+        raise TableError(f"{flag}column {name!r} of {table.source}: {beyond_doubles(beyond)}")
     return column.values
+
+
+def _beyond_doubles(values: Array) -> int | None:
+    """A whole number that no double holds."""
+    if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or not len(values):
+        return None
+    low, high = int(values.min()), int(values.max())
+    return high if high > LARGEST_WHOLE else low if low < -LARGEST_WHOLE else None
 
 
 def refuse_infinite(table: Table, row: int, name: str) -> None:
@@ -294,15 +311,18 @@ def _counted_categories(table: Table, name: str, coded: bool, most: int) -> dict
             "parts, --drop leaves the column out"
         )
     if column.kind == "other":
+        table.usable(name, "--features: ")
         raise TableError(
             f"--features: column {name!r} of {table.source} holds neither numbers, words nor dates (durations? "
             "lists?): turn it into numbers, or leave it out with --drop"
         )
     if not coded:
+        table.usable(name, "--features: ")
         if column.kind == "number":
             return None
         refuse_spoilt_numbers(column, name, table.source)
     counts = counted_words(table.present(name))
+    refuse_error_cells(table, name, counts)
     if len(counts) > most:
         raise TableError(
             f"--features: column {name!r} of {table.source} has {len(counts)} different words, more than "
@@ -371,16 +391,39 @@ def refuse_spoilt_numbers(column: Column, name: str, source: str, all_numbers: b
         row, word = first
         if DECIMAL_COMMA.fullmatch(word):
             raise TableError(
-                f"{source}: {row_words(source, row)}, column {name!r} is {word[:60]!r}, with a decimal comma: save the "
-                "table with decimal points"
+                f"{source}: {row_words(source, row)}, column {name!r} is {word[:60]!r}, with a decimal comma, and the "
+                "file has decimal points, too: write all numbers alike, or say --decimal ','"
             )
+        why = "but the column holds numbers"
+        if row == 0 and n_others == 1 and not any(sign.isdigit() for sign in word):
+            why += " (a second row of header? Delete it)"
         raise TableError(
-            f"{source}: {row_words(source, row)}, column {name!r} is {word[:60]!r}, but the column holds numbers: "
-            "correct it, leave it empty, or say --categorical if these numbers are names"
+            f"{source}: {row_words(source, row)}, column {name!r} is {word[:60]!r}, {why}: correct "
+            "it, leave it empty, or say --categorical if these numbers are names"
         )
     commas = sorted(word for word in words if DECIMAL_COMMA.fullmatch(word))
     if commas and all(DECIMAL_COMMA.fullmatch(word) or is_number(word) for word in words):
         raise TableError(
-            f"column {name!r} of {source} holds numbers with a decimal comma ({commas[0][:60]!r}): save the table with "
-            "decimal points, leave the column out with --drop, or say --categorical if these are names"
+            f"column {name!r} of {source} holds numbers with a decimal comma ({commas[0][:60]!r}): write all "
+            "numbers alike or say --decimal ',' (of CSV files), leave the column out with --drop, or say "
+            "--categorical if these are names"
+        )
+    beyond = next(filter(is_beyond_doubles, words), None)
+    if beyond is not None and all(word.strip().lstrip("+-").isdigit() for word in words):
+        raise TableError(f"column {name!r} of {source}: {beyond_doubles(beyond)}")
+    decorated = [word for word in words if not is_number(word)]
+    if decorated and looks_like_numbers(words):
+        raise TableError(
+            f"column {name!r} of {source} holds numbers with more than digits ({min(decorated)[:60]!r}): write them as "
+            "numbers, leave the column out with --drop, or say --categorical if these are names"
+        )
+
+
+def refuse_error_cells(table: Table, name: str, words: Iterable[str]) -> None:
+    """Words that a spreadsheet shows where a formula has no result are no words."""
+    wrong = sorted(ERROR_CELLS.intersection(words))
+    if wrong:
+        raise TableError(
+            f"column {name!r} of {table.source} has cells with {wrong[0]}, the error of a formula: correct them, or "
+            "leave them empty"
         )

@@ -6,32 +6,39 @@ becomes a `TableError`.
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
 import io
 import itertools
-import lzma
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from ..optional import require
+from .packed import PACKED, open_packed, unpacked_name
 from .table import TableError
+from .text_form import TextForm, find_form, for_pandas, open_text
 
 ENDINGS = {
     ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow",
     ".feather": "arrow", ".npz": "npz", ".libsvm": "libsvm", ".svm": "libsvm", ".svmlight": "libsvm",
+    ".xlsx": "excel", ".xlsm": "excel", ".ods": "ods", ".dta": "stata", ".sav": "spss", ".zsav": "spss",
+    ".sas7bdat": "sas", ".xpt": "xport",
 }  # fmt: skip
-FORMATS = ("csv", "parquet", "arrow", "npz", "libsvm")
-PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-#: what pandas reads as no value (`read_csv`, na_values)
-MISSING_WORDS = (
-    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
-    "NULL", "NaN", "None", "n/a", "nan", "null",
-)  # fmt: skip
+FORMATS = tuple(dict.fromkeys(ENDINGS.values()))
+# Tables that are not read, and how they become ones that are.
+REMEDIES = {
+    ".xls": "save it as .xlsx", ".xlsb": "save it as .xlsx", ".numbers": "export it as .xlsx or .csv",
+    ".por": "save it as .sav", ".rds": "write it from R by write.csv or arrow::write_parquet",
+    ".rdata": "write its table from R by write.csv or arrow::write_parquet",
+    ".rda": "write its table from R by write.csv or arrow::write_parquet",
+    ".pkl": "write it from pandas by to_parquet: pickles are never loaded, they could run code",
+    ".pickle": "write it from pandas by to_parquet: pickles are never loaded, they could run code",
+    ".json": "write it as .csv or .parquet", ".sqlite": "export the table as .csv", ".db": "export the table as .csv",
+    ".mat": "write the matrices as .npz or .csv", ".h5": "write the table as .parquet or .npz",
+}  # fmt: skip
+TEXT = ("csv", "libsvm")  # formats that may be packed
 # Of a Parquet file that is read in chunks: of each column so many bytes at a time, and nothing kept. Otherwise all
 # groups of rows that were read stay in memory until the last one is.
 BUFFER_BYTES = 1 << 20
@@ -46,16 +53,23 @@ def need(module: str) -> Any:
 
 def table_format(path: str | os.PathLike[str]) -> str:
     """The format of a file, from its name."""
-    endings = [ending.lower() for ending in Path(path).suffixes]
-    while endings and endings[-1] in PACKED:
-        endings.pop()
-    found = ENDINGS.get(endings[-1]) if endings else None
+    name = unpacked_name(path)
+    ending = Path(name).suffix.lower()
+    found = ENDINGS.get(ending)
     if found is None:
+        if ending in REMEDIES:
+            raise TableError(f"{path}: {ending} files are not read: {REMEDIES[ending]}")
         raise TableError(
             f"{path}: the format cannot be inferred from the name; known endings are {', '.join(ENDINGS)}. "
             f"Give it with --format ({', '.join(FORMATS)})."
         )
+    if found not in TEXT and name != os.path.basename(path):
+        raise TableError(f"{path}: only files of text are read packed; unpack it")
     return found
+
+
+class NotUtf8(TableError):
+    """A file of text in another encoding."""
 
 
 @contextmanager
@@ -66,7 +80,10 @@ def broken_file(name: str, format: str) -> Iterator[None]:
     except (TableError, FileNotFoundError, PermissionError):
         raise
     except UnicodeDecodeError as error:
-        raise TableError(f"{name} is not UTF-8 text (byte {error.start}): is it really {format}?") from None
+        raise NotUtf8(
+            f"{name} is not {error.encoding.upper()} text (byte {error.start}): is it really {format}? --encoding "
+            "names another encoding (cp1252 is that of Windows)"
+        ) from None
     except Exception as error:
         lines = str(error).strip().splitlines()
         said = lines[0][:300] if lines else type(error).__name__
@@ -83,7 +100,7 @@ def read_frames(
     format: str,
     *,
     name: str | None = None,
-    separator: str | None = None,
+    form: TextForm | None = None,
     chunk_rows: int | None = None,
     only: Sequence[str] | None = None,
     text: Sequence[str] = (),
@@ -92,13 +109,16 @@ def read_frames(
 
     - `source`: path, or binary file (CSV)
     - `name`: For messages; by default the path.
+    - `form`: How a CSV file is written; by default as `find_form` says, of a binary file as most are.
     - `chunk_rows`: Rows at a time; by default all.
     - `only`: Columns that are wanted: a Parquet file gives no others.
     - `text`: Columns of a CSV file whose cells are words, whatever they look like.
     """
     name = str(source) if name is None else name
     if format == "csv":
-        yield from _guarded(_csv_frames(source, name, csv_separator(name, separator), chunk_rows, text), name, format)
+        if form is None:
+            form = TextForm() if hasattr(source, "readline") else text_form(source)
+        yield from _guarded(_csv_frames(source, name, form, chunk_rows, text), name, format)
         return
     need("pandas")
     tables = _arrow_tables(source, name, format, chunk_rows, only)
@@ -121,25 +141,34 @@ def _guarded(parts: Iterator[Any], name: str, format: str) -> Iterator[Any]:
         yield part
 
 
+def text_form(path: str | os.PathLike[str], **said: str | None) -> TextForm:
+    """`find_form`, with the errors of a reader."""
+    with broken_file(str(path), "csv"):
+        return find_form(path, **said)
+
+
 def _csv_frames(
-    source: Any, name: str, separator: str, chunk_rows: int | None, text: Sequence[str]
+    source: Any, name: str, form: TextForm, chunk_rows: int | None, text: Sequence[str]
 ) -> Iterator[Any]:
     pandas = need("pandas")
     if hasattr(source, "readline"):
         line = source.readline().decode("utf-8-sig")
-        header, first = next(csv.reader([line], delimiter=separator), []), None
+        header, first = next(csv.reader([line], delimiter=form.separator), []), None
     else:
-        header, first = read_header(Path(source), separator), 0
+        header, first = read_header(Path(source), form), 0
+        source = for_pandas(source, form)
     names = check_header(header, name)
+    words = [one for one in names if one in {*text, *form.words}]
     found = pandas.read_csv(
         source,
-        sep=separator,
+        sep=form.separator,
+        decimal=form.decimal,
         header=first,
         names=names,
         chunksize=chunk_rows,
         low_memory=False,
         **_nearest(pandas),
-        dtype=dict.fromkeys(text, str) or None,
+        dtype=dict.fromkeys(words, str) or None,
     )
     with nullcontext([found]) if chunk_rows is None else found as frames:
         for frame in frames:
@@ -164,16 +193,35 @@ def _arrow_tables(
     elif format == "arrow":
         tables = iter([need("pyarrow.feather").read_table(source, memory_map=False, use_threads=False)])
     elif chunk_rows is None:
-        tables = iter([need("pyarrow.parquet").read_table(source, columns=only, use_threads=False)])
+        wanted = None if only is None else _as_written(need("pyarrow.parquet").read_schema(source).names, only)
+        tables = iter([need("pyarrow.parquet").read_table(source, columns=wanted, use_threads=False)])
     else:
         file = need("pyarrow.parquet").ParquetFile(source, pre_buffer=False, buffer_size=BUFFER_BYTES)
         check_header(list(file.schema_arrow.names), name)
-        batches = file.iter_batches(batch_size=chunk_rows, columns=only, use_threads=False)
+        wanted = None if only is None else _as_written(file.schema_arrow.names, only)
+        batches = file.iter_batches(batch_size=chunk_rows, columns=wanted, use_threads=False)
         tables = (need("pyarrow").Table.from_batches([batch]) for batch in batches)
     for table in tables:
-        check_header(list(table.column_names), name)
+        names = check_header(list(table.column_names), name)
         table.validate(full=True)  # a crafted file may point outside its buffers
-        yield table
+        table = table if names == table.column_names else table.rename_columns(names)
+        yield _exact_wholes(table)
+
+
+def _exact_wholes(table: Any) -> Any:
+    """Whole numbers of 64 bits that lack some are doubles for pandas: as words, where these would be rounded."""
+    for k, field in enumerate(table.schema):
+        if str(field.type) in ("int64", "uint64") and table.column(k).null_count:
+            ends = need("pyarrow.compute").min_max(table.column(k)).as_py()
+            if ends["max"] is not None and max(ends["max"], -ends["min"]) > 2**53:
+                table = table.set_column(k, field.name, table.column(k).cast("string"))
+    return table
+
+
+def _as_written(names: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    """Names of columns as a file has them, with spaces at their ends."""
+    written = {name.strip(): name for name in names}
+    return [written.get(name, name) for name in wanted]
 
 
 def _arrow_batches(source: Any, chunk_rows: int) -> Iterator[Any]:
@@ -203,16 +251,20 @@ def read_libsvm_rows(
         return found
 
     if chunk_rows is None:
-        yield load(str(path))
+        if Path(path).suffix.lower() in PACKED:
+            with open_packed(path) as file:
+                yield load(file)
+        else:
+            yield load(str(path))
         return
-    with PACKED.get(Path(path).suffix.lower(), open)(path, "rb") as file:
+    with open_packed(path) as file:
         while lines := list(itertools.islice(file, chunk_rows)):
             found = load(io.BytesIO(b"".join(lines)))
             if found[0].shape[0]:
                 yield found
 
 
-def counted_size(path: str, format: str, separator: str | None = None) -> tuple[int, int] | None:
+def counted_size(path: str, format: str, form: TextForm | None = None) -> tuple[int, int] | None:
     """How many rows and columns there are, estimated without reading them; None where the file cannot be read.
 
     - `format` ({"csv", "parquet", "arrow"}): A Parquet file says how many rows it has. Of an Arrow file the first batch
@@ -228,8 +280,9 @@ def counted_size(path: str, format: str, separator: str | None = None) -> tuple[
                 batches = file.num_record_batches
                 return (file.get_batch(0).num_rows if batches else 0) * batches, len(file.schema)
         size, ending = Path(path).stat().st_size, Path(path).suffix.lower()
-        columns = len(read_header(Path(path), csv_separator(path, separator)))
-        with PACKED.get(ending, open)(path, "rb") as lines:
+        form = form or find_form(path)
+        columns = len(read_header(Path(path), form))
+        with open_text(path, form) as lines:
             next(lines)  # the header
             first = [len(line) for line in itertools.islice(lines, _FIRST_LINES)]
     except Exception:
@@ -241,18 +294,9 @@ def counted_size(path: str, format: str, separator: str | None = None) -> tuple[
 # --- CSV ---------------------------------------------------------------------------------------------------------
 
 
-def csv_separator(name: str, separator: str | None) -> str:
-    if separator is not None:
-        separator = {"tab": "\t", "\\t": "\t"}.get(separator, separator)
-        if len(separator) != 1:
-            raise TableError(f"the separator must be one character (or 'tab'), got {separator!r}")
-        return separator
-    return "\t" if ".tsv" in name.lower() else ","
-
-
 def check_header(names: list[Any], source: str) -> list[str]:
-    """Column names as strings, each once."""
-    words = [str(name) for name in names]
+    """Column names as strings without spaces at their ends, each once."""
+    words = [str(name).strip() for name in names]
     seen: set[str] = set()
     for k, word in enumerate(words):
         if not word.strip():
@@ -265,7 +309,7 @@ def check_header(names: list[Any], source: str) -> list[str]:
     return words
 
 
-def read_header(path: Path, separator: str) -> list[str]:
+def read_header(path: Path, form: TextForm) -> list[str]:
     """The first record of a CSV file, unpacked where it must be."""
-    with PACKED.get(path.suffix.lower(), open)(path, "rt", encoding="utf-8-sig", newline="") as file:
-        return next(csv.reader(file, delimiter=separator), [])
+    with open_text(path, form) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+        return next(csv.reader(text, delimiter=form.separator), [])

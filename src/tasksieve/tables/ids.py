@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..tasks.refusals import is_number
+from .number_words import are_digits
 from .table import Column
 
 # In fewer rows than these, different words or consecutive numbers may be a coincidence.
@@ -34,14 +35,15 @@ def why_id(name: str, column: Column) -> str | None:
     """Why a column looks like an id, in words; None where it does not.
 
     Words that all differ, whole numbers that are consecutive in whatever order, or that all differ in a column called
-    id. Words that are mostly numbers are a spoilt column of numbers and no id.
+    id. Words that are mostly numbers are a spoilt column of numbers and no id; digits that a file keeps as words are.
     """
     if column.seen is not None:
         return column.seen.why_id(name)
     if column.kind == "text":
         words = column.values[~column.missing].tolist()
         different = len(set(words)) == len(words)
-        return why_words(len(words), different, sum(map(is_number, words)) if different else 0)
+        names = different and not are_digits(words)
+        return why_words(len(words), different, sum(map(is_number, words)) if names else 0)
     if column.kind == "number" and column.values.dtype.kind in "iu" and len(column.values):
         values = column.values
         low, high = int(values.min()), int(values.max())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ import numpy as np
 from ..tasks.refusals import is_number
 from .dates import DateParts
 from .encode import Encoding
-from .frames import MISSING_WORDS, PACKED, csv_separator
+from .number_words import LEADING_ZEROS, MISSING_WORDS
 from .problem import TableProblem
 from .survival_columns import SurvivalColumns
+from .text_form import TextForm, find_form, open_text
 
 _TRUE = ("True", "TRUE", "true")
 
@@ -27,10 +29,11 @@ def table_recipe(
     weights: str | None,
     offset: str | None,
     drop: bool,
-    separator: str | None,
+    **written: str | None,
 ) -> dict[str, Any] | None:
-    """The header's `table` of a CSV file; None for what the format has no words for: parts of dates, matrices,
-    times to an event of some tasks of stacked rows. `drop` says whether rows with missing values were left out."""
+    """The header's `table` of a CSV file; None for what the format has no words for: parts of dates, matrices, times to an
+    event of some tasks of stacked rows, other encodings than UTF-8, decimal commas. `drop` says whether rows with
+    missing values were left out; `written` are the separator, encoding and decimal sign that were said."""
     encoding, survival = problem.encoding, problem.survival
     dates = any(isinstance(coding, DateParts) for _, coding in encoding.columns)
     y = problem.y
@@ -38,10 +41,15 @@ def table_recipe(
     records = not isinstance(y, dict) and y.dtype == object and any(isinstance(own, np.void) for own in y.ravel())
     if encoding.matrix_names is not None or dates or records:
         return None
-    between = csv_separator(str(table), separator)
+    form = find_form(table, **written)
+    if form.encoding not in ("utf-8", "ascii") or form.decimal != ".":
+        return None
     plain = [name for name, coding in encoding.columns if coding is None]
     plain += [own.event for own in survival.values() if own.value is None]
-    truths = _columns_of_truths(Path(table), between, plain)
+    try:
+        headed, truths = _written(Path(table), form, plain)
+    except UnicodeDecodeError:  # in a row that was not looked at
+        return None
     columns = column_recipes(encoding)
     for column in columns:
         if "equals" not in column and column["source"] in truths:
@@ -49,26 +57,32 @@ def table_recipe(
     if problem.fill is not None:
         for column, value in zip(columns, problem.fill.tolist(), strict=True):
             column["fill"] = float(value)
-    targets = [_outcome_recipe(survival[name], truths) if name in survival else name for name in problem.targets]
+    for column in columns:
+        column["source"] = headed.get(column["source"], column["source"])
+    targets = [
+        _outcome_recipe(survival[name], truths, headed) if name in survival else headed.get(name, name)
+        for name in problem.targets
+    ]
+    roles = {"task": task, "weight": weights, "offset": offset}
     return {
         "columns": columns,
         "target": targets if problem.several else targets[0],
-        "task": task,
-        "weight": weights,
-        "offset": offset,
+        **{role: name if name is None else headed.get(name, name) for role, name in roles.items()},
         "missing": list(MISSING_WORDS),
         "drop": drop or problem.fill is not None,
-        "separator": between,
+        "separator": form.separator,
     }
 
 
-def _outcome_recipe(columns: SurvivalColumns, truths: dict[str, str]) -> dict[str, Any]:
-    """The columns of times to an event; `equals` is what an event is called, where it is not 1."""
-    found: dict[str, Any] = {"time": columns.time, "event": columns.event}
+def _outcome_recipe(columns: SurvivalColumns, truths: dict[str, str], headed: dict[str, str]) -> dict[str, Any]:
+    """The columns of times to an event, as the file spells them; `equals` is what an event is called, where it is not
+    1."""
+    found: dict[str, Any] = {key: headed.get(name, name) for key, name in (("time", columns.time), ("event", columns.event))}
     value = truths.get(columns.event) if columns.value is None else columns.value
     if value is not None:
         found["equals"] = float(value) if is_number(value) else value
-    found |= {key: name for key, name in (("entry", columns.entry), ("strata", columns.strata)) if name is not None}
+    further = (("entry", columns.entry), ("strata", columns.strata))
+    found |= {key: headed.get(name, name) for key, name in further if name is not None}
     return found
 
 
@@ -80,17 +94,19 @@ def column_recipes(encoding: Encoding) -> list[dict[str, Any]]:
             columns.append({"source": name})
             continue
         assert not isinstance(coding, DateParts)
-        numbers = all(map(is_number, coding.words))
+        numbers = all(map(is_number, coding.words)) and not any(map(LEADING_ZEROS.fullmatch, coding.words))
         columns += [{"source": name, "equals": float(word) if numbers else word} for word in coding.indicators]
     return columns
 
 
-def _columns_of_truths(path: Path, separator: str, names: list[str]) -> dict[str, str]:
-    """Columns of words for true and false, which were read as 1 and 0: how "true" is spelt in each."""
+def _written(path: Path, form: TextForm, names: list[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Names of columns as the file has them, with spaces at their ends; and columns of words for true and false, which
+    were read as 1 and 0: how "true" is spelt in each."""
     found: dict[str, str] = {}
-    with PACKED.get(path.suffix.lower(), open)(path, "rt", newline="", encoding="utf-8-sig") as file:
-        rows = csv.reader(file, delimiter=separator)
-        position = {name: k for k, name in enumerate(next(rows, []))}
+    with open_text(path, form) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+        rows = csv.reader(text, delimiter=form.separator)
+        header = next(rows, [])
+        position = {name.strip(): k for k, name in enumerate(header)}
         first = next((row for row in rows if row), [])
         suspects = {
             name: position[name]
@@ -104,4 +120,4 @@ def _columns_of_truths(path: Path, separator: str, names: list[str]) -> dict[str
                     del suspects[name]
             if not suspects:
                 break
-    return {**found, **dict.fromkeys(suspects, "True")}
+    return {name.strip(): name for name in header}, {**found, **dict.fromkeys(suspects, "True")}

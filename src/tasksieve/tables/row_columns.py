@@ -8,10 +8,20 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .encode import Encoding, number_values, refuse_infinite, refuse_spoilt_numbers
+from .encode import Encoding, number_values, refuse_error_cells, refuse_infinite, refuse_spoilt_numbers
 from .labels_by_task import LabelsByTask
 from .survival_columns import SurvivalColumns, side_by_side
-from .table import NAMED_CELLS, Array, Column, StackedFiles, Table, TableError, row_words, tidy_labels
+from .table import (
+    NAMED_CELLS,
+    Array,
+    CodedColumn,
+    Column,
+    StackedFiles,
+    Table,
+    TableError,
+    row_words,
+    tidy_labels,
+)
 
 Missing = Literal["error", "drop", "mean"]
 # Columns with missing values: the name, the first rows at least, and how many there are.
@@ -160,20 +170,27 @@ def _target(table: Table, name: str, classes: bool, flag: str = "--target") -> A
     column = words_or_numbers(table, name, flag)
     if classes:
         return column.values
-    if column.kind == "text":
+    if column.kind == "text" and column.numbers is None:
+        table.usable(name, f"{flag}: ")
         refuse_spoilt_numbers(column, name, table.source)
         raise TableError(
             f"{flag}: column {name!r} of {table.source} holds words; this model predicts numbers. For classes use "
             "--model logistic or another classifier"
         )
-    infinite = np.flatnonzero(np.isinf(column.values))
+    values = number_values(table, name, f"{flag}: ")
+    infinite = np.flatnonzero(np.isinf(values))
     if len(infinite):
         refuse_infinite(table, int(infinite[0]), name)
-    return column.values.astype(np.float64)
+    return values.astype(np.float64)
 
 
 def words_or_numbers(table: Table, name: str, flag: str) -> Column:
     column = table.columns[name]
+    if column.kind == "other":
+        table.usable(name, f"{flag}: ")
+    if column.kind == "text":
+        words = column.words if isinstance(column, CodedColumn) else column.values
+        refuse_error_cells(table, name, {word for word in words.tolist() if word is not None})
     if column.kind in ("date", "other"):
         raise TableError(f"{flag}: column {name!r} of {table.source} holds neither numbers nor words")
     return column

@@ -13,6 +13,7 @@ from ..tasks.refusals import is_number
 from .dates import FIRST_DAY, LAST_DAY, date_ways
 from .encode import counted_words
 from .ids import CALLED_ID, why_whole_numbers, why_words
+from .number_words import are_digits
 from .table import NAMED_CELLS, Array, CodedColumn, Column, Table
 
 # Different words, or numbers of a column called id, beyond which no more are kept.
@@ -39,6 +40,7 @@ class SeenColumn:
     ways: Any = None
     different: bool = True
     n_others: int = 0
+    digits: bool = True
     first_other: tuple[int, str] | None = None
     whole: bool = True
     low: int = 0
@@ -75,6 +77,7 @@ class SeenColumn:
             self.different &= len(self.words) - before == sum(words.values())
         if column.kind != "text":
             return
+        self.digits &= are_digits(words)
         others = {word: count for word, count in words.items() if not is_number(word)}
         self.n_others += sum(others.values())
         if others and self.first_other is None:
@@ -113,7 +116,7 @@ class SeenColumn:
         """`ids.why_id` of the whole column."""
         count = self.n_rows - self.n_missing
         if self.kinds == {"text"}:
-            return why_words(count, self.different, count - self.n_others)
+            return why_words(count, self.different, 0 if self.digits else count - self.n_others)
         if self.kinds != {"number"} or not self.whole:
             return None
         return why_whole_numbers(name, self.n_rows, self.low, self.high, self._all_different)

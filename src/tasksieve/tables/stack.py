@@ -77,7 +77,7 @@ def stack(tables: Sequence[Table], tasks: Sequence[str] | None, wanted: Wanted) 
     else:
         kept, lacking = _agree(tables[0], features, files, wanted)
     sizes = [table.n_rows for table in tables]
-    source = StackedFiles(files, sizes)
+    source = StackedFiles(files, sizes, [table.source for table in tables])
     more = _dropped(tables, wanted.drop, {*roles, *kept}, int(np.sum(sizes)))
     if tasks is not None:
         more[FILE_TASK] = Column("text", np.repeat(np.array(tasks, dtype=object), sizes))
@@ -92,8 +92,9 @@ def stack(tables: Sequence[Table], tasks: Sequence[str] | None, wanted: Wanted) 
     )
     masks = {name: np.repeat(np.array(holes), sizes) for name, holes in absent.items()}
     by_task = {} if tasks is None else {tasks[k]: names for k, names in lacking.items()}
-    notes = [] if wanted.fitted else _notes(features, kept, lacking, files, wanted.rule)
-    return Stacked(Table(source, int(np.sum(sizes)), columns, absent=masks), by_task, notes)
+    read = [note for table in tables for note in table.notes]
+    notes = [] if wanted.fitted else [*read, *_notes(features, kept, lacking, files, wanted.rule)]
+    return Stacked(Table(source, int(np.sum(sizes)), columns, absent=masks, notes=read), by_task, notes)
 
 
 def _with_empty(tables: Sequence[Table], some: Sequence[tuple[str, str]]) -> list[Table]:
@@ -269,7 +270,11 @@ def _joined(tables: Sequence[Table], files: Sequence[str], absent: Mapping[str, 
         raise TableError(f"column {name!r} holds different things: {said}. Make it the same everywhere, or --drop it")
     kind = "text" if "text" in kinds else next(iter(kinds))
     values = [_values(part, kind, table.n_rows) for part, table in zip(parts, tables, strict=True)]
-    return Column(kind, np.concatenate(values))
+    refused = next((f"{part.refusal} ({files[k]})" for k, part in known if part.refusal), "")
+    codes = [table.columns[name].numbers if name in table.columns else None for table in tables]
+    numbers = [own for own in codes if own is not None]
+    together = np.concatenate(numbers) if len(numbers) == len(tables) else None
+    return Column(kind, np.concatenate(values), None, refused, together)
 
 
 _KINDS = {"number": "numbers", "text": "words", "date": "dates", "other": "something else"}
@@ -279,6 +284,8 @@ def _values(part: Column | None, kind: str, size: int) -> Array:
     """The values of one file as those of the kind of all files; zero, or nothing, where it has no such column."""
     if kind == "number":
         return np.zeros(size, dtype=np.int8) if part is None else part.values
+    if kind == "other" and part is not None:
+        return part.values.astype(object)
     if part is None or (part.kind != kind and part.missing.all()):
         if kind == "date":
             return np.full(size, "NaT", dtype="datetime64[us]")

@@ -23,12 +23,21 @@ class StackedFiles(str):
 
     files: list[str]
     sizes: list[int]
+    parts: list[str]
 
-    def __new__(cls, files: Sequence[str], sizes: Sequence[int]) -> StackedFiles:
+    def __new__(cls, files: Sequence[str], sizes: Sequence[int], parts: Sequence[str] = ()) -> StackedFiles:
+        """`parts`: The names of the tables, which may know what a message calls their rows."""
         shown = ", ".join(files[:NAMED_FILES]) + (", ..." if len(files) > NAMED_FILES else "")
         self = super().__new__(cls, f"{len(files)} file{'s' if len(files) > 1 else ''} ({shown})")
-        self.files, self.sizes = list(files), list(sizes)
+        self.files, self.sizes, self.parts = list(files), list(sizes), list(parts)
         return self
+
+    def row_words(self, row: int) -> str:
+        """What a message calls a row."""
+        ends = np.cumsum(self.sizes)
+        k = int(np.searchsorted(ends, row, side="right"))
+        name, own = self.position(row)
+        return f"{row_words(self.parts[k] if self.parts else name, own)} of {name}"
 
     def position(self, row: int) -> tuple[str, int]:
         """The file that a row is in, and its position there, counted from 0."""
@@ -68,6 +77,10 @@ class Column:
     values: Array
     #: what is known of a column whose rows went by in chunks (`seen.SeenColumn`); then there are no values
     seen: Any = None
+    #: why the column cannot be used as it is, where its file says more than its values do
+    refusal: str = ""
+    #: numbers that the words are labels of
+    numbers: Array | None = None
 
     @property
     def missing(self) -> Array:
@@ -85,6 +98,7 @@ class CodedColumn(Column):
 
     def __init__(self, words: Array, codes: Array) -> None:
         self.kind, self.words, self.codes, self.seen = "text", words, codes, None
+        self.refusal, self.numbers = "", None
 
     @property
     def values(self) -> Array:  # type: ignore[override]
@@ -106,6 +120,8 @@ class Table:
     - `first`: Rows of the file before these, where this is a chunk of it.
     - `absent` (dict of column to bool array of shape (n,)): Rows of tasks that do not have the column: their features
       are zero, and nothing is missing there.
+    - `notes`: How the file was read, where that is not as most files are.
+    - `recognised` (dict of str): How the file is written: encoding, separator, decimal sign, sheet.
     """
 
     source: str
@@ -116,6 +132,8 @@ class Table:
     groups: dict[str, list[str]] = field(default_factory=dict)
     first: int = 0
     absent: Mapping[str, Array] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    recognised: dict[str, str] = field(default_factory=dict)
 
     def require(self, name: str, role: str) -> Column:
         """The column of that name; `role` says in an error what it was needed for."""
@@ -128,7 +146,16 @@ class Table:
         column = self.columns[name]
         if name not in self.absent:
             return column
-        return Column(column.kind, column.values[~self.absent[name]], column.seen)
+        own = ~self.absent[name]
+        numbers = None if column.numbers is None else column.numbers[own]
+        return Column(column.kind, column.values[own], column.seen, column.refusal, numbers)
+
+    def usable(self, name: str, flag: str = "") -> Column:
+        """A column that says why where it cannot be used."""
+        column = self.columns[name]
+        if column.refusal:
+            raise TableError(f"{flag}column {name!r} of {self.source}: {column.refusal}")
+        return column
 
     def match(self, patterns: Iterable[str], role: str, among: Sequence[str]) -> list[str]:
         """Names that are given or match a glob, in the order of the patterns; each pattern must find something."""
@@ -184,8 +211,7 @@ def row_number(row: int) -> int:
 def row_words(source: str, row: int) -> str:
     """What a message calls a row of a table; the position of the row is counted from 0."""
     if isinstance(source, StackedFiles):
-        name, own = source.position(row)
-        return f"row {row_number(own)} of {name}"
+        return source.row_words(row)
     if isinstance(source, NamedRows):
         return source.names[row]
     return f"row {row_number(row)}"

@@ -39,12 +39,12 @@ def read_wide_arrow(path: Path, format: str) -> Wide | None:
             if n_columns <= WIDE or n_columns != len(schema):  # a column of columns is none of numbers
                 return None
             named = schema.names
-            return _read(path, schema, lambda some: file.read([named[k] for k in some], use_threads=False))
+            return _read(path, schema, lambda some: _named(file.read([named[k] for k in some], use_threads=False)))
         with need("pyarrow").OSFile(str(path), "rb") as opened:
             if len(need("pyarrow.ipc").open_file(opened).schema) <= WIDE:
                 return None
         table = need("pyarrow.feather").read_table(path, memory_map=False, use_threads=False)
-        return _read(path, table.schema, table.select)
+        return _read(path, table.schema, lambda some: _named(table.select(some)))
 
 
 def _read(path: Path, schema: Any, read: Callable[[list[int]], Any]) -> Wide | None:
@@ -84,6 +84,11 @@ def _read(path: Path, schema: Any, read: Callable[[list[int]], Any]) -> Wide | N
         table.validate(full=True)
         others = table.to_pandas(ignore_metadata=True)
     return names, block, whole, others
+
+
+def _named(table: Any) -> Any:
+    """With names as `check_header` has them."""
+    return table.rename_columns([name.strip() for name in table.column_names])
 
 
 def _matrix(batch: Any) -> Array:

@@ -10,13 +10,16 @@ import csv
 import io
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .frames import MISSING_WORDS, PACKED, broken_file, read_frames
+from .frames import broken_file, read_frames
+from .number_words import MISSING_WORDS
 from .table import Array, TableError, row_number
+from .text_form import DigitNames, TextForm, open_text
 from .wide import LARGEST_WHOLE
 
 # Bytes of a row that are taken apart at a time.
@@ -28,17 +31,21 @@ class NotPlain(TableError):
     """A file that is for pandas: other line ends, or hardly any numbers. Always caught: users never see it."""
 
 
-def read_wide_csv(path: Path, separator: str, n_columns: int) -> tuple[Array, Array, Array]:
+def read_wide_csv(path: Path, form: TextForm, names: list[str]) -> tuple[Array, Array, Array]:
     """The numbers of a file with a header, in Fortran order; flags of columns of whole numbers, without a missing one;
     and columns for `read_odd_columns`, about which the block has nothing to say.
 
     `NotPlain` is raised for files that are for pandas, a `TableError` for a row with too many cells.
     """
+    n_columns = len(names)
+    if form.decimal != ".":
+        raise NotPlain
     with broken_file(str(path), "csv"):
-        block = np.empty((_count_lines(path), n_columns), order="F")
+        block = np.empty((_count_lines(path, form), n_columns), order="F")
         whole, odd = np.ones(n_columns, dtype=bool), np.zeros(n_columns, dtype=bool)
+        odd[[names.index(name) for name in form.words]] = True
         n = 0
-        for pieces in _rows(path, separator):
+        for pieces in _rows(path, form):
             end = 0
             for first, cells in pieces:
                 end = first + len(cells)
@@ -57,44 +64,48 @@ def read_wide_csv(path: Path, separator: str, n_columns: int) -> tuple[Array, Ar
     return block if n == len(block) else np.asfortranarray(block[:n]), whole, np.flatnonzero(odd)
 
 
-def read_odd_columns(path: Path, separator: str, names: list[str], odd: Array) -> Any:
-    """Some columns of a file as a data frame, read as if the file had no others."""
+def read_odd_columns(path: Path, form: TextForm, names: list[str], odd: Array) -> tuple[Any, TextForm]:
+    """Some columns of a file as a data frame, read as if the file had no others; and the form that names those of
+    digits with leading zeros."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     wanted = odd.tolist()
+    zeros = DigitNames()
     writer.writerow([names[j] for j in wanted])
     with broken_file(str(path), "csv"):
-        for pieces in _rows(path, separator):
+        for pieces in _rows(path, form):
             found, at = [""] * len(wanted), 0
             for first, cells in pieces:
                 while at < len(wanted) and wanted[at] < first + len(cells):
                     found[at] = cells[wanted[at] - first].decode("utf-8")
                     at += 1
+            zeros.look(found)
             writer.writerow(found)
     content = io.BytesIO(text.getvalue().encode("utf-8"))
-    [frame] = read_frames(content, "csv", name=str(path), separator=",")
-    return frame
+    as_words = tuple(names[wanted[k]] for k in sorted(zeros.found()))
+    [frame] = read_frames(content, "csv", name=str(path), form=TextForm(words=as_words))
+    return frame, replace(form, words=as_words)
 
 
 # --- rows and cells ----------------------------------------------------------------------------------------------
 
 
-def _count_lines(path: Path) -> int:
+def _count_lines(path: Path, form: TextForm) -> int:
     """At least as many as there are rows."""
-    with PACKED.get(path.suffix.lower(), open)(path, "rb") as file:
+    with open_text(path, form) as file:
         return sum(part.count(b"\n") for part in iter(lambda: file.read(1 << 20), b"")) + 1
 
 
-def _rows(path: Path, separator: str) -> Iterator[Iterator[tuple[int, list[bytes]]]]:
+def _rows(path: Path, form: TextForm) -> Iterator[Iterator[tuple[int, list[bytes]]]]:
     """Rows after the header, each in pieces: the position of the first cell, and cells."""
-    sign = separator.encode()
+    sign = form.separator.encode()
     blank = b" \t".replace(sign, b"")
-    with PACKED.get(path.suffix.lower(), open)(path, "rb") as file:
+    with open_text(path, form) as file:
         for k, line in enumerate(file):
             quoted = b'"' in line
             if quoted:  # the row may go on in the next line
                 parts = (part.decode("utf-8") for part in itertools.chain([line], file))
-                row = next(csv.reader(parts, delimiter=separator))
+                row = next(csv.reader(parts, delimiter=form.separator))
             line = line.rstrip(b"\r\n")
             if not quoted and (b"\r" in line or b"\0" in line):
                 raise NotPlain
@@ -141,9 +152,12 @@ def _read_cell(cell: bytes) -> float | None:
 
 
 def _still_whole(whole: Array, odd: Array, values: Array, cells: list[bytes]) -> None:
-    """Which of these columns are still of whole numbers; those that a float64 does not hold are odd."""
+    """Which of these columns are still of whole numbers; those that a float64 does not hold are odd, and so are digits
+    that begin with 0, which are names of things."""
     whole &= (values == np.trunc(values)) & ~odd
     for k in np.flatnonzero(whole).tolist():
         cell = cells[k].strip()
-        whole[k] = cell[1:].isdigit() if cell[:1] in (b"+", b"-") else cell.isdigit()
+        digits = cell[1:] if cell[:1] in (b"+", b"-") else cell
+        whole[k] = digits.isdigit()
+        odd[k] |= whole[k] and cell[:1] == b"0" and len(cell) > 1
     odd |= whole & (np.abs(values) >= LARGEST_WHOLE)
