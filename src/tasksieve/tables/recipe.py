@@ -31,8 +31,8 @@ def table_recipe(
     drop: bool,
     **written: str | None,
 ) -> dict[str, Any] | None:
-    """The header's `table` of a CSV file; None for what the format has no words for: parts of dates, matrices, times to an
-    event of some tasks of stacked rows, other encodings than UTF-8, decimal commas. `drop` says whether rows with
+    """The header's `table` of a CSV file; None for what the format has no words for: parts of dates, matrices, times to
+    an event of some tasks of stacked rows, other encodings than UTF-8, decimal commas. `drop` says whether rows with
     missing values were left out; `written` are the separator, encoding and decimal sign that were said."""
     encoding, survival = problem.encoding, problem.survival
     dates = any(isinstance(coding, DateParts) for _, coding in encoding.columns)
@@ -77,7 +77,8 @@ def table_recipe(
 def _outcome_recipe(columns: SurvivalColumns, truths: dict[str, str], headed: dict[str, str]) -> dict[str, Any]:
     """The columns of times to an event, as the file spells them; `equals` is what an event is called, where it is not
     1."""
-    found: dict[str, Any] = {key: headed.get(name, name) for key, name in (("time", columns.time), ("event", columns.event))}
+    time, event = (headed.get(name, name) for name in (columns.time, columns.event))
+    found: dict[str, Any] = {"time": time, "event": event}
     value = truths.get(columns.event) if columns.value is None else columns.value
     if value is not None:
         found["equals"] = float(value) if is_number(value) else value
