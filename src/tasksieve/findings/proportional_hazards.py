@@ -15,6 +15,7 @@ from ..fitted.arguments import check_choice
 from ..fitted.cox_moments import EventMoments, unpenalised_cox
 from ..fitted.documented import DATA
 from ..fitted.risk_groups import kaplan_meier
+from ..messages import either, value_error
 from ..optional import data_frame
 from ..tasks import is_task_list, some_of
 from ..tasks.named import takes_named_tasks
@@ -134,7 +135,11 @@ def proportional_hazards_test(
     ['x0', 'all features']
     """
     if getattr(model, "_targets", None) != "survival":
-        raise ValueError(f"{type(model).__name__} has no hazards: give a fitted MultiTaskCox or MultiTaskCoxCV.")
+        raise value_error(
+            "{name} has no hazards: give a fitted {wanted}.",
+            name=type(model).__name__,
+            wanted=either("MultiTaskCox or MultiTaskCoxCV", "--model cox"),
+        )
     check_is_fitted(model, "coef_")
     check_choice(transform, "transform", tuple(_TRANSFORMS))
     for item in X if is_task_list(X) else [X]:
@@ -191,7 +196,7 @@ def _before_events(times: Array, y: Array) -> Array:
 
 def _logarithms(times: Array, y: Array) -> Array:
     if not np.all(times > 0.0):
-        raise ValueError("transform='log' needs event times above 0; use 'km' or 'identity'.")
+        raise ValueError("Logarithms of times need event times above 0; use 'km' or 'identity'.")
     return np.log(times)
 
 
