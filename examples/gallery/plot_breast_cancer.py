@@ -13,7 +13,7 @@ The data come with scikit-survival.
 # %%
 # The analysis
 # ------------
-# Two of three women were censored: they had no relapse as long as they were seen. Counts and concentrations have long
+# 387 of the 686 women were censored: they had no relapse as long as they were seen. Counts and concentrations have long
 # tails, so their logarithms are used; tumour grades are counted I, II, III; four columns of noise stand beside the
 # findings, to see whether they stay out. The strength of the penalty is chosen by the cross-validated partial
 # likelihood.

@@ -85,7 +85,7 @@ feature_names_in_ : ndarray of str
 
 #: further attributes of a model whose penalty is a parameter
 OF_PENALTY = """
-shared_coef_, specific_coef_ : ndarray in the shape of coef_
+shared_coef_, specific_coef_ : ndarray in the shape of ``coef_``
     Parts of ``coef_``, of which it is the sum; with a penalty that has parts (`tasksieve.penalties.Dirty`).
 selected_groups_ : ndarray
     Labels of the groups that are not zero; with a penalty on groups (`tasksieve.penalties.Groups`).
