@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from certificate_oracle import Content
+from outcome_cases import make_outcomes
 from page_checker import page_verdicts
 
 import tasksieve as ts
@@ -145,3 +147,72 @@ def test_free_features_that_are_combinations_of_others(intercept: bool, tmp_path
     assert proved(content, data)
     ((kind_of, words),) = page_verdicts([(content, stream.getvalue())], tmp_path)
     assert kind_of == "verified", words
+
+
+ROW_LOSSES: list[tuple[list[str], dict[str, Any]]] = [
+    (["poisson", "poisson"], {"weights": True}),
+    (["gamma", "gamma"], {"free": True}),
+    (["tweedie", "tweedie"], {"weights": True}),
+    (["negative_binomial", "negative_binomial"], {"weights": True, "ridge": True}),
+    (["log_cosh", "log_cosh"], {"free": True}),
+    (["expectile", "expectile"], {"no_intercept": True}),
+    (["tweedie"], {"no_intercept": True}),
+    (["squared", "logistic", "poisson", "gamma", "log_cosh"], {"mixed": True, "weights": True}),
+    (["expectile", "tweedie", "negative_binomial"], {"mixed": True, "free": True}),
+]
+
+
+def outcome_claims(number: int) -> list[tuple[Content, bool]]:
+    """Certificates of a problem, and whether they are true: what the verifier proves, and a little more; with other
+    vectors, parameters, weights and labels."""
+    kinds, options = ROW_LOSSES[number]
+    case = make_outcomes(kinds, number, n=10, d=3, **options)
+    _, coef, intercept, places = case.solution
+    good = case.duals(coef, intercept, places)
+    loose = case.content(coef, intercept, places, good, 1e9)
+    gap = verify.verify(loose.pack(), **loose.data()).values[0].gap
+    size = max(1.0, abs(case.solution[0]))
+    found = [(case.content(coef, intercept, places, good, 1.01 * gap + 1e-12 * size), True)]
+    if gap > 1e-9 * size:  # and not what rounding decides
+        found.append((case.content(coef, intercept, places, good, 0.5 * gap), False))
+    rng = np.random.default_rng(number)
+    for dual in (good * (1.0 + 0.2 * rng.standard_normal(len(good))), -good, good + 3.0, 0.0 * good):
+        found.append((case.content(coef, intercept, places, dual, 1e-5 * size), False))
+    for change in ("weight", "label", "words"):
+        forged = case.content(coef, intercept, places, good, gap * 1.01 + 1e-12 * size).copy()
+        loss = forged.header["loss"]
+        if change == "weight":
+            forged.weight[0] = forged.weight[0] * 1.5
+        elif change == "label":
+            forged.y[-1] = forged.y[-1] * 2.0 + 0.1 if kinds[-1] != "logistic" else 1.0 - forged.y[-1]
+        elif loss["name"] == "mixed":
+            loss["weights"][-1] *= 1.2
+        else:
+            loss |= {key: value for key, value in (("power", 1.6), ("size", 0.4), ("level", 0.3)) if key in loss}
+            forged.header["unit"] *= 1.1
+        forged.sign()
+        found.append((forged, False))
+    return found
+
+
+def test_both_checkers_agree_on_outcomes(tmp_path: Path) -> None:
+    """Losses that are sums over rows, alone and side by side."""
+    claims = [one for number in range(len(ROW_LOSSES)) for one in outcome_claims(number)]
+    answers = page_verdicts([(content.pack(), content.file()) for content, _ in claims], tmp_path)
+    for (content, true), (kind, words) in zip(claims, answers, strict=True):
+        name = content.header["loss"]["name"]
+        ours = proved(content.pack(), content.data())
+        assert kind in ("verified", "unproved", "differs"), f"{name}: {kind}, {words}"
+        assert ours == true or content.arrays["ridge"].any(), name  # with a ridge more may be proved than was asked
+        assert (kind == "verified") == ours, f"{name}: {kind}, {words}"
+
+
+@pytest.mark.parametrize("kinds", [["cox efron"], ["ordinal"], ["squared", "cox breslow"]])
+def test_losses_that_the_page_does_not_know(kinds: list[str], tmp_path: Path) -> None:
+    case = make_outcomes(kinds, 0, n=8, d=2, mixed=len(kinds) > 1)
+    _, coef, intercept, places = case.solution
+    content = case.content(coef, intercept, places, case.duals(coef, intercept, places), 1.0)
+    content.y = [y[:, 0] if y.ndim == 2 else y for y in content.y]
+    ((kind, words),) = page_verdicts([(content.pack(), b"a,b\n")], tmp_path)
+    assert kind == "unsupported"
+    assert kinds[-1].split()[0] in words

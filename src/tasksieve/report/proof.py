@@ -12,8 +12,8 @@ from .content import ReportContent
 HERE = Path(__file__).parent / "verify"
 # The checker in parts, in their order. It shares no code with the library or with verify.py.
 CHECKER = (
-    *("sha256", "balls", "functions", "archive", "certificate", "table", "digests", "dual_point", "features"),
-    *("check", "zeros", "worker"),
+    *("sha256", "balls", "functions", "losses", "archive", "certificate", "table", "digests", "dual_point"),
+    *("features", "check", "zeros", "worker"),
 )
 MOST_BYTES = 6_000_000  # of a certificate in a page
 _LISTS = {"start": ("feature", "output", "coef"), "open_start": ("open",), "sure_start": ("sure",)}

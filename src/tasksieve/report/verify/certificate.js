@@ -54,31 +54,52 @@ const checkHeader = (header) => {
   const { classes = null, task_weights: byTask = null, class_weights: byClass = null } = header;
   if (classes !== null) {
     demand(Array.isArray(classes) && classes.length > 0, "“classes” must be labels");
-    if (Array.isArray(classes[0])) demand(classes.length === tasks.length && classes.every(Array.isArray), "“classes” must be lists, one a task");
+    if (ownClasses(classes)) demand(classes.length === tasks.length && classes.every((own) => own === null || (Array.isArray(own) && own.length > 0)), "“classes” must be lists, one a task");
   }
   demand(byTask === null || (Array.isArray(byTask) && byTask.length === tasks.length && byTask.every((w) => isNumber(w, 0))), "“task_weights” must be numbers");
   demand(byClass === null || (classes !== null && Array.isArray(byClass) && byClass.length === tasks.length
     && byClass.every((row, t) => Array.isArray(row) && row.length === classesOf(header, t).length && row.every((w) => isNumber(w, 0)))), "“class_weights” must be numbers");
   demand(header.loss && header.penalty && typeof header.loss === "object" && typeof header.penalty === "object", "loss or penalty is missing");
 };
-const classesOf = (header, t) => Array.isArray(header.classes[0]) ? header.classes[t] : header.classes;
+const ownClasses = (classes) => classes.some((own) => own === null || Array.isArray(own));
+const classesOf = (header, t) => (header.classes ?? null) !== null && ownClasses(header.classes) ? header.classes[t] : header.classes ?? null;
 
-// Squared and logistic loss, row penalties.
+// Losses that are sums over rows, one for all tasks or one for each; row penalties.
+const PARAMETERS = { clipped: ["mu", "epsilon", "low", "high", "labels"], tweedie: ["power"], negative_binomial: ["size"], expectile: ["level"] };
+const RANGES = { power: [1, 2], size: [0, Infinity], level: [0, 1] };
+const NOT_ROWS = { cox: "Cox's partial likelihood", ordinal: "ordered classes", multinomial: "several classes", "square-root": "the square-root loss" };
+const checkLoss = (header, t) => {
+  const loss = lossesOf(header)[t], classes = classesOf(header, t);
+  demand(loss !== null && typeof loss === "object" && typeof loss.name === "string", "a loss has no name");
+  if (loss.name in NOT_ROWS) throw new CannotCheck(`this loss (${loss.name}: ${NOT_ROWS[loss.name]}) in the page`);
+  demand(Object.hasOwn(rowLoss, loss.name), `the loss “${loss.name}” is not known`);
+  known(loss, ["name", ...(PARAMETERS[loss.name] ?? [])], "“loss”");
+  for (const name of PARAMETERS[loss.name] ?? []) {
+    if (name in RANGES) demand(isNumber(loss[name]) && RANGES[name][0] < loss[name] && loss[name] < RANGES[name][1], `loss.${name} is out of range`);
+  }
+  if (loss.name === "clipped") {
+    const plain = loss.labels === "numbers" && (loss.low ?? null) === null && (loss.high ?? null) === null && !(loss.epsilon ?? 0);
+    if (!plain) throw new CannotCheck("this loss (bounded or with a margin)");
+    demand(isNumber(loss.mu, 0) && loss.mu > 0 && loss.mu < 1e300, "loss.mu must be positive");
+  }
+  if (loss.name === "logistic") demand(classes !== null && classes.length <= 2, "the logistic loss has two classes");
+  else demand(classes === null, "classes go with another loss");
+  const unit = unitOf(header, t), factor = factorOf(header, t);
+  demand(isNumber(unit, 0) && unit > 0 && isNumber(factor, 0) && factor > 0, "weights and scales of losses must be positive");
+  demand(unit === 1 || rowLoss[loss.name](loss).residual, `the labels of the loss “${loss.name}” have no scale`);
+};
 const checkSupport = (header, arrays) => {
-  const { loss, penalty } = header;
-  if (loss.name === "clipped") known(loss, ["name", "mu", "epsilon", "low", "high", "labels"], "“loss”");
-  const squared = loss.name === "clipped" && loss.labels === "numbers" && (loss.low ?? null) === null && (loss.high ?? null) === null && !(loss.epsilon ?? 0);
-  if (!squared && loss.name !== "logistic") throw new CannotCheck(`this loss (${loss.name === "clipped" ? "bounded or with a margin" : loss.name})`);
+  const { loss, penalty, tasks } = header;
+  if (loss.name === "mixed") {
+    known(loss, ["name", "losses", "weights", "scales"], "“loss”");
+    for (const list of [loss.losses, loss.weights, loss.scales ?? loss.weights]) demand(Array.isArray(list) && list.length === tasks.length, "a mixed loss has one for each task");
+    demand((header.class_weights ?? null) === null, "unlike losses have no weights of classes");
+    demand((header.classes ?? null) === null || ownClasses(header.classes), "“classes” must be lists, one a task");
+  }
+  tasks.forEach((_, t) => checkLoss(header, t));
   if (penalty.name !== "rows") throw new CannotCheck(`this penalty (${penalty.name})`);
   if ("edges" in arrays) throw new CannotCheck("a graph between the tasks");
   if (typeof header.intercept !== "boolean") throw new CannotCheck("a penalised intercept");
-  if (squared) {
-    demand(isNumber(loss.mu, 0) && loss.mu > 0, "loss.mu must be positive");
-    demand((header.classes ?? null) === null, "classes go with another loss");
-  } else {
-    known(loss, ["name"], "“loss”");
-    demand((header.classes ?? null) !== null && header.tasks.every((_, t) => classesOf(header, t).length <= 2), "the logistic loss has two classes");
-  }
   known(penalty, ["name", "group", "l1"], "“penalty”");
   demand(isNumber(penalty.group ?? 1, 0) && isNumber(penalty.l1 ?? 0, 0), "penalty.group and penalty.l1 must be numbers >= 0");
 };

@@ -1,6 +1,6 @@
 // The numbers: objective from above, dual value from below, and whether the claims hold.
 const checkClaims = (cert, tasks, progress) => {
-  const { header } = cert, d = header.n_features, Q = tasks.length, logistic = isLogistic(header);
+  const { header } = cert, d = header.n_features, Q = tasks.length;
   const N = ball(header.unit), alpha = ball(cert.alpha), ridge = ball(cert.ridge);
   const bound = (j) => mul(mul(N, alpha), ball(cert.u[j])); // N alpha u_j
   let loss = ZERO, squares = ZERO, at = 0;
@@ -17,13 +17,16 @@ const checkClaims = (cert, tasks, progress) => {
     }
     const p = projected(cert, task, q, s, cert.dual.subarray(at, at + task.n));
     at += task.n;
-    points.push({ task, s, p });
+    const own = lossOf(header, q), unit = ball(unitOf(header, q));
+    points.push({ task, s, p, own });
     for (let i = 0; i < task.n; i++) {
       if (isZero(s[i])) continue;
+      if (own.labels && !own.labels(task.y[i])) differ(`task “${header.tasks[q]}”: the loss (${own.name}) has no label ${task.y[i]}`);
       let z = add(ball(cert.intercept[q]), ball(task.offset ? task.offset[i] : 0));
       for (const [j, w] of cert.outputs[q]) z = add(z, mul(ball(task.X[i * d + j]), ball(w)));
-      const own = logistic ? logisticLoss(mul(ball(2 * task.y[i] - 1), z)) : halfSquare(sub(ball(task.y[i]), z), header.loss.mu);
-      loss = add(loss, mul(s[i], own));
+      // y - z may cancel: it is formed before it is divided by the unit
+      const value = own.residual ? own.value(own.scaled(sub(ball(task.y[i]), z)), ZERO) : own.value(ball(task.y[i]), z);
+      loss = add(loss, mul(s[i], value));
     }
     const m = productsWithRows(task, d, p.map((one, i) => mul(s[i], one)));
     for (let j = 0; j < d; j++) if (sigma) m[j] = div(m[j], sigma[j]);
@@ -31,7 +34,8 @@ const checkClaims = (cert, tasks, progress) => {
     for (const [j, w] of cert.outputs[q]) {
       if (cert.u[j] === 0 || w === 0) continue;
       if (header.positive && w < 0) differ(`task “${header.tasks[q]}”, ${featureName(header, j)}: a negative coefficient, where none is allowed`);
-      const scaled = sigma ? mul(sigma[j], ball(w)) : ball(w);
+      let scaled = sigma ? mul(sigma[j], ball(w)) : ball(w);
+      if (unitOf(header, q) !== 1) scaled = div(scaled, unit);
       if (!rowsOf.has(j)) rowsOf.set(j, []);
       rowsOf.get(j).push(scaled);
       squares = add(squares, mul(scaled, scaled));
@@ -76,13 +80,11 @@ const checkClaims = (cert, tasks, progress) => {
     }
     const c = ball(scale);
     let gain = ZERO;
-    for (const { task, s, p } of points) {
+    for (const { task, s, p, own } of points) {
       for (let i = 0; i < task.n; i++) {
-        if (isZero(s[i]) || isZero(p[i])) continue;
-        const moved = mul(c, p[i]);
-        const own = logistic ? entropies(mul(ball(2 * task.y[i] - 1), moved))
-          : sub(mul(mul(ball(0.5), ball(header.loss.mu)), mul(moved, moved)), mul(moved, ball(task.y[i])));
-        const shifted = task.offset ? add(own, mul(moved, ball(task.offset[i]))) : own;
+        if (isZero(s[i])) continue;
+        const moved = mul(c, p[i]), cost = own.cost(own.scaled(ball(task.y[i])), moved);
+        const shifted = task.offset ? add(cost, mul(moved, own.scaled(ball(task.offset[i])))) : cost;
         gain = sub(gain, mul(s[i], shifted));
       }
     }
@@ -113,8 +115,6 @@ const checkClaims = (cert, tasks, progress) => {
   }
   return { primal, ...found, U, reach, points, rowsOf };
 };
-const halfSquare = (r, mu) => div(mul(r, r), add(ball(mu), ball(mu)));
-const entropies = (pi) => add(entropyAbove(pi), entropyAbove(sub(ONE, pi)));
 const featureName = (header, j) => header.features ? `feature “${header.features[j]}”` : `feature ${j + 1}`;
 
 // || (c |m_j| - entry)_+ || <= group, every rounding against it

@@ -1,7 +1,7 @@
 // The stored dual vector stands for its exact projection on what is orthogonal to the intercept and the free features.
-const isLogistic = (header) => header.loss.name === "logistic";
 const rowWeights = (header, task, t) => Array.from(task.weight, (weight, i) => {
-  const own = header.task_weights ? mul(ball(weight), ball(header.task_weights[t])) : ball(weight);
+  let own = header.task_weights ? mul(ball(weight), ball(header.task_weights[t])) : ball(weight);
+  if (factorOf(header, t) !== 1) own = mul(own, ball(factorOf(header, t)));
   return header.class_weights ? mul(own, ball(header.class_weights[t][task.y[i]])) : own;
 });
 // Gauss's elimination in balls: an enclosure of the solution, or null where a pivot may be zero.
@@ -61,19 +61,18 @@ const independentOf = (header, task, s, free) => {
 };
 // p of one task, projected: balls; zeros where that fails, which always are a dual point.
 const projected = (cert, task, t, s, stored) => {
-  const { header } = cert, d = header.n_features, n = task.n, logistic = isLogistic(header);
-  const sign = (i) => 2 * task.y[i] - 1, zeros = () => Array(n).fill(ZERO);
+  const { header } = cert, d = header.n_features, n = task.n, loss = lossOf(header, t), zeros = () => Array(n).fill(ZERO);
   const p = Array.from({ length: n }, (_, i) => isZero(s[i]) ? ZERO : ball(stored[i] + 0));
-  if (logistic && !p.every((one, i) => one.h * sign(i) >= 0 && one.h * sign(i) <= 1)) return zeros();
+  if (!p.every((one, i) => isZero(s[i]) || loss.starts(task.y[i], one.h))) return zeros();
   const free = independentOf(header, task, s, cert.u.flatMap((weight, j) => weight === 0 ? [j] : []));
   const width = free.length + (header.intercept ? 1 : 0);
   if (!width) return p;
   // with the constant among them, columns may be taken about their first entry: they span the same
   const z = (i, k) => k === free.length ? ONE : header.intercept ? sub(ball(task.X[i * d + free[k]]), ball(task.X[free[k]])) : ball(task.X[i * d + free[k]]);
-  const rest = (i) => sub(ONE, ball(p[i].h * sign(i))); // 1 - pi
   const H = Array.from({ length: width }, () => Array(width).fill(ZERO)), delta = Array(width).fill(ZERO);
   for (let i = 0; i < n; i++) {
-    const sp = mul(s[i], p[i]), sh = logistic ? mul(mul(s[i], ball(p[i].h * sign(i))), rest(i)) : s[i];
+    if (isZero(s[i])) continue;
+    const sp = mul(s[i], p[i]), sh = mul(s[i], loss.room(ball(task.y[i]), p[i]));
     for (let a = 0; a < width; a++) {
       const za = z(i, a);
       delta[a] = add(delta[a], mul(za, sp));
@@ -83,16 +82,11 @@ const projected = (cert, task, t, s, stored) => {
   if (delta.every(isZero)) return p;
   const c = solve(H, delta);
   if (c === null) return zeros();
-  let inside = true;
   const found = p.map((one, i) => {
     if (isZero(s[i])) return ZERO;
     let shift = ZERO;
     for (let k = 0; k < width; k++) shift = add(shift, mul(z(i, k), c[k]));
-    if (!logistic) return sub(one, shift);
-    // pi' = pi (1 - (1 - pi) y zc) and 1 - pi' = (1 - pi) (1 + pi y zc): both factors must not be negative
-    const pi = ball(one.h * sign(i)), way = mul(ball(sign(i)), shift), keep = sub(ONE, mul(rest(i), way));
-    if (!isZero(pi) && pi.h !== 1 && !(down(keep) >= 0 && down(add(ONE, mul(pi, way))) >= 0)) inside = false;
-    return mul(one, pi.h === 1 ? ONE : keep);
+    return loss.moved(ball(task.y[i]), one, shift);
   });
-  return inside ? found : zeros();
+  return found.includes(null) ? zeros() : found;
 };

@@ -112,7 +112,8 @@ const readTable = async (header, file, progress) => {
     const weight = place.weight === null ? 1 : wordNumber(cells[place.weight], where(recipe.weight));
     const offset = place.offset === null ? 0 : wordNumber(cells[place.offset], where(recipe.offset));
     const labels = place.targets.map((k, q) => missing.has(cells[k]) ? null
-      : header.classes ? classPlace(header, header.shared ? q : t, cells[k], true) : wordNumber(cells[k], where(targets[q])));
+      : classesOf(header, header.shared ? q : t) ? classPlace(header, header.shared ? q : t, cells[k], true) : wordNumber(cells[k], where(targets[q])));
+    if (header.shared && labels.length > 1 && labels.every((label) => label === null)) return; // no label at all
     addRow(header, parts[t], t, entries, labels, weight, offset);
   }, progress);
   return parts;
@@ -130,8 +131,8 @@ const taskPlaces = (header) => {
   };
 };
 const classPlace = (header, t, label, text) => {
-  const classes = classesOf(header, t), every = header.classes.flat();
-  const key = text && every.every((one) => typeof one !== "string") ? asNumberKey(label) : labelKey(label);
+  const classes = classesOf(header, t);
+  const key = text && classes.every((one) => typeof one !== "string") ? asNumberKey(label) : labelKey(label);
   const c = classes.findIndex((one) => labelKey(one) === key);
   if (c < 0) differ(`task “${header.tasks[t]}”: the class “${label}” is not in the certificate`);
   return c;
@@ -183,7 +184,7 @@ const readArrays = async (header, file, weighted) => {
     const labels = Array.from({ length: across }, (_, q) => {
       const label = labelOf(i, q);
       if (Number.isNaN(label)) return null;
-      if (header.classes) return classPlace(header, header.shared ? q : which[i], label, false);
+      if (classesOf(header, header.shared ? q : which[i])) return classPlace(header, header.shared ? q : which[i], label, false);
       if (!Number.isFinite(Number(label))) differ(`y, row ${i + 1} is not a finite number`);
       return Number(label);
     });

@@ -3,14 +3,15 @@ const MOST_PRODUCTS = 1e8; // of balls: about ten seconds
 
 // With G the claimed gap, every dual optimum is within sqrt(2 N G / modulus) of the scaled dual point. A feature is zero where its row,
 // moved by that times the norm of its column, stays strictly inside the dual ball.
-const notProvedZero = (cert, { U, reach, scale }) => {
+const notProvedZero = (cert, tasks, { U, reach, scale }) => {
   const { header, open } = cert, d = header.n_features, Q = header.tasks.length, listed = new Set(open), wrong = [];
   if (listed.size === d) return wrong;
-  const modulus = ball(isLogistic(header) ? 4 : header.loss.mu), N = ball(header.unit);
-  const radius = up(root(div(mul(ball(2 * cert.gap), N), modulus)));
+  const N = ball(header.unit), moduli = tasks.map((task, t) => lossOf(header, t).modulus(task.y.reduce((a, b) => Math.max(a, b), 0)));
+  const modulus = moduli.includes(null) ? null : moduli.reduce((a, b) => down(b) < down(a) ? b : a);
+  const radius = modulus === null ? NaN : up(root(div(mul(ball(2 * cert.gap), N), modulus)));
   for (let j = 0; j < d; j++) {
     if (listed.has(j)) continue;
-    if (cert.u[j] === 0 || cert.ridge > 0) { wrong.push(j); continue; }
+    if (cert.u[j] === 0 || cert.ridge > 0 || modulus === null) { wrong.push(j); continue; }
     const bound = mul(mul(N, ball(cert.alpha)), ball(cert.u[j]));
     const group = Math.max(0, down(mul(bound, ball(cert.group)))), entry = Math.max(0, down(mul(bound, ball(cert.l1[j]))));
     const moved = outwards(radius * reach[j]), room = -outwards(moved - group);
@@ -36,7 +37,7 @@ const notProvedNonzero = (cert, tasks, points, rowsOf) => {
     }
   }
   const left = () => cert.sure.filter((j) => !proved.has(j));
-  if (!left().length || isLogistic(header) || cert.open === null) return left();
+  if (!left().length || !isSquared(header.loss) || cert.open === null) return left();
   const support = [...new Set([...cert.open, ...cert.u.flatMap((weight, j) => weight === 0 ? [j] : [])])].sort((a, b) => a - b);
   const within = new Set(support), k = support.length;
   if (!cert.outputs.every((row) => row.every(([j, w]) => w === 0 || within.has(j)))) return left();
@@ -123,7 +124,7 @@ const provedDefinite = (A, kappa) => {
 const brokenLists = (cert, tasks, numbers) => {
   const wrong = [], name = (found, what) => found.length
     && wrong.push(`${featureName(cert.header, found[0])}${found.length > 1 ? ` and ${found.length - 1} others are` : " is"} not proved to be ${what} in every solution`);
-  if (cert.open !== null) name(notProvedZero(cert, numbers), "zero");
+  if (cert.open !== null) name(notProvedZero(cert, tasks, numbers), "zero");
   const others = cert.sure === null ? [] : notProvedNonzero(cert, tasks, numbers.points, numbers.rowsOf);
   name(others ?? [], "non-zero");
   return { wrong, complete: others !== null };
