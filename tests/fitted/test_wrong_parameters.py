@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.impute import SimpleImputer
 
 import tasksieve as ts
 from tasksieve.fitted.parameters import check_common
@@ -37,6 +38,8 @@ def required(kind: type) -> dict[str, Any]:
         return {"estimator": ts.MultiTaskLasso()}
     if kind is ts.KnockoffSelection:
         return {"model": ts.MultiTaskLasso()}
+    if kind is ts.MultipleImputation:
+        return {"model": ts.MultiTaskLasso(), "imputer": SimpleImputer(), "m": 1}
     return {}
 
 

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..docstrings import described_by
+from ..fitted.allowed import check_switch
 from ..fitted.arguments import check_number, feature_names
 from ..fitted.documented import DATA, ROWS
 from ..fitted.fold_assignment import read_seed
@@ -132,8 +133,11 @@ class MultipleImputation(MetaEstimatorMixin, FeatureSelector):
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Impute, and fit all imputations together."""
         check_number(self.m, "m", low=1, closed=True, integer=True)
+        check_switch(self.within_tasks, "within_tasks")
         if self.imputer is None:
             raise ParameterError("imputer", "is None: give one, or tables that are complete to fit_completed")
+        if isinstance(self.imputer, type) or not hasattr(self.imputer, "transform"):
+            raise ParameterError("imputer", "must be a transformer, KNNImputer() for example", self.imputer)
         rows = _Rows(self.model, X, y, task, sample_weight, groups)
         whole = with_holes(rows.X)
         self.missing_ = np.isnan(whole).sum(axis=0)

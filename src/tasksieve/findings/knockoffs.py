@@ -14,13 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from ..design import DenseStorage, one_blas_thread
 from ..docstrings import described_by
 from ..fitted.arguments import check_number, default_grid
-from ..fitted.callbacks import tells_callbacks
 from ..fitted.choosing import fold_tolerance
 from ..fitted.documented import DATA
 from ..fitted.fold_assignment import read_seed
 from ..fitted.model import FeatureSelector
 from ..fitted.parameters import check_common
-from ..fitted.progress import reporter
+from ..fitted.progress import reporter, tells_callbacks
 from ..linear.path_solver import RowSolver, solve_along
 from ..optional import data_frame
 from ..path.follow import Pace

@@ -14,13 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..docstrings import described_by
 from ..fitted.arguments import check_choice, check_number, feature_names, kernel_threads
-from ..fitted.callbacks import tells_callbacks
 from ..fitted.choosing import fold_tolerance
 from ..fitted.documented import DATA, documented
 from ..fitted.fill_missing import FillMissing
 from ..fitted.model import FeatureSelector
 from ..fitted.parameters import check_common
-from ..fitted.progress import reporter
+from ..fitted.progress import reporter, tells_callbacks
 from ..linear.base import PathEstimator
 from ..linear.cross_validation import PathEstimatorCV
 from ..linear.path_solver import RowSolver

@@ -6,9 +6,7 @@ each value of alpha, pass or step a leaf. Where scikit-learn has no callbacks th
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 
 from .progress import Progress, watch
 
@@ -20,21 +18,11 @@ except ImportError:  # before version 1.9
         """Nothing: this scikit-learn has no callbacks."""
 
 
-_Fit = TypeVar("_Fit", bound=Callable[..., Any])
+def fit_told(model: Any, fit: Any, args: Any, options: Any) -> Any:
+    """Fit a model that has callbacks."""
+    from sklearn.callback import with_callbacks
 
-
-def tells_callbacks(fit: _Fit) -> _Fit:
-    """A method ``fit`` that tells callbacks, if there are any, of its beginning, its progress and its end."""
-
-    @wraps(fit)
-    def telling(self: Any, *args: Any, **options: Any) -> Any:
-        if not hasattr(self, "_skl_callbacks"):
-            return fit(self, *args, **options)
-        from sklearn.callback import with_callbacks
-
-        return with_callbacks(_told)(self, fit, args, options)
-
-    return telling  # type: ignore[return-value]
+    return with_callbacks(_told)(model, fit, args, options)
 
 
 def _told(model: Any, fit: Any, args: Any, options: Any) -> Any:

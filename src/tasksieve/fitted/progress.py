@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
+_Fit = TypeVar("_Fit", bound=Callable[..., Any])
 _watchers: ContextVar[tuple[Callable[[Progress], Any], ...]] = ContextVar("tasksieve_watchers", default=())
 
 
@@ -155,3 +157,18 @@ def carried(function: Callable[..., Any]) -> Callable[..., Any]:
         return context.copy().run(function, *args, **options)
 
     return run
+
+
+def tells_callbacks(fit: _Fit) -> _Fit:
+    """A method ``fit`` that tells scikit-learn's callbacks, if there are any, of its beginning, its progress and its
+    end (`callbacks`)."""
+
+    @wraps(fit)
+    def telling(self: Any, *args: Any, **options: Any) -> Any:
+        if not hasattr(self, "_skl_callbacks"):
+            return fit(self, *args, **options)
+        from .callbacks import fit_told
+
+        return fit_told(self, fit, args, options)
+
+    return telling  # type: ignore[return-value]

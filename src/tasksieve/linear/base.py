@@ -23,12 +23,11 @@ from ..fitted.arguments import (
     given_grid,
     kernel_threads,
 )
-from ..fitted.callbacks import tells_callbacks
 from ..fitted.documented import DATA, FITTED
 from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import check_common
 from ..fitted.path import RegularizationPath
-from ..fitted.progress import reporter
+from ..fitted.progress import reporter, tells_callbacks
 from ..fitted.restore import DataFacts
 from ..messages import Message, estimator_name, value_error
 from ..parameters import PARAMETERS, Parameter

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from ..docstrings import described_by
 from ..fitted.arguments import default_grid, feature_names, given_grid, read_several
 from ..fitted.assess import units_of
-from ..fitted.callbacks import tells_callbacks
 from ..fitted.choosing import CrossValidated, fold_tolerance, select
 from ..fitted.documented import CHOSEN, DATA
 from ..fitted.folds import FoldRules, Folds, make_folds
@@ -23,6 +22,7 @@ from ..fitted.measures import measure_of
 from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import check_common
 from ..fitted.path import RegularizationPath
+from ..fitted.progress import tells_callbacks
 from ..fitted.survival_quality import SurvivalOutOfFold
 from ..losses import Loss
 from ..parameters import CROSS_VALIDATED, Parameter

@@ -16,12 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from .._kernels import kernels
 from ..docstrings import described_by
 from ..fitted.arguments import check_choice, check_number, refuse_l1_length
-from ..fitted.callbacks import tells_callbacks
 from ..fitted.documented import DATA
 from ..fitted.fold_assignment import random_numbers
 from ..fitted.model import SelectingModel
 from ..fitted.parameters import check_common
-from ..fitted.progress import reporter
+from ..fitted.progress import reporter, tells_callbacks
 from ..fitted.state import LinearState
 from ..messages import Message, ParameterError
 from ..parameters import Parameter

@@ -16,7 +16,6 @@ from joblib import Parallel, delayed, effective_n_jobs
 from ..docstrings import described_by
 from ..fitted.arguments import kernel_threads
 from ..fitted.assess import OutOfFold, units_of
-from ..fitted.callbacks import tells_callbacks
 from ..fitted.choosing import CrossValidated, fold_tolerance, select
 from ..fitted.documented import DATA
 from ..fitted.fold_assignment import read_seed
@@ -24,7 +23,7 @@ from ..fitted.folds import FoldRules, Weights, make_folds
 from ..fitted.held_out import mean_score, read_scorer
 from ..fitted.measures import measure_of
 from ..fitted.parameters import check_common
-from ..fitted.progress import carried, reporter
+from ..fitted.progress import carried, reporter, tells_callbacks
 from ..parameters import Parameter
 from ..tasks.named import takes_named_tasks
 from .grids import check_Cs, read_Cs

@@ -12,12 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..docstrings import described_by
 from ..fitted.arguments import check_choice, check_number, kernel_threads, warn_column
-from ..fitted.callbacks import tells_callbacks
 from ..fitted.documented import DATA
 from ..fitted.fold_assignment import read_seed
 from ..fitted.model import FittedModel
 from ..fitted.parameters import check_common
-from ..fitted.progress import reporter
+from ..fitted.progress import reporter, tells_callbacks
 from ..messages import Message, either, estimator_name, value_error
 from ..parameters import Parameter
 from ..tasks import TaskLabels, label_array, read_graph, read_labels, read_stacked, some_of

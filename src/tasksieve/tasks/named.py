@@ -49,7 +49,10 @@ def takes_named_tasks(function: Callable[_P, _R]) -> Callable[_P, _R]:
     @wraps(function)
     def taking(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         X = args[position] if len(args) > position else kwargs.get("X")
-        column = column_of_tasks(args[0]) if position else None
+        model: Any = args[0] if position else None
+        # arrays and their tasks are what most calls have: they need not enter another file
+        named = getattr(model, "task", None) is not None or hasattr(model, "estimator")
+        column = column_of_tasks(model) if named else None
         if column is not None:
             bound = form.bind(*args, **kwargs)
             bound.arguments["X"], bound.arguments["task"] = split_task_column(
