@@ -3672,10 +3672,12 @@ def _check_values(
 
 
 def _cell(word: str, recipe: dict[str, Any], missing: set[str], where: str) -> float | None:
-    """One entry of X from one word of a table; None where it is missing and nothing fills it."""
+    """One entry of X from one word of a table; None where it is missing and nothing fills it; NaN: the task does."""
+    if "missing" in recipe:
+        return float(word in missing)
     if word in missing:
         if "fill" in recipe:
-            return float(recipe["fill"])
+            return np.nan if isinstance(recipe["fill"], list) else float(recipe["fill"])
         return 0.0 if "equals" in recipe and recipe["equals"] in missing else None
     if "equals" in recipe:
         wanted = recipe["equals"]
@@ -3755,7 +3757,21 @@ def read_table(cert: Certificate, path: str) -> dict[str, Any]:
     ys = [_labels_of(cert, target, words, [t] * len(x) if several else which, path) for t, target in enumerate(targets)]
     plain = several and len({one.dtype for one in ys}) == 1 and ys[0].dtype.names is None
     found["y"] = np.stack(ys, axis=1) if plain else dict(zip(cert.tasks, ys, strict=True)) if several else ys[0]
+    _fill_by_task(cert, recipes, found, path)
     return found
+
+
+def _fill_by_task(cert: Certificate, recipes: list[dict[str, Any]], found: dict[str, Any], path: str) -> None:
+    """Missing entries that the task of their row fills."""
+    place = {_key(label): t for t, label in enumerate(cert.tasks)}
+    for j, one in enumerate(recipes):
+        if not isinstance(one.get("fill"), list):
+            continue
+        for i in np.flatnonzero(np.isnan(found["X"][:, j])).tolist():
+            label = found["task"][i]
+            if _key(label) not in place:
+                raise Mismatch(f"{path}: task {label!r} is not in the certificate")
+            found["X"][i, j] = one["fill"][place[_key(label)]]
 
 
 def _word_numbers(words: list[str | None], where: str) -> Array:
@@ -3857,8 +3873,9 @@ def _check_table(header: dict[str, Any]) -> None:
         and all(
             isinstance(one, dict)
             and isinstance(one.get("source"), str)
-            and set(one) <= {"source", "equals", "fill"}
+            and set(one) <= {"source", "equals", "fill", "missing"}
             and isinstance(one.get("equals", ""), str | int | float)
+            and ("missing" not in one or (one["missing"] is True and len(one) == 2))
             for one in table["columns"]
         )
         and isinstance(table.get("missing"), list)
@@ -3872,7 +3889,11 @@ def _check_table(header: dict[str, Any]) -> None:
     if not sound:
         raise Unreadable("header: 'table' does not say how a table is read")
     for one in table["columns"]:
-        if "fill" in one:
+        if isinstance(one.get("fill"), list):  # a number for each task
+            if header["shared"] or table.get("task") is None or len(one["fill"]) != len(header["tasks"]):
+                raise Unreadable("header: table.columns.fill must have a number for each task of the column of tasks")
+            one["fill"] = [_number(value, "table.columns.fill") for value in one["fill"]]
+        elif "fill" in one:
             one["fill"] = _number(one["fill"], "table.columns.fill")
 
 

@@ -106,6 +106,7 @@ def _why_not(config: dict[str, Any], kind: ModelKind) -> str | None:
         (config.get("shuffle") is False, f"--no-shuffle {folds}"),
         (config.get("task_graph") is not None, "--task-graph needs all rows in memory"),
         (config.get("date_parts"), "--date-parts needs the whole table"),
+        (config.get("missing") in ("task-mean", "indicator"), "task means of --missing need the whole table"),
         (screening != "auto", f"--screening {screening} is about columns, and only their sums are kept"),
     )
     return next((why for applies, why in reasons if applies), None)

@@ -15,7 +15,8 @@ TASK_NAME = Option("task_name", list[str], "Where files are tasks: a pattern wit
                    "names it, or a name for each file.")  # fmt: skip
 WEIGHTS = Option("weights", str, "Column with the weight of each row.")
 ID = Option("id", str, "Column that names the rows; by default that of the fit.")
-MISSING = Option("missing", Missing, "Rows with missing values.", default="error")
+MISSING = Option("missing", Missing, "Rows with missing values: an error, left out, or filled as the fit did, in the "
+                 "words of its --missing.", default="error")  # fmt: skip
 UNKNOWN = Option("unknown", Literal["error", "zero"], "Words that the fit has not seen.", default="error")
 SEPARATOR = Option("separator", str, "Between the cells of a CSV file; by default found in the file.")
 FORMAT = Option("format", Format, "Of the table; by default from its name.")

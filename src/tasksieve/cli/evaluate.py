@@ -110,7 +110,7 @@ def read_rows(saved: SavedModel, table: Table, columns: RowColumns, asked: Asked
         columns,
         classes=classes,
         missing=asked.missing,
-        fill=saved.fill,
+        **saved.filling,
         unknown=asked.unknown,
     )
     if isinstance(found.y, dict):  # by the names that the model has for them

@@ -107,7 +107,7 @@ def predictions(saved: SavedModel, table: Table, asked: Asked) -> dict[str, list
     if asked.probabilities and not hasattr(model, "predict_proba"):
         raise UsageError(f"--probabilities: {type(model).__name__} gives none")
     how = {"offset": saved.facts.get("offset"), "missing": asked.missing, "unknown": asked.unknown}
-    X, labels, offsets, rows = prepare_rows(table, saved.encoding, task=task, fill=saved.fill, **how)
+    X, labels, offsets, rows = prepare_rows(table, saved.encoding, task=task, **saved.filling, **how)
     beside = {"task": labels, "offset": offsets}
     keywords = {name: values for name, values in beside.items() if values is not None}
     columns: dict[str, list[Any]] = {}

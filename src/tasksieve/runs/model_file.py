@@ -16,6 +16,7 @@ from ..fitted.restore import get_state, set_state
 from ..path.status import Status
 from ..report.rows import coefficient_rows
 from ..tables import Encoding, write_arrays
+from ..tables.filling import FILLED
 from ..tables.saved import label_from, plain_label, rebuild, require_finite, require_room
 from ..tasks import Fills, label_array
 from .arrays import (
@@ -52,8 +53,8 @@ class SavedModel:
         Its name on the command line.
     encoding : Encoding
         How columns become features.
-    fill : array of shape (d,), optional
-        What missing values are replaced by.
+    fill : array of shape (d,), or (T, d), optional
+        What missing values are replaced by, in each task the same or not.
     targets : list of str
         Names of the target columns.
     task : str, optional
@@ -76,6 +77,12 @@ class SavedModel:
     @property
     def feature_names(self) -> list[str]:
         return self.encoding.feature_names
+
+    @property
+    def filling(self) -> dict[str, Any]:
+        """What `prepare_rows` must know to fill holes as the fit did."""
+        tasks = self.estimator.tasks_ if self.fill is not None and self.fill.ndim == 2 else None
+        return {"fill": self.fill, "filled": self.facts.get("missing", "mean"), "tasks": tasks}
 
 
 def save_model(folder: RunFolder, saved: SavedModel) -> None:
@@ -226,7 +233,9 @@ def _rebuild(
     )
     fill = arrays.get("fill")
     if fill is not None:
-        require(fill.shape == (len(names),) and fill.dtype == np.float64, "means to fill in")
+        own = (len(state["tasks"]), len(names)) if fill.ndim == 2 and "tasks" in state else (len(names),)
+        require(fill.shape == own and fill.dtype == np.float64, "means to fill in")
+        require(content["facts"].get("missing", "mean") in FILLED, "how values were filled in")
         require_finite("the means to fill in", fill)
     targets, task = content["targets"], content["task"]
     require(all(isinstance(name, str) for name in targets) and isinstance(task, str | None), "names of columns")

@@ -7,10 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse
 
 from .columns import FeatureChoice, choose_features
 from .encode import Encoding
+from .filling import (
+    FILLED,
+    fill_as_fitted,
+    fill_with_means,
+    refuse_holes_without_indicator,
+    refuse_other_filling,
+    told_means,
+    with_indicators,
+)
 from .ids import row_names
 from .labels_by_task import LabelsByTask
 from .row_columns import Labels, Missing, RowColumns, told_rows
@@ -23,7 +31,7 @@ class TableProblem:
     """Rows with labels, ready for an estimator: X (n, d), y (n,) or (n, T), and what is known of the rows (n,). Targets
     of unlike kinds are a dict of labels (n,).
 
-    - `fill` (array of shape (d,)): With ``missing="mean"``, what missing entries were replaced by.
+    - `fill` (array of shape (d,), or (T, d) of means of tasks): What missing entries were replaced by, if they were.
     - `rows` (int array of shape (n,)): Rows of the table in use, of its `n_rows`.
     - `notes`: What was left out or filled in.
     - `groups`: Labels that related rows share.
@@ -118,9 +126,10 @@ def prepare(
     - `survival` (dict of target to columns): Targets that are survival outcomes; their names need not be columns.
     - `by_task`: Stacked rows whose tasks have outcomes of unlike kinds; `target` is then the column of their labels, or
       a name where there is none.
-    - `missing` ({"error", "drop", "mean"}): Rows with a missing value: an error that names them, left out, or filled
-      with the mean of each feature. A row without a task, a weight or (of a single target) a label cannot be filled in:
-      it is left out unless "error".
+    - `missing` ({"error", "drop", "mean", "task-mean", "indicator"}): Rows with a missing value: an error that names
+      them, left out, or filled with the mean of each feature, over all rows or those of the task; "indicator" has, next
+      to task means, a feature for every column that lacks values, 1 where it does. A row without a task,
+      a weight or (of a single target) a label cannot be filled in: it is left out unless "error".
     - `classes`: Targets are class labels, so words are welcome; or names of those that are, where others may be of
       other kinds.
     - `flag`: The option that names targets.
@@ -134,14 +143,19 @@ def prepare(
     several = columns.targets if len(columns.targets) > 1 else ()
     unobserved = sum(int(columns.missing(table, name).sum()) for name in several)
     left_out = np.setdiff1d(np.arange(table.n_rows), rows)
-    filled, first = holes if missing == "mean" else [], left_out[:NAMED_CELLS].tolist()
-    notes += told_rows(table.source, table.n_rows, len(several), filled, unobserved, first, len(left_out))
+    filled, first = holes if missing in FILLED else [], left_out[:NAMED_CELLS].tolist()
+    means = told_means(missing, task)
+    notes += told_rows(table.source, table.n_rows, len(several), filled, unobserved, first, len(left_out), means)
+    if missing == "indicator":
+        encoding = with_indicators(encoding, table, rows)
     X, fill = _some_rows(encoding.matrix(table), rows), None
-    if missing == "mean":
-        X, fill = fill_with_means(X, encoding.feature_names, absent=encoding.n_absent(table, rows))
+    known: dict[str, Any] = columns.read(table, rows, classes)
+    if missing in FILLED:
+        by_task = None if missing == "mean" else known["task"]
+        X, fill = fill_with_means(X, encoding, table, rows, by_task, missing)
     return TableProblem(
         X,
-        **columns.read(table, rows, classes),
+        **known,
         targets=list(columns.targets),
         encoding=encoding,
         fill=fill,
@@ -163,7 +177,7 @@ def prepare_rows(
 ) -> tuple[Any, Array | None, Array | None, Array]:
     """X, task, offsets and rows of a table whose targets are to be predicted.
 
-    - `how`: `missing`, `fill` and `unknown` of `prepare_labelled`.
+    - `how`: `missing`, `fill`, `filled`, `tasks` and `unknown` of `prepare_labelled`.
     """
     found = prepare_labelled(table, encoding, RowColumns((), task, offset=offset), **how)
     return found.X, found.task, found.offset, found.rows
@@ -177,24 +191,29 @@ def prepare_labelled(
     classes: bool | Collection[str] = False,
     missing: Missing = "error",
     fill: Array | None = None,
+    filled: str = "mean",
+    tasks: Array | None = None,
     unknown: Literal["error", "zero"] = "error",
 ) -> TableProblem:
     """The rows of a test table, read as those of the fit were; with their labels, where targets are named.
 
-    - `fill`: What the fit has put in for missing values.
+    - `fill`, `filled`, `tasks`: What the fit has put in for missing values, its `missing`, and the tasks whose means
+      the rows of `fill` are.
     """
     for target in columns.targets:
         for name, flag in columns.columns_of(target).items():
             table.require(name, flag)
-    rows, holes = columns.usable(table, encoding, missing, mean=fill is not None)
-    if holes and missing == "mean" and fill is None:
-        raise TableError("--missing mean: the model was not fitted with it, so it has no means to fill in")
+    rows, holes = columns.usable(table, encoding, missing, advice=() if fill is None else (filled,))
+    if holes and missing in FILLED:
+        refuse_other_filling(missing, None if fill is None else filled)
     X = _some_rows(encoding.matrix(table, unknown), rows)
-    if missing == "mean" and fill is not None:
-        X, _ = fill_with_means(X, encoding.feature_names, fill)
+    known: dict[str, Any] = columns.read(table, rows, classes)
+    if holes and missing in FILLED and fill is not None:
+        if missing == "indicator":
+            refuse_holes_without_indicator(encoding, table.source, holes)
+        X = fill_as_fitted(X, fill, known["task"], tasks, rows, table.source)
     if columns.targets and not len(rows):
         raise TableError(f"{table.source}: no row with a label is left")
-    known: dict[str, Any] = columns.read(table, rows, classes)
     return TableProblem(
         X, **known, targets=list(columns.targets), encoding=encoding, fill=fill, rows=rows, n_rows=table.n_rows,
         classes=classes is True, survival=columns.survival,
@@ -203,38 +222,6 @@ def prepare_labelled(
 
 def _some_rows(X: Any, rows: Array) -> Any:
     return X if len(rows) == X.shape[0] else X[rows]
-
-
-def fill_with_means(
-    X: Any, names: Sequence[str], fill: Array | None = None, absent: Array | int = 0
-) -> tuple[Any, Array]:
-    """X with its NaN replaced by the means of the columns (or by those given), and the means. Of each column so many
-    rows are `absent`: zeros that stand for nothing."""
-    if scipy.sparse.issparse(X):
-        if X.dtype.kind == "f" and np.isnan(X.data).any():
-            raise TableError("--missing mean: a sparse matrix cannot be filled; use --missing drop")
-        return X, np.zeros(X.shape[1])
-    known = known_entries(X)
-    if fill is None:
-        totals = np.asarray(np.sum(X, axis=0, dtype=np.float64, where=known))
-        fill = means_of(totals, known.sum(axis=0) - absent, names)
-    if not known.all():
-        X = X.copy(order="F")
-        rows, columns = np.nonzero(~known)
-        X[rows, columns] = fill[columns]
-    return X, fill
-
-
-def known_entries(X: Array) -> Array:
-    return ~np.isnan(X) if X.dtype.kind == "f" else np.broadcast_to(True, X.shape)
-
-
-def means_of(totals: Array, counts: Array, names: Sequence[str]) -> Array:
-    """Means of features, given their sums and the numbers of their values."""
-    if np.any(counts == 0):
-        name = names[int(np.argmin(counts))]
-        raise TableError(f"--missing mean: column {name!r} has no value at all; leave it out")
-    return np.asarray(totals / counts)
 
 
 def refuse_unknown_labels(
