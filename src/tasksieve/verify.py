@@ -1133,7 +1133,7 @@ def _check_arrays(self: Certificate) -> None:
 
 
 def _check_absent(self: Certificate, get: Callable[..., Array]) -> None:
-    """Features that tasks do not have: listed once, never with a coefficient, and not where tasks pull at each other."""
+    """Features that tasks do not have: listed once, without coefficients, and not where tasks pull at each other."""
     if self.header.get("patterns") is None:
         raise Unreadable("array 'absent' needs 'patterns' in the header")
     bounds = get("absent_start", "i", (len(self.tasks) + 1,), 0)
@@ -3861,6 +3861,8 @@ def read_table(cert: Certificate, path: str) -> dict[str, Any]:
                     raise Mismatch(f"{path}, row {number}: {len(row)} cells, not {len(names)}")
                 where = f"{path}, row {number}, column "
                 entries = [_cell(row[place[one["source"]]], one, missing, where) for one in recipes]
+                if cert.header.get("patterns") is not None:  # what is missing is absent
+                    entries = [np.nan if one is None else one for one in entries]
                 cells = {name: None if row[place[name]] in missing else row[place[name]] for name in words}
                 if several and all(None in map(cells.get, _columns_of(target)) for target in targets):
                     continue  # no label at all
@@ -3880,11 +3882,12 @@ def read_table(cert: Certificate, path: str) -> dict[str, Any]:
         return _word_numbers(words[name], f"{path}, column {name!r}")
 
     found: dict[str, Any] = {"X": np.array(x, dtype=np.float64).reshape(len(x), len(recipes))}
+    given = (cert.header.get("patterns") or {}).get("of") or cert.tasks  # the tasks of the table
     for key, name in others.items():
-        labels = [None if word is None else _tidy(word, cert.tasks) for word in words[name]]
+        labels = [None if word is None else _tidy(word, given) for word in words[name]]
         own = np.array(labels, dtype=object) if key == "task" else numbers(name)
         found["sample_weight" if key == "weight" else key] = own
-    place = {_key(label): t for t, label in enumerate(cert.tasks)}
+    place = {_key(label): t for t, label in enumerate(given)}
     which = [place.get(_key(label), 0) for label in found["task"]] if "task" in found else [0] * len(x)
     ys = [_labels_of(cert, target, words, [t] * len(x) if several else which, path) for t, target in enumerate(targets)]
     plain = several and len({one.dtype for one in ys}) == 1 and ys[0].dtype.names is None

@@ -269,7 +269,7 @@ def test_merging_leaves_no_small_pattern() -> None:
         present = np.unique(present, axis=0)
         codes = rng.integers(0, len(present), 60)
         codes = np.append(codes, np.full(8, np.argmin(present.sum(axis=1))))
-        stands = merge_small(np.zeros(len(present), dtype=np.int64), present, codes, 8)
+        stands = merge_small(np.zeros(len(present), dtype=np.int64), present, codes, 8, np.arange(len(codes)))
         counts = np.bincount(stands[codes], minlength=len(present))
         assert (counts[counts > 0] >= 8).all()
         assert not (present[stands] & ~present).any()  # columns are dropped, none is invented

@@ -81,6 +81,8 @@ def _form(config: dict[str, Any]) -> TextForm | None:
 
 def _why_not(config: dict[str, Any], kind: ModelKind) -> str | None:
     """What keeps a fit from rows that go by, in words."""
+    if config.get("missing") == "patterns":
+        return "--missing patterns looks at all rows before it knows the tasks; leave --chunk-rows out"
     if kind.targets == "survival":
         return (
             f"--model {kind.name} compares every row with all that are at risk at its time, so that all rows are "

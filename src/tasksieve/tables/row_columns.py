@@ -23,13 +23,14 @@ from .table import (
     tidy_labels,
 )
 
-Missing = Literal["error", "drop", "mean", "task-mean", "indicator"]
+Missing = Literal["error", "drop", "mean", "task-mean", "indicator", "patterns"]
 # What fills holes, in words, in the order of an error that advises it.
 FILLS = {
     "mean": "puts the column's mean over all rows there",
     "task-mean": "that of the row's task",
     "indicator": "that, and a feature that says so",
 }
+_PATTERNS = ", --missing patterns fits rows as they are: those that have the same columns are a task"
 # Columns with missing values: the name, the first rows at least, and how many there are.
 Holes = list[tuple[str, Array, int]]
 # Of one target (n,), of several (n, T); a dict by target where they are of unlike kinds.
@@ -241,6 +242,8 @@ def refuse_missing(source: str, found: Holes, *, advice: Collection[str] = tuple
     filled = "".join(f", --missing {how} {words}" for how, words in FILLS.items() if how in advice)
     if len(advice) == 1:
         filled = f", --missing {next(iter(advice))} fills them as the fit did"
+    elif filled:
+        filled += _PATTERNS
     raise TableError(f"{source}: {count} missing value(s): {listed}. --missing drop leaves such rows out{filled}.")
 
 

@@ -89,6 +89,15 @@ def _tell_patterns(method: str, given: dict[str, Any], per_row: Sequence[str], p
             given[name] = stack_labels(parts)
 
 
+def refuse_patterns(X: Any, asker: str) -> None:
+    """Refuse rows that do not have all columns where single tasks are fitted together, or columns are copied."""
+    if isinstance(X, PatternedMatrix) and not X.patterns.complete:
+        raise ValueError(
+            f"{asker} needs rows that have all columns: of X, rows of by_pattern, some tasks lack some. Leave out what "
+            "is incomplete, or fill it in."
+        )
+
+
 def pattern_rows(X: Any, task: Any, model: Any = None) -> tuple[Any, Any]:
     """X and task of rows; where they do not have all columns their tasks are their patterns, of a model, or a path,
     that is fitted those that it knows."""
@@ -102,7 +111,8 @@ def pattern_rows(X: Any, task: Any, model: Any = None) -> tuple[Any, Any]:
     if known is not None and X.patterns is not known:
         names = getattr(model, "feature_names_in_", getattr(model, "feature_names", None))
         X = X.as_fitted(known, names)
-    if task is not None and not any(np.array_equal(np.asarray(to_numpy(task)), label) for label in (own, X.task)):
+    labels = [label for label in (own, X.task) if label is not None]
+    if task is not None and not any(np.array_equal(np.asarray(to_numpy(task)), label) for label in labels):
         raise ValueError("task was given with rows of by_pattern, which know their tasks: by_pattern(X, task).")
     return X, X.task
 
