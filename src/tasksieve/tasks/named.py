@@ -50,7 +50,7 @@ def takes_named_tasks(function: Callable[_P, _R]) -> Callable[_P, _R]:
     def taking(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         X = args[position] if len(args) > position else kwargs.get("X")
         column = column_of_tasks(args[0]) if position else None
-        if column is not None:
+        if column is not None and not isinstance(X, PatternedMatrix):
             bound = form.bind(*args, **kwargs)
             bound.arguments["X"], bound.arguments["task"] = split_task_column(
                 X, column, bound.arguments.get("task")
