@@ -136,11 +136,11 @@ def prepare(
     - `survival` (dict of target to columns): Targets that are survival outcomes; their names need not be columns.
     - `by_task`: Stacked rows whose tasks have outcomes of unlike kinds; `target` is then the column of their labels, or
       a name where there is none.
-    - `missing` ({"error", "drop", "mean", "task-mean", "indicator", "patterns"}): Rows with a missing value: an error that
-      names them, left out, or filled with the mean of each feature, over all rows or those of the task; "indicator" has,
-      next to task means, a feature for every column that lacks values, 1 where it does; "patterns" has them in tasks of
-      their own (`by_pattern`), of which those with fewer than `pattern_rows` are merged. A row without a task, a weight
-      or (of a single target) a label cannot be filled in: it is left out unless "error".
+    - `missing` ({"error", "drop", "mean", "task-mean", "indicator", "patterns"}): Rows with a missing value: an error
+      that names them, left out, or filled with the mean of each feature, over all rows or those of the task;
+      "indicator" has, next to task means, a feature for every column that lacks values, 1 where it does; "patterns" has
+      them in tasks of their own (`by_pattern`), of which those with fewer than `pattern_rows` are merged. A row without
+      a task, a weight or (of a single target) a label cannot be filled in: it is left out unless "error".
     - `classes`: Targets are class labels, so words are welcome; or names of those that are, where others may be of
       other kinds.
     - `flag`: The option that names targets.
@@ -198,8 +198,8 @@ def prepare_rows(
 ) -> tuple[Any, Array | None, Array | None, Array]:
     """X, task, offsets and rows of a table whose targets are to be predicted.
 
-    - `how`: `missing`, `fill`, `filled`, `tasks`, `unknown`, `patterns` and `unseen` of `prepare_labelled`. Of a model of
-      patterns the task is that of the table, and X knows the pattern.
+    - `how`: `missing`, `fill`, `filled`, `tasks`, `unknown`, `patterns` and `unseen` of `prepare_labelled`. Of a model
+      of patterns the task is that of the table, and X knows the pattern.
     """
     found = prepare_labelled(table, encoding, RowColumns((), task, offset=offset), **how)
     return found.X, found.task if found.given_task is None else found.given_task, found.offset, found.rows
