@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .tasks import to_host
+from .tasks import PatternedMatrix, by_pattern, to_host
 from .versions import versions
 
 Array = np.ndarray[Any, Any]
@@ -189,6 +189,14 @@ class _Packer:
         if value is None or isinstance(value, bool | int | float | str):
             return value
         value = to_host(value)
+        if isinstance(value, PatternedMatrix):
+            of = value.patterns.of
+            columns = None if not hasattr(value, "feature_names") else [str(own) for own in value.feature_names]
+            return {
+                "patterned": self._array(value.to_array(), name),
+                "task": self(None if of is None else of[value.codes], name),
+                "columns": self(columns, name),
+            }
         if isinstance(value, np.ma.MaskedArray):
             raise ValueError(f"{name}: masked arrays are not written; put NaN where the mask is.")
         if isinstance(value, np.ndarray):
@@ -262,6 +270,8 @@ class _Unpacker:
             return self._sparse(value)
         if kind in ("series", "frame"):
             return self._frame(kind, value, depth)
+        if kind == "patterned":
+            return self._patterned(value, depth)
         raise ValueError(f"unknown kind of value {kind!r}")
 
     def _records(self, value: Any, depth: int) -> Any:
@@ -274,6 +284,13 @@ class _Unpacker:
                 raise ValueError("the fields of records do not go together")
             found[name] = own
         return found
+
+    def _patterned(self, value: Any, depth: int) -> Any:
+        """Rows that lack columns."""
+        matrix, columns = self(value["patterned"], depth + 1), self(value["columns"], depth + 1)
+        if columns is not None:
+            matrix = import_module("pandas").DataFrame(matrix, columns=columns)
+        return by_pattern(matrix, self(value["task"], depth + 1), min_rows=1)
 
     def _sparse(self, value: Any) -> Any:
         if value["sparse"] not in _SPARSE:

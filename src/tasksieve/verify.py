@@ -757,6 +757,13 @@ class Certificate:
         classes = self.header["classes"]
         return classes if _is_flat(classes) else classes[t]
 
+    def absent(self, t: int) -> Array:
+        """Features that a task does not have, as a mask: their coefficients are 0, and so are their columns."""
+        found = np.zeros(self.n_features, dtype=bool)
+        if "absent" in self.arrays:
+            found[self.arrays["absent"][slice(*self.arrays["absent_start"][t : t + 2])]] = True
+        return found
+
     def n_thresholds(self, t: int) -> int:
         return len(self.classes(t)) - 1 if self.loss(t)["name"] == "ordinal" else 0
 
@@ -858,10 +865,10 @@ _KEYS: dict[str, Any] = {
 }
 
 
-_OTHER_KEYS = {"classes", "task_weights", "class_weights", "features", "table", "about"}
+_OTHER_KEYS = {"classes", "task_weights", "class_weights", "features", "table", "about", "patterns"}
 _LISTS = {"start": ("feature", "output", "coef"), "open_start": ("open",), "sure_start": ("sure",)}
 _ARRAYS = {"alpha", "ridge", "objective", "dual_value", "gap", "intercept", "dual", "edges", "feature_weights", "l1"}
-_ARRAYS |= {"thresholds", "group_of", "group_weights", "sorted_weights", *_LISTS}
+_ARRAYS |= {"thresholds", "group_of", "group_weights", "sorted_weights", "absent", "absent_start", *_LISTS}
 _ARRAYS |= {name for part in _LISTS.values() for name in part}
 _PARAMETERS = {
     "clipped": {"mu", "epsilon", "low", "high", "labels"},
@@ -925,7 +932,25 @@ def _check_header(header: Any) -> None:
         raise Unreadable("header: intercept must be true, false or, for the penalty 'none', a number > 0")
     if header["positive"] and penalty["name"] == "none":
         raise Unreadable("header: penalty 'none' cannot be combined with positive")
+    _check_patterns(header)
     _check_table(header)
+
+
+def _check_patterns(header: dict[str, Any]) -> None:
+    """Tasks that are patterns of present columns: of which task each is a part, and how many values are left out."""
+    patterns = header.get("patterns")
+    if patterns is None:
+        return
+    if not isinstance(patterns, dict) or set(patterns) != {"of", "dropped"}:
+        raise Unreadable("header: 'patterns' must have 'of' and 'dropped'")
+    of, dropped = patterns["of"], patterns["dropped"]
+    listed = isinstance(of, list) and len(of) == len(header["tasks"])
+    if of is not None and (not listed or any(isinstance(label, list | dict) or label is None for label in of)):
+        raise Unreadable("header: patterns.of must be null or name a task for each pattern")
+    if type(dropped) is not int or not 0 <= dropped < 1 << 48:
+        raise Unreadable("header: patterns.dropped must be a number of values")
+    if header["shared"]:
+        raise Unreadable("header: tasks that share a matrix have the same columns")
 
 
 def kind_of(loss: dict[str, Any]) -> str:
@@ -1081,6 +1106,8 @@ def _check_arrays(self: Certificate) -> None:
             raise Unreadable(f"value {value}: a coefficient is given twice")
     if self.header["intercept"] is False and arrays["intercept"].any():
         raise Unreadable("there are intercepts, but the header says that there are none")
+    if "absent" in arrays or "absent_start" in arrays or self.header.get("patterns") is not None:
+        _check_absent(self, get)
     if "feature_weights" in arrays:
         free = get("feature_weights", "f", (d,), 0.0) == 0.0
         if free.any() and self.header["positive"]:
@@ -1103,6 +1130,30 @@ def _check_arrays(self: Certificate) -> None:
             raise Unreadable("group_of and group_weights do not belong together, or a weight is not positive")
     if self.header["penalty"]["name"] == "sorted" and (np.diff(get("sorted_weights", "f", (d,), 0.0)) > 0.0).any():
         raise Unreadable("array 'sorted_weights' must be falling")
+
+
+def _check_absent(self: Certificate, get: Callable[..., Array]) -> None:
+    """Features that tasks do not have: listed once, without coefficients, and not where tasks pull at each other."""
+    if self.header.get("patterns") is None:
+        raise Unreadable("array 'absent' needs 'patterns' in the header")
+    bounds = get("absent_start", "i", (len(self.tasks) + 1,), 0)
+    if bounds[0] != 0 or (np.diff(bounds) < 0).any():
+        raise Unreadable("array 'absent_start' must rise from 0")
+    features = get("absent", "i", (int(bounds[-1]),), 0)
+    if len(features) and features.max() >= self.n_features:
+        raise Unreadable(f"array 'absent' holds {features.max()}, which is too large")
+    if any((np.diff(features[slice(*bounds[t : t + 2])]) <= 0).any() for t in range(len(self.tasks))):
+        raise Unreadable("array 'absent' must rise within each task")
+    if len(features) and ("edges" in self.arrays or self.header["penalty"]["name"] == "none"):
+        raise Unreadable("array 'absent' cannot be combined with edges between tasks, nor with the penalty 'none'")
+    used = np.zeros((len(self.tasks), self.n_features), dtype=bool)
+    task_of = np.array([t for t, _ in self.outputs], dtype=np.int64)
+    nonzero = self.arrays["coef"] != 0.0
+    used[task_of[self.arrays["output"][nonzero]], self.arrays["feature"][nonzero]] = True
+    for t, label in enumerate(self.tasks):
+        wrong = np.flatnonzero(used[t] & self.absent(t))
+        if len(wrong):
+            raise Unreadable(f"task {label!r} does not have {self.name(int(wrong[0]))}, which has a coefficient there")
 
 # --- the data -----------------------------------------------------------------------------------------------
 
@@ -1166,6 +1217,44 @@ class Matrix:
         return found.hexdigest()
 
 
+class PartialMatrix(Matrix):
+    """Rows of a task that does not have all columns: those that it lacks are zero. `left_out` counts values that are
+    there all the same; where nothing may be left out that is a `Mismatch`."""
+
+    def __init__(self, matrix: Matrix, absent: Array, where: str, may_leave_out: bool, checked: bool = False) -> None:
+        self._whole, self._absent, self._where, self._may = matrix, absent, where, may_leave_out
+        self.shape, self.left_out = matrix.shape, 0
+        for features in () if checked else _some(np.flatnonzero(absent), matrix.shape[0]):
+            there = ~np.isnan(matrix.columns(features))
+            self.left_out += int(there.sum())
+            if there.any() and not may_leave_out:
+                j = int(features[np.argmax(there.any(axis=0))])
+                raise Mismatch(f"{where}: feature {j} is absent in the certificate, and the data have values of it")
+
+    def columns(self, features: Any) -> Array:
+        found = np.array(self._whole.columns(features), dtype=np.float64)
+        found[:, self._absent[features]] = 0.0
+        return found
+
+    def take_rows(self, rows: Array) -> Matrix:
+        part = PartialMatrix(self._whole.take_rows(rows), self._absent, self._where, self._may, True)
+        part.left_out = self.left_out
+        return part
+
+    def digest(self) -> str:
+        found, step = hashlib.sha256(), max(1, _ENTRIES // (self.shape[1] + 1))
+        for a in range(0, self.shape[0], step):
+            rows = np.arange(a, min(a + step, self.shape[0]))
+            found.update(_bytes(self.take_rows(rows).columns(slice(None))))
+        return found.hexdigest()
+
+
+def _some(features: Array, n_rows: int) -> list[Array]:
+    """Features in blocks whose columns fit into memory."""
+    step = max(1, _ENTRIES // (n_rows + 1))
+    return [features[a : a + step] for a in range(0, len(features), step)]
+
+
 def _bytes(values: Any) -> bytes:
     return np.ascontiguousarray(np.asarray(values, dtype=np.float64) + 0.0, dtype="<f8").tobytes()
 
@@ -1211,6 +1300,8 @@ def _by_task(cert: Certificate, X: Any, task: Any) -> tuple[list[Any], Callable[
 
         return [Matrix(x) for x in X], in_order
     matrix = Matrix(X)
+    if cert.header.get("patterns") is not None:
+        task = _patterns_of_rows(cert, matrix, task)
     if task is None:
         if len(keys) != 1:
             raise Mismatch(f"the certificate has {len(keys)} tasks: give the task of each row")
@@ -1238,6 +1329,39 @@ def _by_task(cert: Certificate, X: Any, task: Any) -> tuple[list[Any], Callable[
         return [values[r] for r in rows]
 
     return [matrix.take_rows(r) for r in rows], split
+
+
+def _patterns_of_rows(cert: Certificate, matrix: Matrix, task: Any) -> Any:
+    """The pattern of each row, by its label: as it was given, or found by the row's task and the columns that it has.
+    Where values may be left out, a pattern is also found by the largest part of these columns."""
+    of, keys = cert["patterns"]["of"], [_key(label) for label in cert.tasks]
+    given = None if task is None else [_key(label) for label in _plain(task, "task").ravel().tolist()]
+    if given is not None and (of is None or not set(given) <= {_key(label) for label in of}):
+        return task  # labels of patterns, or a refusal later on
+    if given is None and of is not None:
+        raise Mismatch("the certificate has tasks: give the task of each row")
+    if given is not None and len(given) != matrix.shape[0]:
+        raise Mismatch(f"task has {len(given)} labels, X has {matrix.shape[0]} rows")
+    if matrix.shape[1] != cert.n_features:
+        raise Mismatch(f"X has {matrix.shape[1]} features, the certificate has {cert.n_features}")
+    present = np.array([~cert.absent(t) for t in range(len(keys))])
+    family = ["" if of is None else _key(of[t]) for t in range(len(keys))]
+    known: dict[tuple[str, bytes], Any] = {}
+    found, step = [], max(1, _ENTRIES // (cert.n_features + 1))
+    for a in range(0, matrix.shape[0], step):
+        rows = np.arange(a, min(a + step, matrix.shape[0]))
+        for i, there in zip(rows.tolist(), ~np.isnan(matrix.take_rows(rows).columns(slice(None))), strict=True):
+            pair = ("" if given is None else given[i], there.tobytes())
+            if pair not in known:
+                inside = [t for t, own in enumerate(family) if own == pair[0] and not (present[t] & ~there).any()]
+                best = max(inside, key=lambda t: int(present[t].sum()), default=None)
+                if best is None or ((present[best] != there).any() and not cert["patterns"]["dropped"]):
+                    raise Mismatch(f"row {i}: the certificate has no task with the columns that it has")
+                known[pair] = cert.tasks[best]
+            found.append(known[pair])
+    labels = np.empty(len(found), dtype=object)
+    labels[:] = found
+    return labels
 
 
 def _plain(values: Any, what: str) -> Array:
@@ -1418,6 +1542,8 @@ def arrange(cert: Certificate, X: Any, y: Any, task: Any, sample_weight: Any, of
             rows = np.flatnonzero(there)
             matrix, labels, weight = matrix.take_rows(rows), labels[rows], weight[rows]
             added = None if added is None else added[rows]
+        if cert.absent(t).any() and matrix.shape[1] == cert.n_features:
+            matrix = PartialMatrix(matrix, cert.absent(t), f"task {cert.tasks[t]!r}", cert["patterns"]["dropped"] > 0)
         known = labels if labels.ndim == 1 else labels[:, (0, 1, 3)]
         if not (np.isfinite(weight).all() and (weight >= 0.0).all() and np.isfinite(known).all()):
             raise Mismatch(f"task {cert.tasks[t]!r}: weights must be numbers >= 0, y finite")
@@ -3430,15 +3556,17 @@ class Checker:
             if np.isin(features, support).all():
                 reach = twice * problem.unit * arith.one(loss["mu"])
                 for t in range(len(problem.tasks)):
-                    bound = least_eigenvalue(problem, t, support)
+                    absent = problem.cert.absent(t)  # zero in every solution
+                    own, here = support[~absent[support]], np.flatnonzero(~absent[features])
+                    bound = least_eigenvalue(problem, t, own)
                     if bound is None:
                         continue
                     kappa, d = bound
-                    at = np.searchsorted(support, features)
+                    at = np.searchsorted(own, features[here])
                     for q in problem.outputs_of[t]:
-                        size = (arith.numbers(rows[:, q]) / arith.numbers(d[at])).square()
+                        size = (arith.numbers(rows[here, q]) / arith.numbers(d[at])).square()
                         size = size * _like(kappa, size)
-                        proved[features] |= np.asarray(size.lo > reach.hi, dtype=bool)
+                        proved[features[here]] |= np.asarray(size.lo > reach.hi, dtype=bool)
         wrong = [int(j) for j in listed if not proved[j]]
         if wrong:
             failures.append(
@@ -3609,11 +3737,15 @@ def described(cert: Certificate, tasks: list[Task], values: list[Value]) -> list
     targets = [_target_words(one) for one in (target if isinstance(target, list) else [target]) if one is not None]
     n_free = int((arrays.get("feature_weights", np.ones(1)) == 0.0).sum())
     given = any((part.weight[part.weight > 0.0] != 1.0).any() for part in tasks)
+    n_absent = len(arrays.get("absent", ()))
+    left_out = sum(getattr(part.matrix, "left_out", 0) for part in tasks)
     data = [
         f"target{'s' * (len(targets) > 1)} {', '.join(targets)}" if targets else "",
         f"{len(cert.tasks)} task{'s' * (len(cert.tasks) != 1)}",
         f"{sum(int((part.weight > 0.0).sum()) for part in tasks)} labels used",
         f"{cert.n_features} features" + (f", {n_free} of them never penalised" if n_free else ""),
+        f"tasks are patterns of present columns, {n_absent} columns of tasks are absent" if n_absent else "",
+        f"{left_out} values that are there are left out" if left_out else "",
         "feature weights as given" if not np.isin(arrays.get("feature_weights", 1.0), (0.0, 1.0)).all() else "",
         "sample weights as given" if given else "no sample weights",
         "weights of tasks" if cert["task_weights"] is not None else "",
@@ -3672,10 +3804,12 @@ def _check_values(
 
 
 def _cell(word: str, recipe: dict[str, Any], missing: set[str], where: str) -> float | None:
-    """One entry of X from one word of a table; None where it is missing and nothing fills it."""
+    """One entry of X from one word of a table; None where it is missing and nothing fills it; NaN: the task does."""
+    if "missing" in recipe:
+        return float(word in missing)
     if word in missing:
         if "fill" in recipe:
-            return float(recipe["fill"])
+            return np.nan if isinstance(recipe["fill"], list) else float(recipe["fill"])
         return 0.0 if "equals" in recipe and recipe["equals"] in missing else None
     if "equals" in recipe:
         wanted = recipe["equals"]
@@ -3727,6 +3861,8 @@ def read_table(cert: Certificate, path: str) -> dict[str, Any]:
                     raise Mismatch(f"{path}, row {number}: {len(row)} cells, not {len(names)}")
                 where = f"{path}, row {number}, column "
                 entries = [_cell(row[place[one["source"]]], one, missing, where) for one in recipes]
+                if cert.header.get("patterns") is not None:  # what is missing is absent
+                    entries = [np.nan if one is None else one for one in entries]
                 cells = {name: None if row[place[name]] in missing else row[place[name]] for name in words}
                 if several and all(None in map(cells.get, _columns_of(target)) for target in targets):
                     continue  # no label at all
@@ -3746,16 +3882,31 @@ def read_table(cert: Certificate, path: str) -> dict[str, Any]:
         return _word_numbers(words[name], f"{path}, column {name!r}")
 
     found: dict[str, Any] = {"X": np.array(x, dtype=np.float64).reshape(len(x), len(recipes))}
+    given = (cert.header.get("patterns") or {}).get("of") or cert.tasks  # the tasks of the table
     for key, name in others.items():
-        labels = [None if word is None else _tidy(word, cert.tasks) for word in words[name]]
+        labels = [None if word is None else _tidy(word, given) for word in words[name]]
         own = np.array(labels, dtype=object) if key == "task" else numbers(name)
         found["sample_weight" if key == "weight" else key] = own
-    place = {_key(label): t for t, label in enumerate(cert.tasks)}
+    place = {_key(label): t for t, label in enumerate(given)}
     which = [place.get(_key(label), 0) for label in found["task"]] if "task" in found else [0] * len(x)
     ys = [_labels_of(cert, target, words, [t] * len(x) if several else which, path) for t, target in enumerate(targets)]
     plain = several and len({one.dtype for one in ys}) == 1 and ys[0].dtype.names is None
     found["y"] = np.stack(ys, axis=1) if plain else dict(zip(cert.tasks, ys, strict=True)) if several else ys[0]
+    _fill_by_task(cert, recipes, found, path)
     return found
+
+
+def _fill_by_task(cert: Certificate, recipes: list[dict[str, Any]], found: dict[str, Any], path: str) -> None:
+    """Missing entries that the task of their row fills."""
+    place = {_key(label): t for t, label in enumerate(cert.tasks)}
+    for j, one in enumerate(recipes):
+        if not isinstance(one.get("fill"), list):
+            continue
+        for i in np.flatnonzero(np.isnan(found["X"][:, j])).tolist():
+            label = found["task"][i]
+            if _key(label) not in place:
+                raise Mismatch(f"{path}: task {label!r} is not in the certificate")
+            found["X"][i, j] = one["fill"][place[_key(label)]]
 
 
 def _word_numbers(words: list[str | None], where: str) -> Array:
@@ -3857,8 +4008,9 @@ def _check_table(header: dict[str, Any]) -> None:
         and all(
             isinstance(one, dict)
             and isinstance(one.get("source"), str)
-            and set(one) <= {"source", "equals", "fill"}
+            and set(one) <= {"source", "equals", "fill", "missing"}
             and isinstance(one.get("equals", ""), str | int | float)
+            and ("missing" not in one or (one["missing"] is True and len(one) == 2))
             for one in table["columns"]
         )
         and isinstance(table.get("missing"), list)
@@ -3872,7 +4024,11 @@ def _check_table(header: dict[str, Any]) -> None:
     if not sound:
         raise Unreadable("header: 'table' does not say how a table is read")
     for one in table["columns"]:
-        if "fill" in one:
+        if isinstance(one.get("fill"), list):  # a number for each task
+            if header["shared"] or table.get("task") is None or len(one["fill"]) != len(header["tasks"]):
+                raise Unreadable("header: table.columns.fill must have a number for each task of the column of tasks")
+            one["fill"] = [_number(value, "table.columns.fill") for value in one["fill"]]
+        elif "fill" in one:
             one["fill"] = _number(one["fill"], "table.columns.fill")
 
 

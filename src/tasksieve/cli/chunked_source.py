@@ -81,6 +81,8 @@ def _form(config: dict[str, Any]) -> TextForm | None:
 
 def _why_not(config: dict[str, Any], kind: ModelKind) -> str | None:
     """What keeps a fit from rows that go by, in words."""
+    if config.get("missing") == "patterns":
+        return "--missing patterns looks at all rows before it knows the tasks; leave --chunk-rows out"
     if kind.targets == "survival":
         return (
             f"--model {kind.name} compares every row with all that are at risk at its time, so that all rows are "
@@ -106,6 +108,7 @@ def _why_not(config: dict[str, Any], kind: ModelKind) -> str | None:
         (config.get("shuffle") is False, f"--no-shuffle {folds}"),
         (config.get("task_graph") is not None, "--task-graph needs all rows in memory"),
         (config.get("date_parts"), "--date-parts needs the whole table"),
+        (config.get("missing") in ("task-mean", "indicator"), "task means of --missing need the whole table"),
         (screening != "auto", f"--screening {screening} is about columns, and only their sums are kept"),
     )
     return next((why for applies, why in reasons if applies), None)

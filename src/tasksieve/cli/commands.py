@@ -15,7 +15,11 @@ TASK_NAME = Option("task_name", list[str], "Where files are tasks: a pattern wit
                    "names it, or a name for each file.")  # fmt: skip
 WEIGHTS = Option("weights", str, "Column with the weight of each row.")
 ID = Option("id", str, "Column that names the rows; by default that of the fit.")
-MISSING = Option("missing", Missing, "Rows with missing values.", default="error")
+MISSING = Option("missing", Missing, "Rows with missing values: an error, left out, or filled as the fit did, in the "
+                 "words of its --missing; a model of patterns takes them as they are.", default="error")  # fmt: skip
+UNSEEN = Option("unseen", Literal["error", "nearest"], "Of a model of patterns (--missing patterns), rows with other "
+                "columns than any pattern: an error, or the pattern with the largest part of their columns.",
+                default="error")  # fmt: skip
 UNKNOWN = Option("unknown", Literal["error", "zero"], "Words that the fit has not seen.", default="error")
 SEPARATOR = Option("separator", str, "Between the cells of a CSV file; by default found in the file.")
 FORMAT = Option("format", Format, "Of the table; by default from its name.")
@@ -69,7 +73,7 @@ PREDICT = (
     Option("probabilities", bool, "Of the classes, too.", default=False),
     Option("times", str, "Of a survival model: the probability to be without an event at these times, too (1,3,5)."),
     Option("strata", str, "Column of strata, where it has another name here; --times needs it."),
-    *(MISSING, UNKNOWN, *READING, MAX_MEMORY, QUIET, DEBUG),
+    *(MISSING, UNSEEN, UNKNOWN, *READING, MAX_MEMORY, QUIET, DEBUG),
 )
 EVALUATE = (
     RUN,
@@ -83,7 +87,7 @@ EVALUATE = (
     TASK_NAME,
     WEIGHTS,
     Option("row_groups", str, "Column that related rows share: they count as one in the uncertainty."),
-    *(ID, MISSING, UNKNOWN),
+    *(ID, MISSING, UNSEEN, UNKNOWN),
     Option("level", float, "Of the intervals.", default=0.9),
     *(*READING, MAX_MEMORY, QUIET, DEBUG),
 )

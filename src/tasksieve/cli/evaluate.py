@@ -49,6 +49,9 @@ def run_evaluate(asked: Asked) -> int:
         labelled = read_rows(saved, table, columns, asked)
         rows = labelled.row_arguments()
         quality = quality_on(saved.estimator, labelled.X, labelled.y, **rows, null=saved.null)
+        given = None
+        if labelled.given_task is not None and not isinstance(getattr(saved.estimator, "classes_", None), list):
+            given = quality_on(saved.estimator, labelled.X, labelled.y, **rows, null=saved.null, given_tasks=True)
     names, files = quality_labels(quality, saved.targets), expand_tables(asked.table, asked.format, asked.skip)
     if not asked.quiet:
         for note in table.notes:
@@ -64,6 +67,9 @@ def run_evaluate(asked: Asked) -> int:
         write_columns(asked.predictions, with_names(row_columns(saved, table, labelled), table, saved, asked))
     if not asked.quiet and asked.out != "-" and asked.predictions != "-":
         print(summary(quality, names, asked.level, title(files)), flush=True)
+        if given is not None and len(given.tasks) < len(quality.tasks):
+            print("\nof the tasks that the patterns are parts of:")
+            print(summary(given, [str(own) for own in given.tasks.tolist()], asked.level, title(files)), flush=True)
     return OK
 
 
@@ -110,12 +116,14 @@ def read_rows(saved: SavedModel, table: Table, columns: RowColumns, asked: Asked
         columns,
         classes=classes,
         missing=asked.missing,
-        fill=saved.fill,
+        **saved.filling,
         unknown=asked.unknown,
+        patterns=getattr(model, "patterns_", None),
+        unseen=asked.unseen,
     )
     if isinstance(found.y, dict):  # by the names that the model has for them
         found.y, found.targets = dict(zip(saved.targets, found.y.values(), strict=True)), list(saved.targets)
-    if named is not None and found.task is not None:
+    if named is not None and found.task is not None and found.given_task is None:
         refuse_unknown_labels(table.source, named, found.task, found.rows, model.tasks_.tolist(), "task")
     if hasattr(model, "classes_"):
         refuse_unknown_classes(table.source, model, found, list(columns.targets))

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..report.words import few
 from ..runs import MODELS, SavedModel
 from ..runs.folder import file_digest
@@ -305,7 +307,9 @@ def _has_labels(tables: Tables, format: str | None) -> bool:
 
 
 def _refuse_unknown_tasks(files: Sequence[str], tasks: Sequence[str], saved: SavedModel) -> None:
-    known = [str(label) for label in saved.estimator.tasks_.tolist()]
+    patterns = getattr(saved.estimator, "patterns_", None)
+    labels = saved.estimator.tasks_ if patterns is None or patterns.of is None else np.unique(patterns.of)
+    known = [str(label) for label in labels.tolist()]
     for path, name in zip(files, tasks, strict=True):
         if name not in known:
             raise UsageError(

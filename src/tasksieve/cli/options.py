@@ -32,7 +32,7 @@ Format = Literal[
 ]  # fmt: skip
 Decimal = Literal[".", ","]
 Columns = Literal["same", "intersection", "union"]
-Missing = Literal["error", "drop", "mean"]
+Missing = Literal["error", "drop", "mean", "task-mean", "indicator", "patterns"]
 SKIP_WORDS = "Of a folder: files that are no tables (names or globs, '*' for all): without it they are an error."
 Asked = SimpleNamespace  # the options of a command as they were typed, by their keys; and `command`
 
@@ -144,8 +144,12 @@ OPTIONS = [
            "always are.", "Data"),
     Option("reference", list[str], "COLUMN=CATEGORY: this category of a column of words gets no indicator. (default: "
            "of two the more frequent, of more none)", "Data"),
-    Option("missing", Missing, "Rows with missing values: an error, left out, or filled with "
-           "the column's mean. (default: error)", "Data"),
+    Option("missing", Missing, "Rows with missing values: an error, left out, or filled with the column's mean over "
+           "all rows, or that in the row's task; indicator has, next to task means, a feature missing(COLUMN) for "
+           "every column that lacks values; patterns fits rows as they are: those of a task that have the same columns "
+           "are a task of their own. (default: error)", "Data"),
+    Option("pattern_rows", int, "With --missing patterns: patterns with fewer rows are merged into those with fewer "
+           "columns.", "Data"),
     Option("max_categories", int, "Most words in a column of words. (default: 100)", "Data"),
     Option("format", Format, "Format of the table; by default from its name.", "Data"),
     Option("separator", str, "Between the cells of a CSV file. (default: found in the file)", "Data"),

@@ -107,8 +107,11 @@ def predictions(saved: SavedModel, table: Table, asked: Asked) -> dict[str, list
     if asked.probabilities and not hasattr(model, "predict_proba"):
         raise UsageError(f"--probabilities: {type(model).__name__} gives none")
     how = {"offset": saved.facts.get("offset"), "missing": asked.missing, "unknown": asked.unknown}
-    X, labels, offsets, rows = prepare_rows(table, saved.encoding, task=task, fill=saved.fill, **how)
-    beside = {"task": labels, "offset": offsets}
+    how |= {"patterns": getattr(model, "patterns_", None), "unseen": asked.unseen}
+    if how["patterns"] is not None and asked.all_tasks:
+        raise UsageError("--all-tasks: a model of patterns predicts a row by the pattern that it has")
+    X, labels, offsets, rows = prepare_rows(table, saved.encoding, task=task, **saved.filling, **how)
+    beside = {"task": labels if how["patterns"] is None else X.task, "offset": offsets}
     keywords = {name: values for name, values in beside.items() if values is not None}
     columns: dict[str, list[Any]] = {}
 
@@ -123,6 +126,8 @@ def predictions(saved: SavedModel, table: Table, asked: Asked) -> dict[str, list
 
     if labels is not None:
         add("task", labels)
+    if how["patterns"] is not None and len(how["patterns"]) > 1:
+        add("pattern", X.task)
     add("prediction", np.asarray(model.predict(X, **keywords)) if len(rows) else np.zeros(0))
     if asked.probabilities and len(rows):
         chances = model.predict_proba(X, **keywords)

@@ -77,7 +77,7 @@ def _add_recipe(job: Job, certificate: Certificate) -> None:
         job.display.log(f"{PROOF} does not say how the table was read: {ELSEWHERE}")
         return
     roles = {key: config.get(key) for key in ("task", "weights", "offset", "separator", "encoding", "decimal")}
-    recipe = table_recipe(job.problem, table, drop=config["missing"] == "drop", **roles)
+    recipe = table_recipe(job.problem, table, drop=config["missing"] in ("drop", "patterns"), **roles)
     if recipe is None:
         job.display.log(f"{PROOF} does not say how the table was read: {ELSEWHERE}")
         return

@@ -86,6 +86,7 @@ def write_results(job: Job, fitted: Fitted) -> None:
         )
     facts = {"chosen": fitted.chosen, "choice": config["command"] == "fit"}
     facts |= {key: config.get(key) for key in ("id", "offset")}
+    facts |= {"missing": config["missing"]} if problem.fill is not None else {}
     facts |= {"covariates": len(covariates)} if len(covariates) else {}
     facts |= outcome_facts(config, job.kind, model)
     if file_tasks(config):

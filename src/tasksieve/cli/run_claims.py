@@ -20,6 +20,7 @@ from ..runs.model_file import SavedModel
 from ..runs.results import SavedPath, read_path
 from ..tables.frames import need
 from ..tables.recipe import column_recipes
+from ..tasks import by_pattern
 
 # How much more than the fit's own gap a certificate may leave open, and still be about the same answer: the two count
 # rounding in different ways, and a certificate that of sums over all rows of a task.
@@ -28,7 +29,7 @@ TWICE, ROUNDING, ROUNDING_OF_ROWS = 2.0, 1e-11, 32.0 * 2.0**-53
 ROUNDING_OF_LABELS, LOST_SQUARE = 2.0**-48, 1e-150
 PARTS = ("shared", "intercept", "standardize", "positive", "loss", "penalty", "task_weights", "class_weights")
 LABELS = ("tasks", "classes")
-ARRAYS = ("feature_weights", "l1", "group_of", "group_weights", "sorted_weights", "edges")
+ARRAYS = ("feature_weights", "l1", "group_of", "group_weights", "sorted_weights", "edges", "absent", "absent_start")
 
 
 def compare_run(
@@ -93,7 +94,7 @@ class _Claims:
         """Loss, penalty, weights, ... of the saved model on the data; gives its alpha, and the format's strengths."""
         cert, model = self.cert, self.saved.estimator
         try:
-            header, arrays, alpha, strengths = stated_problem(model, rows)
+            header, arrays, alpha, strengths = stated_problem(model, _in_patterns(model, rows))
         except ValueError as error:
             raise RunError(f"{self.folder.path}: the saved model does not go with the data: {error}") from None
         for name in PARTS:
@@ -228,6 +229,15 @@ class _Claims:
             self.compare_point(k, path.coefs[k].toarray(), path.intercepts[k], *strengths(alpha))
             self.compare_thresholds(k, path.thresholds(k, getattr(self.saved.estimator, "classes_", None)))
             self.compare_gap("path.npz", k, float(path.objectives[k]), float(path.dual_gaps[k]))
+
+
+def _in_patterns(model: Any, rows: dict[str, Any]) -> dict[str, Any]:
+    """The data as a model of patterns has them: rows with holes in the patterns that it knows."""
+    known = getattr(model, "patterns_", None)
+    if known is None or hasattr(rows["X"], "patterns"):
+        return rows
+    X = by_pattern(rows["X"], rows.get("task"), unseen="nearest").as_fitted(known, None)
+    return {**rows, "X": X, "task": X.task}
 
 
 def _same(mine: Any, theirs: Any) -> bool:

@@ -134,6 +134,9 @@ class Source:
     def deviations(self, features: np.ndarray) -> np.ndarray:
         """Standard deviations of some features."""
         X = self.problem.X
+        if hasattr(X, "patterns"):  # of the rows that have them
+            whole = np.ma.masked_array(X.take(features), ~X.present[:, features][X.codes])
+            return np.asarray(np.ma.filled(np.ma.std(whole, axis=0), 0.0))
         columns = kind_of(X)(X).take_columns(features)
         if not scipy.sparse.issparse(columns):
             return np.std(columns, axis=0, dtype=np.float64)

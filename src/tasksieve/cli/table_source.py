@@ -11,12 +11,14 @@ from ..runs import ModelKind
 from ..tables import Table, TableError, TableProblem, prepare
 from ..tables.row_columns import RowColumns
 from .chunked_source import CHOICE, open_chunked
+from .exit_codes import UsageError
 from .files import read_content, task_column
 from .outcomes import has_tasks, mixed_labels, survival_of
 from .source import Source, named
+from .trust import asks_comparison
 
 # Options that `prepare` knows by the same name.
-PREPARED = ("target", "weights", "offset", "id", "missing", *CHOICE)
+PREPARED = ("target", "weights", "offset", "id", "missing", "pattern_rows", *CHOICE)
 
 
 class TableSource(Source):
@@ -33,6 +35,8 @@ class TableSource(Source):
         return open_chunked(config, kind, cls(config, kind), whole)
 
     def read(self) -> Source:
+        if self.config.get("missing") == "patterns" and asks_comparison(self.config):
+            raise UsageError("--missing patterns: does not go with compare, which fits tasks that have all columns")
         config, content = self.config, read_content(self.config)
         roles: dict[str, Any] = {"task": task_column(config), "groups": config.get("row_groups")}
         roles |= asked_labels(config, self.kind, content.table)

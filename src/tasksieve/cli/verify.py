@@ -59,6 +59,8 @@ def _verify(asked: Asked) -> int:
         beyond = [] if folder is None else compare_run(folder, cert, rows, names, chosen_value(cert))
     with working("verifying", quiet):
         X, y, progress = rows.pop("X"), rows.pop("y"), None if quiet else _Lines()
+        if hasattr(X, "patterns"):  # with its holes
+            X = X.to_array()
         verdict = verifier.verify(cert, X, y, value=value, exact=asked.exact, progress=progress, **rows)
     if not quiet or not verdict:
         print("\n".join([verdict.words, *beyond]))

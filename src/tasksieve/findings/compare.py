@@ -26,7 +26,7 @@ from ..linear.row_folds import facts_of, sketch
 from ..messages import either, value_error
 from ..svm.hashing import read_strings
 from ..tasks import TaskData, placed, read_tasks, some_of
-from ..tasks.named import takes_named_tasks
+from ..tasks.named import refuse_patterns, takes_named_tasks
 from ..tasks.task_column import column_of_tasks
 from .comparison import Comparison, Differences
 from .contenders import SHARED, Contenders
@@ -215,6 +215,7 @@ def plan_comparison(
     groups: Any = None,
 ) -> Plan:
     """What `compare` does with the same arguments, which it refuses here, before anything is fitted."""
+    refuse_patterns(X, "compare")
     check_number(cv, "cv", low=3, closed=True, integer=True)
     check_level(level)
     shared = cv_sibling(model, "compare")

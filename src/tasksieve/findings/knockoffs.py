@@ -25,7 +25,7 @@ from ..optional import data_frame
 from ..path.follow import Pace
 from ..path.values import Value
 from ..tasks import TaskData, read_feature_weights
-from ..tasks.named import takes_named_tasks
+from ..tasks.named import refuse_patterns, takes_named_tasks
 from .canonical import canonical
 from .gaussian_copies import GaussianCopies
 from .path_model import path_model
@@ -128,6 +128,7 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
     @described_by(DATA, returns="self")
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Self:
         """Make copies, follow the path, and compare. X is made dense, twice."""
+        refuse_patterns(X, type(self).__name__)
         model = clone(path_model(self.model, type(self).__name__))
         check_common(self)
         check_number(self.fdr, "fdr", low=0, closed=False, high=1.0)

@@ -16,6 +16,7 @@ from ..tasks import is_task_list, read_matrix, row_labels
 from ..tasks.frames import frame_columns, frame_of, is_frame
 from ..tasks.labels import sorted_labels
 from ..tasks.task_column import split_task_column, task_column
+from ..tasks.task_means import fill_holes, task_sums
 from .arguments import check_choice, feature_names
 from .documented import DATA
 
@@ -95,10 +96,8 @@ class FillMissing(TransformerMixin, BaseEstimator):
         check_choice(self.how, "how", HOW)
         rows, labels = self._read(X, task)
         self.tasks_, code = sorted_labels(labels, "task")
-        known = ~np.isnan(rows)
         n_tasks = len(self.tasks_)
-        seen = np.stack([known[code == t].sum(axis=0) for t in range(n_tasks)])
-        totals = np.stack([np.where(known, rows, 0.0)[code == t].sum(axis=0) for t in range(n_tasks)])
+        totals, seen = task_sums(rows, code, n_tasks)
         self.missing_ = np.bincount(code, minlength=n_tasks)[:, None] - seen
         if self.how == "mean":
             totals, seen = totals.sum(axis=0, keepdims=True), seen.sum(axis=0, keepdims=True)
@@ -138,7 +137,7 @@ class FillMissing(TransformerMixin, BaseEstimator):
             raise ValueError(f"X: column {j} is {names[j]!r}, but {known[j]!r} in the data of fit.")
         code = self._codes(labels)
         missing = np.isnan(rows)
-        filled = np.where(missing, self.means_[code], rows)
+        filled = fill_holes(rows, self.means_, code)
         new = missing & ~np.isin(np.arange(rows.shape[1]), self.indicators_)
         if self.how == "indicator" and new.any():
             i, j = np.argwhere(new)[0].tolist()

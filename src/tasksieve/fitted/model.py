@@ -31,6 +31,7 @@ from ..tasks import (
     with_class_weight,
     without_common_factor,
 )
+from ..tasks.named import pattern_rows
 from ..tasks.task_column import without_task_column
 from .arguments import (
     feature_names,
@@ -126,6 +127,7 @@ class FittedModel(Shown, CallbackSupportMixin, BaseEstimator):
         """x . w_t + b_t + offset in the form that `predict` promises: (n,), (n, T) or a list."""
         if offset is not None and not self._takes_offset:
             raise TypeError(f"{type(self).__name__} has no offset: leave it out, or add it to what is predicted.")
+        X, task = pattern_rows(X, task, self)
         return (state or self._learned()).scores(X, task, self._read_matrix, self._score_rows, offset)
 
     def _read_test_labels(

@@ -29,7 +29,7 @@ class RowArguments(TypedDict, total=False):
 
 
 def quality_on(
-    model: Any, X: Any, y: Any, *, null: Any = None, **rows: Unpack[RowArguments]
+    model: Any, X: Any, y: Any, *, null: Any = None, given_tasks: bool = False, **rows: Unpack[RowArguments]
 ) -> HeldOutQuality:
     """R² (or D²) and the mean loss of each task, or accuracy, AUC and log loss, or concordance, D² and the deviance for
     each event, with standard errors.
@@ -38,6 +38,7 @@ def quality_on(
 
     - `X`, `y`: Rows in any form that `fit` takes.
     - `null`: The null model of the rows that the model was fitted to.
+    - `given_tasks`: Of a model of patterns of present columns, for the tasks that these are parts of.
     - returns: in the order of ``tasks_``, also of tasks without rows.
     """
     task, weights, offset, groups = map(rows.get, ("task", "sample_weight", "offset", "groups"))
@@ -50,6 +51,12 @@ def quality_on(
     # one task needs no name, and the classes of a multinomial model are none
     tasks = labels.tasks if labels.form == "single" else np.asarray(model.tasks_)
     code = places_of_tasks(labels, tasks)[labels.task_of_sample]
+    patterns = getattr(model, "patterns_", None)
+    if given_tasks and patterns is not None and patterns.of is not None:
+        if isinstance(getattr(model, "classes_", None), list):
+            raise ValueError("the patterns have classes of their own: there is no quality of the tasks as given.")
+        tasks, family = np.unique(patterns.of, return_inverse=True)
+        code = family.ravel()[code]
     used = np.flatnonzero(labels.weights > 0.0)
     used = used[np.argsort(code[used], kind="stable")]
     cells = Cells(code[used], labels.weights[used], units_of(labels, groups)[used], len(tasks))

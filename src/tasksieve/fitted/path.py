@@ -14,7 +14,8 @@ from ..path.policy import Choice
 from ..path.status import statuses_of
 from ..path.values import Values
 from ..plotting import axes_or_new
-from ..tasks import label_array, like
+from ..tasks import Patterns, label_array, like
+from ..tasks.named import pattern_rows
 from .covariates import covariates_of
 from .parameters import unfitted
 from .predictions import Predictions
@@ -267,6 +268,11 @@ class RegularizationPath(SolvedValues):
         known = {"null_objective": self.null_objective, "choice": self.choice}
         return set_state(model, n_features=self.n_features, **known)
 
+    @property
+    def patterns_(self) -> Patterns | None:
+        """Which features tasks have, where X came from `by_pattern`; None elsewhere."""
+        return None if self._facts is None else self._facts.patterns
+
     def certificate(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Any:
         """The proof of all values, which an independent program can check.
 
@@ -291,6 +297,7 @@ class RegularizationPath(SolvedValues):
         """
         if self._estimator is None or not len(self):
             raise ValueError("a certificate needs a path of an estimator with at least one value.")
+        X, task = pattern_rows(X, task, self)
         return self._estimator._certificate_of_path(self, self._points, X, y, task, sample_weight, offset)
 
     def predict(self, X: Any, k: int, task: Any = None, *, offset: Any = None) -> Predictions:
@@ -311,6 +318,7 @@ class RegularizationPath(SolvedValues):
         ndarray of shape (n,) with ``task``, (n, T) without; a list of 1-D arrays for a list
             More than two classes: as `decision_function` of the model.
         """
+        X, task = pattern_rows(X, task, self)
         if self._classes is not None:
             return self.model(k).decision_function(X, task=task)
         state = LinearState(

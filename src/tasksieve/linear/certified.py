@@ -122,6 +122,10 @@ class Statement:
         self.penalty, self.arrays = form_of(self.problem.penalty)
         if model.task_graph is not None and model.graph_strength > 0.0:
             self.arrays["edges"] = float(model.graph_strength) * model._edges(data)
+        if data.patterns is not None and not data.patterns.complete:
+            absent = [np.flatnonzero(~own) for own in data.patterns.present]
+            self.arrays["absent"] = np.concatenate(absent).astype(np.int64)
+            self.arrays["absent_start"] = np.cumsum([0, *map(len, absent)]).astype(np.int64)
 
     def _present(self, t: int, part: slice) -> Array | None:
         data = self.data
@@ -212,6 +216,10 @@ class Statement:
             "class_weights": self._class_weights(),
             "about": {"model": type(model).__name__, "made_by": "tasksieve"},
         }
+        if "absent" in self.arrays:
+            of = data.patterns.of
+            dropped = int(data.source.matrices[0].n_dropped)
+            found["patterns"] = {"of": None if of is None else plain_labels(of), "dropped": dropped}
         names = getattr(model, "feature_names_in_", None)
         if names is not None and len(names) == data.n_features:
             found["features"] = [str(name) for name in names]
@@ -234,9 +242,24 @@ class Statement:
         """Coefficients at a strength, with the dual point that is theirs; thresholds are (m, T)."""
         if rows.shape[1] != self.problem.design.n_tasks or (len(features) and features[-1] >= self.data.n_features):
             raise ValueError("X, y and task must have the features, tasks and classes of the fitted model.")
+        self._refuse_absent(features, rows)
         dual = self.dual_of(alpha, features, rows)
         listed = None if thresholds is None else self._listed(thresholds)
         return ClaimedSolution(*self.strengths(alpha), features, rows, intercept, dual, gap, listed)
+
+    def _refuse_absent(self, features: Array, rows: Array) -> None:
+        """Coefficients of features that their tasks do not have."""
+        data = self.data
+        if data.patterns is None:
+            return
+        counts = 1 if data.class_counts is None else data.class_counts
+        wrong = np.argwhere((rows.T != 0.0) & ~np.repeat(data.patterns.present, counts, axis=0)[:, features])
+        if len(wrong):
+            t = int(np.repeat(np.arange(data.n_tasks), counts)[wrong[0, 0]])
+            raise ValueError(
+                f"task {data.tasks.tolist()[t]!r} does not have feature {features[wrong[0, 1]]}: its coefficient there "
+                "must be 0."
+            )
 
     def _listed(self, thresholds: Array) -> Array:
         """Thresholds between the classes that tasks have rows of, task after task."""

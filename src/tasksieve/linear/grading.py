@@ -16,6 +16,7 @@ from ..messages import value_error
 from ..penalties import RowPenalty
 from ..proof.certificate import Certificate
 from ..proof.claims import certify
+from ..tasks.named import pattern_rows
 from .certified import Statement
 from .classifier import MultiTaskClassifier
 from .cox import MultiTaskCox
@@ -204,6 +205,7 @@ def grade(
     else:
         model = MultiTaskRegressor(loss, penalty, **options)
     model._check_parameters()
+    X, task = pattern_rows(X, task)
     statement = Statement(model, X, y, task, sample_weight, offset)
     rows, constants = _read(coef, intercept, statement, fit_intercept, positive)
     features = np.flatnonzero(rows.any(axis=1))

@@ -277,12 +277,14 @@ class _Finder(verify.Checker):
         proved = np.zeros(self.problem.cert.n_features, dtype=bool)
         if not np.isin(features, support).all():
             return proved
-        at = np.searchsorted(support, features)
         for t in range(len(self.problem.tasks)):
-            bound = verify.least_eigenvalue(self.problem, t, support)
+            absent = self.problem.cert.absent(t)  # zero in every solution
+            own, here = support[~absent[support]], np.flatnonzero(~absent[features])
+            bound = verify.least_eigenvalue(self.problem, t, own)
             if bound is None:
                 continue
             kappa, d = bound
+            at = np.searchsorted(own, features[here])
             for q in self.problem.outputs_of[t]:
-                proved[features] |= np.square(rows[:, q] / d[at]) * float(kappa.lo) > reach * _INSIDE
+                proved[features[here]] |= np.square(rows[here, q] / d[at]) * float(kappa.lo) > reach * _INSIDE
         return proved

@@ -188,6 +188,8 @@ class ReportContent:
         Lines that fit the same model, or predict with it.
     stream : StreamHistory, optional
         How an online model came about.
+    present : bool array of shape (T, d), optional
+        Features that were measured in each task, where not all were.
     """
 
     title: str
@@ -232,6 +234,7 @@ class ReportContent:
     code: Sequence[CodeSample] = ()
     stream: StreamHistory | None = None
     row_scales: Array | None = None
+    present: Array | None = None
 
     @property
     def penalised_coef(self) -> scipy.sparse.csr_array:

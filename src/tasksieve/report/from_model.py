@@ -13,7 +13,7 @@ from sklearn.base import is_classifier
 from ..fitted.measures import kind_of_targets, scores_by_task
 from ..fitted.path import RegularizationPath
 from ..fitted.risk_groups import risk_groups
-from ..tasks.named import is_named, stack_named, takes_named_tasks
+from ..tasks.named import is_named, pattern_rows, stack_named, takes_named_tasks
 from ..tasks.task_column import TaskColumn, column_of_tasks, split_task_column
 from ..verify import Mismatch
 from ..versions import versions
@@ -110,6 +110,7 @@ def content_from_model(
         elif is_named(X):
             rows = stack_named(X, y, **rows, survival=kind == "survival", mixed=kind == "mixed")
             X, y = rows.pop("X"), rows.pop("y")
+        X, rows["task"] = pattern_rows(X, rows["task"], model)
         rows = {name: values for name, values in rows.items() if values is not None}
         trust = trust_of(permutation, stability, comparison)
         content = _content_of_model(model, X, y, rows, along, held_out, n_alphas, trust, feature_names, task_names)

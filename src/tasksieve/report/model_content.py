@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from ..fitted.covariates import covariates_of
+from ..tasks import Patterns
 from .content import ExtraTable, FitQuality, ReportContent, mean_of
 from .covariates import covariate_tables
 from .rows import coefficient_rows, row_labels, row_noun
@@ -33,6 +34,10 @@ def model_content(
     - `words`: The other attributes of the content.
     """
     coef, intercept = coefficient_rows(model)
+    patterns = getattr(model, "patterns_", None)
+    if patterns is not None and not patterns.complete:
+        words["present"] = present_rows(model, patterns)
+        tables = [*tables, pattern_table(patterns, tasks)]
     content = ReportContent(
         tasks=np.array(row_labels(model, names), dtype=object),
         features=np.array(features, dtype=object),
@@ -53,6 +58,29 @@ def model_content(
     beside = own_measures(getattr(model, "cv_quality_", None), tasks)
     content.tables = [*covariate_tables(content), *quality_tables(content.by_task, tasks), *beside, *tables]
     return content
+
+
+def present_rows(model: Any, patterns: Patterns) -> np.ndarray:
+    """Which features were measured, for each row of coefficients."""
+    if isinstance(model.coef_, list):
+        return np.repeat(patterns.present, [len(own) for own in model.coef_], axis=0)
+    n_classes = 1 if model.coef_.ndim == 2 else len(model.coef_)
+    return np.tile(patterns.present, (n_classes, 1))
+
+
+def pattern_table(patterns: Patterns, tasks: Sequence[str]) -> ExtraTable:
+    """What each task has of the columns."""
+    rows = []
+    for k, name in enumerate(tasks):
+        given = patterns.family(k)
+        n_present = int(patterns.present[k].sum())
+        rows.append([str(name), "–" if given is None else str(given), f"{n_present:,}",
+                     f"{patterns.n_features - n_present:,}"])  # fmt: skip
+    note = (
+        "Rows of a task in which the same columns are present are a task of their own. A feature that was not measured "
+        "in it has no coefficient there, which is not the same as one that is zero."
+    )
+    return ExtraTable("Patterns of present columns", note, ["Pattern", "Task", "Measured", "Not measured"], rows)
 
 
 def show_path(content: ReportContent, path: Any, coefs: Sequence[scipy.sparse.csr_array]) -> None:

@@ -76,6 +76,7 @@ def pack(content: ReportContent) -> Packed:
     data: dict[str, Any] = {
         "tasks": shorten(content.tasks[tasks]),
         "features": shorten(content.features[order]),
+        "absent": _absent(content, order, tasks),
         "rowNoun": content.row_noun,
         "selects": content.selects,
         "nFeatures": n_features - len(content.covariates),
@@ -120,6 +121,13 @@ def pack(content: ReportContent) -> Packed:
     else:
         data["coefficients"] = _packed_rows(chosen)
     return Packed(data, order, strength[order], chosen, tasks, left_out)
+
+
+def _absent(content: ReportContent, features: np.ndarray, tasks: np.ndarray) -> list[list[int]] | None:
+    """For each feature the places of tasks in which it was not measured."""
+    if content.present is None:
+        return None
+    return [np.flatnonzero(~content.present[tasks, j]).tolist() for j in features.tolist()]
 
 
 def proven_marks(content: ReportContent, features: np.ndarray) -> list[int] | None:

@@ -242,6 +242,11 @@ def _rows_remark(content: ReportContent) -> str:
     return f"{most:,} rows" + (" each" if len(rows) > 1 else "")
 
 
+def _not_measured(packed: Packed, rank: int) -> str:
+    absent = packed.data["absent"]
+    return "" if absent is None or not absent[rank] else f" (not measured in {len(absent[rank]):,})"
+
+
 def static_rows(content: ReportContent, packed: Packed) -> list[dict[str, str]]:
     """The strongest features, for readers without the script."""
     rows = []
@@ -257,7 +262,7 @@ def static_rows(content: ReportContent, packed: Packed) -> list[dict[str, str]]:
                 "strength": quantity(packed.strengths[rank]),
                 "stable": stable_share(content, int(packed.order[rank])),
                 "proven": "" if packed.data["proven"] is None else MARKS[packed.data["proven"][rank]],
-                "tasks": f"{np.count_nonzero(coefficients):,} of {len(tasks):,}",
+                "tasks": f"{np.count_nonzero(coefficients):,} of {len(tasks):,}" + _not_measured(packed, rank),
                 "largest": f"{quantity(coefficients[at] * scales[at], sign=True)} in {tasks[at]}",
             }
         )

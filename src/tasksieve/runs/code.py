@@ -32,7 +32,8 @@ def code_samples(folder: RunFolder, saved: SavedModel, config: dict[str, Any]) -
     samples = [_python_predict(folder, saved)]
     if not (folder / STREAM).is_file():
         samples.insert(0, _python_fit(folder, saved, config))
-    samples.append(_r_predict(folder, saved))
+    if saved.facts.get("missing") != "indicator":  # whose features R would have to make first
+        samples.append(_r_predict(folder, saved))
     return samples
 
 
@@ -118,7 +119,8 @@ def _python_predict(folder: RunFolder, saved: SavedModel) -> CodeSample:
     names, load = "RunFolder, load_model\n", "load_model"
     if (folder / STREAM).is_file():
         names, load = "RunFolder\nfrom tasksieve.runs.stream_run import load_stream\n", "load_stream"
-    fill = ', missing="mean", fill=saved.fill' if saved.fill is not None else ""
+    how = saved.filling["filled"]
+    fill = f", missing={how!r}, **saved.filling" if saved.fill is not None else ""
     comma = ", " if arguments else ""
     return CodeSample(
         "Predict new rows",

@@ -28,6 +28,10 @@ COMPARISON_PAPERS = (
     "S. Holm (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6, "
     "65-70.",
 )
+PATTERNS = (
+    "No missing value was filled in: rows of a task in which the same columns were present formed a task of their own "
+    "(a pattern), and a feature that was not measured in a pattern has no coefficient there."
+)
 ASSUMED = {"none": "without assumptions", "unimodal": "assuming unimodality", "r-concave": "assuming r-concavity"}
 
 
@@ -45,6 +49,8 @@ def methods(folder: RunFolder) -> tuple[str, list[str]]:
     name = MODELS[_kind(config)].estimators[0] if model is None else str(model.get("class"))
     said = [_model(name, model, config, data, version)]
     citations = [software(version), paper(name)]
+    if config.get("missing") == "patterns":
+        said.append(PATTERNS)
     if model is not None:
         said += _fit(model, folder.read_json(CERTIFICATE), config, data)
     trust, _ = read_findings(folder)

@@ -16,8 +16,9 @@ from ..fitted.restore import get_state, set_state
 from ..path.status import Status
 from ..report.rows import coefficient_rows
 from ..tables import Encoding, write_arrays
+from ..tables.filling import FILLED
 from ..tables.saved import label_from, plain_label, rebuild, require_finite, require_room
-from ..tasks import Fills, label_array
+from ..tasks import Fills, Patterns, label_array
 from .arrays import (
     pack_names,
     pack_rows,
@@ -52,8 +53,8 @@ class SavedModel:
         Its name on the command line.
     encoding : Encoding
         How columns become features.
-    fill : array of shape (d,), optional
-        What missing values are replaced by.
+    fill : array of shape (d,), or (T, d), optional
+        What missing values are replaced by, in each task the same or not.
     targets : list of str
         Names of the target columns.
     task : str, optional
@@ -77,6 +78,12 @@ class SavedModel:
     def feature_names(self) -> list[str]:
         return self.encoding.feature_names
 
+    @property
+    def filling(self) -> dict[str, Any]:
+        """What `prepare_rows` must know to fill holes as the fit did."""
+        tasks = self.estimator.tasks_ if self.fill is not None and self.fill.ndim == 2 else None
+        return {"fill": self.fill, "filled": self.facts.get("missing", "mean"), "tasks": tasks}
+
 
 def save_model(folder: RunFolder, saved: SavedModel) -> None:
     """Write ``model.npz`` and ``model.json`` into a run folder."""
@@ -99,6 +106,9 @@ def save_model(folder: RunFolder, saved: SavedModel) -> None:
         arrays["fill"] = saved.fill
     if state.get("fills") is not None:  # what stands for missing genotypes
         arrays["fills_features"], arrays["fills_means"] = state["fills"].features, state["fills"].means
+    patterns = state.get("patterns")
+    if patterns is not None:  # columns that tasks have
+        arrays["present"] = np.packbits(patterns.present, axis=1)
     hazard = state.get("baseline_hazard")
     if hazard is not None:
         arrays |= {f"baseline_{name}": getattr(hazard, name) for name in BASELINE}
@@ -121,6 +131,7 @@ def save_model(folder: RunFolder, saved: SavedModel) -> None:
         "rows_by_class": isinstance(model.coef_, list),
         "single": bool(state.get("single", False)),
         **({"needs_offset": True} if state.get("needs_offset") else {}),
+        **({} if patterns is None else {"pattern_of": None if patterns.of is None else _plain(patterns.of)}),
         **({} if hazard is None or hazard.strata is None else {"strata": _plain(hazard.strata)}),
         **{name: float(state[name]) for name in NUMBERS if name in state},
         "n_iter": int(state["n_iter"]),
@@ -194,6 +205,8 @@ def _rebuild(
         state["fills"] = _fills_from(arrays["fills_features"], arrays["fills_means"], len(names))
     if "baseline_time" in arrays:
         state["baseline_hazard"] = _baseline_from(arrays, state["tasks"], content.get("strata"))
+    if "present" in arrays:
+        state["patterns"] = _patterns_from(arrays["present"], state["tasks"], content["pattern_of"], len(names))
     if "status" in content:  # runs of version 0.2 have none
         state["status"] = Status(content["status"])
     if "cv_quality" in content:
@@ -226,7 +239,9 @@ def _rebuild(
     )
     fill = arrays.get("fill")
     if fill is not None:
-        require(fill.shape == (len(names),) and fill.dtype == np.float64, "means to fill in")
+        own = (len(state["tasks"]), len(names)) if fill.ndim == 2 and "tasks" in state else (len(names),)
+        require(fill.shape == own and fill.dtype == np.float64, "means to fill in")
+        require(content["facts"].get("missing", "mean") in FILLED, "how values were filled in")
         require_finite("the means to fill in", fill)
     targets, task = content["targets"], content["task"]
     require(all(isinstance(name, str) for name in targets) and isinstance(task, str | None), "names of columns")
@@ -347,6 +362,13 @@ def _baseline_from(arrays: dict[str, np.ndarray], tasks: np.ndarray, strata: lis
     rising = np.all((np.diff(cell) > 0) | ((np.diff(cell) == 0) & (np.diff(time) > 0.0)))
     require(rising, "times of the baseline hazard")
     return BaselineHazard(tasks, names, task.astype(np.int64), stratum.astype(np.int64), time, log_increment, end)
+
+
+def _patterns_from(packed: np.ndarray, tasks: np.ndarray, of: list[Any] | None, n_features: int) -> Patterns:
+    good = packed.dtype == np.uint8 and packed.shape == (len(tasks), -(-n_features // 8))
+    require(good and (of is None or len(of) == len(tasks)), "patterns of present columns")
+    present = np.unpackbits(packed, axis=1, count=n_features).astype(bool)
+    return Patterns(tasks, None if of is None else _labels(of), present)
 
 
 def _fills_from(features: np.ndarray, means: np.ndarray, n_features: int) -> Fills:

@@ -45,7 +45,9 @@ def write_out_of_fold(folder: RunFolder, model: Any, problem: TableProblem) -> N
     if problem.ids is not None:
         columns[problem.ids[0] if problem.ids[0] not in columns else f"{problem.ids[0]} (id)"] = problem.ids[1]
     if problem.task is not None:
-        columns["task"] = problem.task.tolist()
+        columns["task"] = (problem.task if problem.given_task is None else problem.given_task).tolist()
+    if hasattr(problem.X, "patterns") and problem.task is not None:
+        columns["pattern"] = problem.task.tolist()
     names = problem.targets
     for t, name in enumerate(names):
         suffix = f" ({name})" if len(names) > 1 else ""

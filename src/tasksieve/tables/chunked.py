@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from ..tasks import TaskMoments, label_array
+from ..tasks.task_means import observed
 from .chunk_folds import ChunkFolds
 from .columns import FeatureChoice, choose_features
 from .encode import Encoding
+from .filling import filled_with, means_of, told_means
 from .frame_columns import from_arrow, from_frame
 from .frames import counted_size, need, read_arrow, read_frames
-from .problem import fill_with_means, known_entries, means_of
 from .row_columns import Missing, RowColumns, refuse_missing, told_rows, words_or_numbers
 from .seen import SeenColumn, SeenTable
 from .table import NAMED_CELLS, Array, Table, TableError
@@ -163,13 +164,14 @@ class ChunkedTable:
         with_holes = [(name, seen.columns[name]) for name, _ in encoding.columns if seen.columns[name].n_missing]
         holes = [(name, np.array(column.holes), column.n_missing) for name, column in with_holes]
         if holes and self.missing == "error":
-            refuse_missing(self.path, holes, mean=True)
+            refuse_missing(self.path, holes)
         fill = None
         if self.missing == "mean" or (holes and self.missing == "drop"):
             counts, fill = self._counted(encoding)
         labels = self._labels(counts)
         filled, left_out = holes if self.missing == "mean" else [], (counts.first_dropped, counts.dropped)
-        notes += told_rows(self.path, seen.n_rows, len(targets), filled, counts.unobserved, *left_out)
+        counted = (seen.n_rows, len(targets), filled, counts.unobserved, *left_out)
+        notes += told_rows(self.path, *counted, told_means("mean", None))
         folds = None if n_folds is None else self._folds(counts, labels, n_folds, seed)
         moments = TaskMoments(n_folds, fit_intercept=fit_intercept, random_state=seed, n_jobs=n_jobs)
         self._sum(moments, encoding, fill, folds)
@@ -242,7 +244,7 @@ class ChunkedTable:
             counts.add(rows)
             if self.missing == "mean":
                 X = encoding.matrix(chunk)[rows.kept]
-                here = known_entries(X)
+                here = observed(X)
                 totals += np.sum(X, axis=0, dtype=np.float64, where=here)
                 known += here.sum(axis=0)
         return counts, means_of(totals, known, names) if self.missing == "mean" else None
@@ -259,8 +261,8 @@ class ChunkedTable:
     def _folds(self, counts: _Counts, labels: list[Any], n_folds: int, seed: int) -> ChunkFolds:
         position = {label: t for t, label in enumerate(labels)}
         known = self._codes.labels if self.task is not None else labels
-        observed = _sum_of(counts.observed, np.zeros(len(known), dtype=np.int64))
-        folds = ChunkFolds(observed.tolist(), [position.get(label, 0) for label in known], n_folds, seed)
+        labelled = _sum_of(counts.observed, np.zeros(len(known), dtype=np.int64))
+        folds = ChunkFolds(labelled.tolist(), [position.get(label, 0) for label in known], n_folds, seed)
         if folds.empty is not None:
             raise TableError(
                 f"--cv {n_folds}: too many folds for {counts.observed.sum()} rows in these tasks: fold {folds.empty} "
@@ -283,7 +285,7 @@ class ChunkedTable:
                 X = encoding.matrix(chunk)
                 X = X if len(rows.kept) == chunk.n_rows else np.asfortranarray(X[rows.kept])
                 if fill is not None:
-                    X, _ = fill_with_means(X, encoding.feature_names, fill)
+                    X = filled_with(X, fill)
                 columns = list(X.T)
             fold = None if folds is None else _next_folds(rows, folds)
             if several:

@@ -97,7 +97,7 @@ class ChunkReader:
         if self.weights is not None:
             self._must_be_numbers(table.require(self.weights, "--weights"), self.weights)
         encoding = Encoding([(name, None) for name in self.feature_names])
-        rows, _ = columns.usable(table, encoding, self.missing, mean=False)
+        rows, _ = columns.usable(table, encoding, self.missing, advice=())
         self.n_dropped += table.n_rows - len(rows)
         X = np.ascontiguousarray(encoding.matrix(table)[rows], dtype=np.float64)
         known = columns.read(table, rows, self.classes)

@@ -20,16 +20,28 @@ from .wide import LARGEST_WHOLE, STEP, PlainColumns, WideColumns
 # Types of which a whole matrix may consist; the library reads them as they are.
 KEPT = (np.float64, np.float32, np.int8, np.uint8)
 
-# Of a column: a number as it is, words, or a date.
-Coding = Categories | DateParts | None
+
+@dataclass(frozen=True)
+class Absence:
+    """An indicator of a column: 1 where its value is missing."""
+
+    def features(self, name: str) -> list[str]:
+        return [f"missing({name})"]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"missing": True}
+
+
+# Of a column: a number as it is, words, a date, or whether there is a value.
+Coding = Categories | DateParts | Absence | None
 
 
 @dataclass
 class Encoding:
     """How the columns of a table become features, fixed when a model is fitted and repeated when it predicts.
 
-    - `columns` (sequence of (name, coding)): The coding is None for a number, the categories of a column of words, or
-      the parts of a date.
+    - `columns` (sequence of (name, coding)): The coding is None for a number, the categories of a column of words, the
+      parts of a date, or `Absence` for an indicator of missing values, beside the column itself.
     - `matrix_names`: Features taken from the matrix of an npz or libsvm file; then there are no columns.
     """
 
@@ -139,6 +151,8 @@ class Encoding:
                 refuse_infinite(table, row, name)
         elif isinstance(coding, DateParts):
             block = coding.matrix(column, name, table.source)
+        elif isinstance(coding, Absence):
+            block = column.missing.astype(np.float64)[:, None]
         else:
             block = self._indicators(column, name, coding, table, unknown)
         if name in table.absent:
@@ -228,7 +242,8 @@ class Encoding:
             return _missing_in_matrix(self._from_matrix(table), self.matrix_names)
         positions = self._positions(table)
         direct, wide = np.flatnonzero(positions >= 0), table.columns
-        holes = {k: self._holes(self.columns[k][0], table) for k in np.flatnonzero(positions < 0).tolist()}
+        apart = [k for k in np.flatnonzero(positions < 0).tolist() if not isinstance(self.columns[k][1], Absence)]
+        holes = {k: self._holes(self.columns[k][0], table) for k in apart}
         if isinstance(wide, WideColumns):
             holes |= {int(direct[k]): rows for k, rows in wide.where(np.isnan, positions[direct])}
         return [(self.columns[k][0], holes[k]) for k in sorted(holes) if len(holes[k])]
@@ -255,9 +270,12 @@ class Encoding:
         for name, coding in content["columns"]:
             if not isinstance(name, str):
                 raise ValueError("columns of the encoding")
+            if coding is None or coding == {"missing": True}:
+                columns.append((name, coding and Absence()))
+                continue
             dates = isinstance(coding, dict) and "parts" in coding
             kind: Any = DateParts if dates else Categories
-            columns.append((name, None if coding is None else kind.from_json(coding)))
+            columns.append((name, kind.from_json(coding)))
         encoding = cls(columns)
         if encoding.feature_names != names:
             raise ValueError("columns of the encoding do not give the model's features")

@@ -7,15 +7,29 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse
+from scipy.sparse import issparse
 
+from ..tasks import PatternedMatrix, Patterns
+from ..tasks.patterned import patterned
 from .columns import FeatureChoice, choose_features
 from .encode import Encoding
+from .filling import (
+    FILLED,
+    fill_as_fitted,
+    fill_with_means,
+    refuse_holes_without_indicator,
+    refuse_other_filling,
+    told_means,
+    with_indicators,
+)
 from .ids import row_names
 from .labels_by_task import LabelsByTask
 from .row_columns import Labels, Missing, RowColumns, told_rows
 from .survival_columns import SurvivalColumns
 from .table import NAMED_CELLS, Array, StackedFiles, Table, TableError, row_words
+
+NAMED_PATTERNS = 8  # in a note
+_NEAREST = "--unseen nearest predicts by the fitted pattern with the largest part of their columns"
 
 
 @dataclass
@@ -23,7 +37,7 @@ class TableProblem:
     """Rows with labels, ready for an estimator: X (n, d), y (n,) or (n, T), and what is known of the rows (n,). Targets
     of unlike kinds are a dict of labels (n,).
 
-    - `fill` (array of shape (d,)): With ``missing="mean"``, what missing entries were replaced by.
+    - `fill` (array of shape (d,), or (T, d) of means of tasks): What missing entries were replaced by, if they were.
     - `rows` (int array of shape (n,)): Rows of the table in use, of its `n_rows`.
     - `notes`: What was left out or filled in.
     - `groups`: Labels that related rows share.
@@ -33,6 +47,8 @@ class TableProblem:
     - `in_file`: Places of the rows in their files, where the table is several files.
     - `lacking` (dict of task to columns): That the task does not have: their features are zero in its rows.
     - `survival` (dict of target to columns): Targets that are survival outcomes.
+    - `given_task` (array of shape (n,)): With ``missing="patterns"`` the tasks as the table has them; `task` is the
+      pattern of each row then.
     """
 
     X: Any
@@ -52,6 +68,7 @@ class TableProblem:
     in_file: Array | None = None
     lacking: dict[str, list[str]] = field(default_factory=dict)
     survival: Mapping[str, SurvivalColumns] = field(default_factory=dict)
+    given_task: Array | None = None
 
     def row_arguments(self, groups: bool = True) -> dict[str, Any]:
         """Arguments of `fit` for the rows beside X and y; without the groups for methods that take none."""
@@ -107,6 +124,7 @@ def prepare(
     by_task: LabelsByTask | None = None,
     id: str | None = None,
     missing: Missing = "error",
+    pattern_rows: int | None = None,
     classes: bool | Collection[str] = False,
     flag: str = "--target",
     **choice: Any,
@@ -118,9 +136,11 @@ def prepare(
     - `survival` (dict of target to columns): Targets that are survival outcomes; their names need not be columns.
     - `by_task`: Stacked rows whose tasks have outcomes of unlike kinds; `target` is then the column of their labels, or
       a name where there is none.
-    - `missing` ({"error", "drop", "mean"}): Rows with a missing value: an error that names them, left out, or filled
-      with the mean of each feature. A row without a task, a weight or (of a single target) a label cannot be filled in:
-      it is left out unless "error".
+    - `missing` ({"error", "drop", "mean", "task-mean", "indicator", "patterns"}): Rows with a missing value: an error
+      that names them, left out, or filled with the mean of each feature, over all rows or those of the task;
+      "indicator" has, next to task means, a feature for every column that lacks values, 1 where it does; "patterns" has
+      them in tasks of their own (`by_pattern`), of which those with fewer than `pattern_rows` are merged. A row without
+      a task, a weight or (of a single target) a label cannot be filled in: it is left out unless "error".
     - `classes`: Targets are class labels, so words are welcome; or names of those that are, where others may be of
       other kinds.
     - `flag`: The option that names targets.
@@ -134,14 +154,29 @@ def prepare(
     several = columns.targets if len(columns.targets) > 1 else ()
     unobserved = sum(int(columns.missing(table, name).sum()) for name in several)
     left_out = np.setdiff1d(np.arange(table.n_rows), rows)
-    filled, first = holes if missing == "mean" else [], left_out[:NAMED_CELLS].tolist()
-    notes += told_rows(table.source, table.n_rows, len(several), filled, unobserved, first, len(left_out))
+    filled, first = holes if missing in FILLED else [], left_out[:NAMED_CELLS].tolist()
+    means = told_means(missing, task)
+    notes += told_rows(table.source, table.n_rows, len(several), filled, unobserved, first, len(left_out), means)
+    if missing == "indicator":
+        encoding = with_indicators(encoding, table, rows)
     X, fill = _some_rows(encoding.matrix(table), rows), None
-    if missing == "mean":
-        X, fill = fill_with_means(X, encoding.feature_names, absent=encoding.n_absent(table, rows))
+    known: dict[str, Any] = columns.read(table, rows, classes)
+    if missing == "patterns":
+        if several:
+            raise TableError("--missing patterns: with several targets each is a task of all rows; fit them one by one")
+        if by_task is not None:
+            raise TableError("--missing patterns: patterns are tasks of their own, which --outcome does not name")
+        known["given_task"] = known["task"]
+        X = _patterned(X, table, encoding, rows, known["task"], min_rows=pattern_rows)
+        known["task"], notes = X.task, [*notes, *_told_patterns(X)]
+    elif pattern_rows is not None:
+        raise TableError("--pattern-rows: goes with --missing patterns")
+    if missing in FILLED:
+        whose = None if missing == "mean" else known["task"]
+        X, fill = fill_with_means(X, encoding, table, rows, whose, missing)
     return TableProblem(
         X,
-        **columns.read(table, rows, classes),
+        **known,
         targets=list(columns.targets),
         encoding=encoding,
         fill=fill,
@@ -163,10 +198,11 @@ def prepare_rows(
 ) -> tuple[Any, Array | None, Array | None, Array]:
     """X, task, offsets and rows of a table whose targets are to be predicted.
 
-    - `how`: `missing`, `fill` and `unknown` of `prepare_labelled`.
+    - `how`: `missing`, `fill`, `filled`, `tasks`, `unknown`, `patterns` and `unseen` of `prepare_labelled`. Of a model
+      of patterns the task is that of the table, and X knows the pattern.
     """
     found = prepare_labelled(table, encoding, RowColumns((), task, offset=offset), **how)
-    return found.X, found.task, found.offset, found.rows
+    return found.X, found.task if found.given_task is None else found.given_task, found.offset, found.rows
 
 
 def prepare_labelled(
@@ -177,64 +213,81 @@ def prepare_labelled(
     classes: bool | Collection[str] = False,
     missing: Missing = "error",
     fill: Array | None = None,
+    filled: str = "mean",
+    tasks: Array | None = None,
     unknown: Literal["error", "zero"] = "error",
+    patterns: Patterns | None = None,
+    unseen: Literal["error", "nearest"] = "error",
 ) -> TableProblem:
     """The rows of a test table, read as those of the fit were; with their labels, where targets are named.
 
-    - `fill`: What the fit has put in for missing values.
+    - `fill`, `filled`, `tasks`: What the fit has put in for missing values, its `missing`, and the tasks whose means
+      the rows of `fill` are.
+    - `patterns`, `unseen`: Of a model of patterns those that it knows, and what becomes of rows of other patterns.
     """
+    missing = _missing_as_fitted(missing, patterns, unseen)
     for target in columns.targets:
         for name, flag in columns.columns_of(target).items():
             table.require(name, flag)
-    rows, holes = columns.usable(table, encoding, missing, mean=fill is not None)
-    if holes and missing == "mean" and fill is None:
-        raise TableError("--missing mean: the model was not fitted with it, so it has no means to fill in")
+    rows, holes = columns.usable(table, encoding, missing, advice=() if fill is None else (filled,))
+    if holes and missing in FILLED:
+        refuse_other_filling(missing, None if fill is None else filled)
     X = _some_rows(encoding.matrix(table, unknown), rows)
-    if missing == "mean" and fill is not None:
-        X, _ = fill_with_means(X, encoding.feature_names, fill)
+    known: dict[str, Any] = columns.read(table, rows, classes)
+    if holes and missing in FILLED and fill is not None:
+        if missing == "indicator":
+            refuse_holes_without_indicator(encoding, table.source, holes)
+        X = fill_as_fitted(X, fill, known["task"], tasks, rows, table.source)
     if columns.targets and not len(rows):
         raise TableError(f"{table.source}: no row with a label is left")
-    known: dict[str, Any] = columns.read(table, rows, classes)
+    if patterns is not None:
+        found = _patterned(X, table, encoding, rows, known["task"], unseen=unseen)
+        X = found.as_fitted(patterns, None, rows=rows, remedy=_NEAREST)
+        known["given_task"], known["task"] = known["task"], X.task
     return TableProblem(
         X, **known, targets=list(columns.targets), encoding=encoding, fill=fill, rows=rows, n_rows=table.n_rows,
         classes=classes is True, survival=columns.survival,
     )  # fmt: skip
 
 
+def _missing_as_fitted(missing: Missing, patterns: Patterns | None, unseen: str) -> Missing:
+    """How missing values are treated, given the patterns that a model knows."""
+    if patterns is not None:
+        if missing in ("drop", *FILLED):
+            raise TableError(f"--missing {missing}: the model was fitted with --missing patterns, and takes rows so")
+        return "patterns"
+    if missing == "patterns":
+        raise TableError("--missing patterns: the model was fitted without it, so that it knows no patterns")
+    if unseen != "error":
+        raise TableError("--unseen: is for a model of patterns (--missing patterns)")
+    return missing
+
+
+def _patterned(
+    X: Any, table: Table, encoding: Encoding, rows: Array, task: Array | None, **how: Any
+) -> PatternedMatrix:
+    """Rows with the columns that they have; those that a file lacks are absent in its rows."""
+    if issparse(X):
+        raise TableError("--missing patterns: a sparse matrix has no columns that rows lack; use --missing drop")
+    absent = [(j, table.absent[name][rows]) for j, name in enumerate(encoding.sources) if name in table.absent]
+    if absent:
+        X = np.array(X, dtype=np.float64, order="F")
+        for j, here in absent:
+            X[here, j] = np.nan
+    return patterned(X, task, rows=rows, **how)
+
+
+def _told_patterns(X: PatternedMatrix) -> list[str]:
+    """Notes about the patterns of a table."""
+    known, counts = X.patterns, np.bincount(X.codes, minlength=len(X.patterns))
+    listed = [f"{known.names[k]}: {counts[k]:,} rows, {known.words(k)}" for k in range(min(len(known), NAMED_PATTERNS))]
+    more = f"; and {len(known) - len(listed)} more" if len(known) > len(listed) else ""
+    notes = [f"{len(known):,} patterns of present columns, each a task of its own: {'; '.join(listed)}{more}"]
+    return [*notes, f"{X.n_dropped:,} values are left out to merge patterns of few rows"] if X.n_dropped else notes
+
+
 def _some_rows(X: Any, rows: Array) -> Any:
     return X if len(rows) == X.shape[0] else X[rows]
-
-
-def fill_with_means(
-    X: Any, names: Sequence[str], fill: Array | None = None, absent: Array | int = 0
-) -> tuple[Any, Array]:
-    """X with its NaN replaced by the means of the columns (or by those given), and the means. Of each column so many
-    rows are `absent`: zeros that stand for nothing."""
-    if scipy.sparse.issparse(X):
-        if X.dtype.kind == "f" and np.isnan(X.data).any():
-            raise TableError("--missing mean: a sparse matrix cannot be filled; use --missing drop")
-        return X, np.zeros(X.shape[1])
-    known = known_entries(X)
-    if fill is None:
-        totals = np.asarray(np.sum(X, axis=0, dtype=np.float64, where=known))
-        fill = means_of(totals, known.sum(axis=0) - absent, names)
-    if not known.all():
-        X = X.copy(order="F")
-        rows, columns = np.nonzero(~known)
-        X[rows, columns] = fill[columns]
-    return X, fill
-
-
-def known_entries(X: Array) -> Array:
-    return ~np.isnan(X) if X.dtype.kind == "f" else np.broadcast_to(True, X.shape)
-
-
-def means_of(totals: Array, counts: Array, names: Sequence[str]) -> Array:
-    """Means of features, given their sums and the numbers of their values."""
-    if np.any(counts == 0):
-        name = names[int(np.argmin(counts))]
-        raise TableError(f"--missing mean: column {name!r} has no value at all; leave it out")
-    return np.asarray(totals / counts)
 
 
 def refuse_unknown_labels(

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..tasks.refusals import is_number
 from .dates import DateParts
-from .encode import Encoding
+from .encode import Absence, Encoding
 from .number_words import LEADING_ZEROS, MISSING_WORDS
 from .problem import TableProblem
 from .survival_columns import SurvivalColumns
@@ -52,11 +52,12 @@ def table_recipe(
         return None
     columns = column_recipes(encoding)
     for column in columns:
-        if "equals" not in column and column["source"] in truths:
+        if not {"equals", "missing"} & set(column) and column["source"] in truths:
             column["equals"] = truths[column["source"]]
     if problem.fill is not None:
-        for column, value in zip(columns, problem.fill.tolist(), strict=True):
-            column["fill"] = float(value)
+        for column, value in zip(columns, problem.fill.T.tolist(), strict=True):  # a number, or one for each task
+            if "missing" not in column:
+                column["fill"] = value
     for column in columns:
         column["source"] = headed.get(column["source"], column["source"])
     targets = [
@@ -88,11 +89,15 @@ def _outcome_recipe(columns: SurvivalColumns, truths: dict[str, str], headed: di
 
 
 def column_recipes(encoding: Encoding) -> list[dict[str, Any]]:
-    """The header's `table.columns` without fills: for each feature its column and, of a category, the word."""
+    """The header's `table.columns` without fills: for each feature its column and, of a category, the word; an
+    indicator of missing values says so."""
     columns: list[dict[str, Any]] = []
     for name, coding in encoding.columns:
         if coding is None:
             columns.append({"source": name})
+            continue
+        if isinstance(coding, Absence):
+            columns.append({"source": name, "missing": True})
             continue
         assert not isinstance(coding, DateParts)
         numbers = all(map(is_number, coding.words)) and not any(map(LEADING_ZEROS.fullmatch, coding.words))

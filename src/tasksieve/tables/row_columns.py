@@ -23,7 +23,14 @@ from .table import (
     tidy_labels,
 )
 
-Missing = Literal["error", "drop", "mean"]
+Missing = Literal["error", "drop", "mean", "task-mean", "indicator", "patterns"]
+# What fills holes, in words, in the order of an error that advises it.
+FILLS = {
+    "mean": "puts the column's mean over all rows there",
+    "task-mean": "that of the row's task",
+    "indicator": "that, and a feature that says so",
+}
+_PATTERNS = ", --missing patterns fits rows as they are: those that have the same columns are a task"
 # Columns with missing values: the name, the first rows at least, and how many there are.
 Holes = list[tuple[str, Array, int]]
 # Of one target (n,), of several (n, T); a dict by target where they are of unlike kinds.
@@ -104,10 +111,11 @@ class RowColumns:
         return roles
 
     def usable(
-        self, table: Table, encoding: Encoding | None, missing: Missing, mean: bool = True
+        self, table: Table, encoding: Encoding | None, missing: Missing, advice: Collection[str] = tuple(FILLS)
     ) -> tuple[Array, Holes]:
         """Rows that can be used, and missing values of features (without an encoding they do not matter). A row without
-        a task, a weight or (of a single target) a label cannot be filled in. `mean`: an error may advise means."""
+        a task, a weight or (of a single target) a label cannot be filled in. `advice`: what fills holes, for
+        the words of an error."""
         needed = {name: flag for flag, name in self._flags.items()}
         unusable = np.zeros(table.n_rows, dtype=bool)
         found: list[tuple[str, Array]] = []
@@ -123,7 +131,7 @@ class RowColumns:
         holes = [(name, table.first + rows, len(rows)) for name, rows in in_features]
         if missing == "error" and (found or in_features):
             empty = [(name, table.first + rows, len(rows)) for name, rows in found]
-            refuse_missing(table.source, empty + holes, mean=mean and not found)
+            refuse_missing(table.source, empty + holes, advice=() if found else advice)
         for _, rows in found + (in_features if missing == "drop" else []):
             unusable[rows] = True
         return np.flatnonzero(~unusable), holes
@@ -228,10 +236,14 @@ def _numbers(
 # --- what is missing, in words ---------------------------------------------------------------------------------------
 
 
-def refuse_missing(source: str, found: Holes, *, mean: bool) -> None:
+def refuse_missing(source: str, found: Holes, *, advice: Collection[str] = tuple(FILLS)) -> None:
     """Raise a TableError that names missing values."""
     count, listed = _listed(source, found)
-    filled = ", --missing mean puts the column's mean there" if mean else ""
+    filled = "".join(f", --missing {how} {words}" for how, words in FILLS.items() if how in advice)
+    if len(advice) == 1:
+        filled = f", --missing {next(iter(advice))} fills them as the fit did"
+    elif filled:
+        filled += _PATTERNS
     raise TableError(f"{source}: {count} missing value(s): {listed}. --missing drop leaves such rows out{filled}.")
 
 
@@ -246,10 +258,17 @@ def _listed(source: str, found: Holes) -> tuple[int, str]:
 
 
 def told_rows(
-    source: str, n_rows: int, n_targets: int, filled: Holes, unobserved: int, left_out: Sequence[int], n_left_out: int
+    source: str,
+    n_rows: int,
+    n_targets: int,
+    filled: Holes,
+    unobserved: int,
+    left_out: Sequence[int],
+    n_left_out: int,
+    means: str,
 ) -> list[str]:
-    """Notes about missing values that were filled in, about labels of several targets, and about rows that cannot be
-    used, given the first of them; an error where no row is left."""
+    """Notes about missing values that were filled in (with `means`, in words), about labels of several targets, and
+    about rows that cannot be used, given the first of them; an error where no row is left."""
     if n_left_out == n_rows:
         raise TableError(f"{source}: no row is left after those with missing values are dropped")
     count, listed = _listed(source, filled)
@@ -257,10 +276,9 @@ def told_rows(
     if not isinstance(source, StackedFiles):  # row 3, 7, 12
         shown = shown.replace(", row ", ", ")
     more = ", ..." if n_left_out > NAMED_CELLS else ""
-    means = f"in {len(filled)} column(s) filled with the column's mean"
     notes = {
         f"{unobserved} of {n_rows * n_targets} labels are not observed; the model leaves them out": unobserved,
-        f"{count} missing value(s) {means}: {listed}": count,
+        f"{count} missing value(s) in {len(filled)} column(s) filled with {means}: {listed}": count,
         f"{n_left_out} of {n_rows} rows left out for missing values: {shown}{more}": n_left_out,
     }
     return [words for words, number in notes.items() if number]

@@ -53,7 +53,7 @@ def takes_named_tasks(function: Callable[_P, _R]) -> Callable[_P, _R]:
         # arrays and their tasks are what most calls have: they need not enter another file
         named = getattr(model, "task", None) is not None or hasattr(model, "estimator")
         column = column_of_tasks(model) if named else None
-        if column is not None:
+        if column is not None and not isinstance(X, PatternedMatrix):
             bound = form.bind(*args, **kwargs)
             bound.arguments["X"], bound.arguments["task"] = split_task_column(
                 X, column, bound.arguments.get("task")
@@ -79,28 +79,45 @@ def takes_named_tasks(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def _tell_patterns(method: str, given: dict[str, Any], per_row: Sequence[str], position: int) -> None:
-    """Arguments about rows that do not have all columns: their tasks are their patterns, of a model that is fitted
-    those that it knows."""
+    """Arguments about rows that do not have all columns, in the place of those given."""
     X: PatternedMatrix = given["X"]
-    model: Any = next(iter(given.values())) if position else None
+    model: Any = next(iter(given.values())) if position and method not in _FITTING else None
     if method in _FITTING:
         X.warn_small()
-    elif hasattr(model, "tasks_"):
-        known = getattr(model, "patterns_", None)
-        if known is None:
-            single = bool(getattr(model, "_single", False))
-            known = Patterns.of_tasks(np.asarray(model.tasks_), int(model.n_features_in_), single)
-        if X.patterns is not known:
-            X = given["X"] = X.as_fitted(known, getattr(model, "feature_names_in_", None))
-    task = given.get("task")
-    if task is not None and (X.task is None or not np.array_equal(np.asarray(to_numpy(task)), X.task)):
-        raise ValueError("task was given with rows of by_pattern, which know their tasks: by_pattern(X, task).")
-    given["task"] = X.task
+    given["X"], given["task"] = pattern_rows(X, given.get("task"), model)
     for name in ("y", *per_row):
         if X.heights is not None and isinstance(given.get(name), Mapping):
             _refuse_other_keys(X.heights, {name: given[name]})
             parts = [_one_per_row(given[name][label], n, f"{name}[{label!r}]") for label, n in X.heights.items()]
             given[name] = stack_labels(parts)
+
+
+def refuse_patterns(X: Any, asker: str) -> None:
+    """Refuse rows that do not have all columns where single tasks are fitted together, or columns are copied."""
+    if isinstance(X, PatternedMatrix) and not X.patterns.complete:
+        raise ValueError(
+            f"{asker} needs rows that have all columns: of X, rows of by_pattern, some tasks lack some. Leave out what "
+            "is incomplete, or fill it in."
+        )
+
+
+def pattern_rows(X: Any, task: Any, model: Any = None) -> tuple[Any, Any]:
+    """X and task of rows; where they do not have all columns their tasks are their patterns, of a model, or a path,
+    that is fitted those that it knows."""
+    if not isinstance(X, PatternedMatrix):
+        return X, task
+    known = getattr(model, "patterns_", None)
+    if known is None and hasattr(model, "tasks_"):
+        single = bool(getattr(model, "_single", False))
+        known = Patterns.of_tasks(np.asarray(model.tasks_), int(model.n_features_in_), single)
+    own = X.task
+    if known is not None and X.patterns is not known:
+        names = getattr(model, "feature_names_in_", getattr(model, "feature_names", None))
+        X = X.as_fitted(known, names)
+    labels = [label for label in (own, X.task) if label is not None]
+    if task is not None and not any(np.array_equal(np.asarray(to_numpy(task)), label) for label in labels):
+        raise ValueError("task was given with rows of by_pattern, which know their tasks: by_pattern(X, task).")
+    return X, X.task
 
 
 def _by_task(model: Any, method: Callable[..., Any], X: Mapping[Any, Any], task: Any, **options: Any) -> dict[Any, Any]:

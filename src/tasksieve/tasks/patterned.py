@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from ..design import ColumnGroup, PresentStorage, Storage
-from ..messages import Message, ParameterError, setting, value_error
+from ..messages import Message, ParameterError, either, value_error
 from ..optional import data_frame
 from ..row_names import cell_name
 from ..user_warnings import warn
@@ -202,17 +202,20 @@ class PatternedMatrix(Storage):
             "each has coefficients of its own. {merging} merges them into patterns with fewer columns; {meant} says "
             "that they are meant.",
             small=len(small), n=len(self.patterns), few=_FEW_ROWS, name=self.patterns.names[small[:1]].tolist()[0],
-            count=counts[small[0]], merging=setting("min_rows", 2 * _FEW_ROWS), meant=setting("min_rows", 1),
+            count=counts[small[0]], merging=_merging(2 * _FEW_ROWS), meant=_merging(1),
         )  # fmt: skip
         warn(words, UserWarning)
 
     # -- for a model that is already fitted ---------------------------------------------------------------------------
 
-    def as_fitted(self, known: Patterns, names: Array | None) -> PatternedMatrix:
+    def as_fitted(
+        self, known: Patterns, names: Array | None, *, rows: Array | None = None, remedy: str = _REMEDY
+    ) -> PatternedMatrix:
         """The same rows in the patterns of a fitted model, and its columns in their order.
 
         - `names`: Of the model's features, where they are known: columns are then matched by name, and those that are
           not here are absent.
+        - `rows`, `remedy`: For messages: what the rows are called, counted from 0, and what helps.
         """
         own = getattr(self, "feature_names", None)
         places = np.arange(self.n_features)
@@ -229,7 +232,7 @@ class PatternedMatrix(Storage):
                 "{X} has {n} features, the model was fitted with {d}.", n=self.n_features, d=known.n_features
             )
         mine = self.patterns.on_columns(places, known.n_features)
-        found = known.place(mine, self.unseen, self.codes, _REMEDY)
+        found = known.place(mine, self.unseen, self.codes, np.arange(self.n_rows) if rows is None else rows, remedy)
         lost = mine.present.sum(axis=1) - known.present[found].sum(axis=1)
         parts = self._parts
         if not np.array_equal(places, np.arange(known.n_features)):
@@ -238,6 +241,10 @@ class PatternedMatrix(Storage):
             parts=parts, codes=found[self.codes], patterns=known, names=None if own is None else names,
             n_dropped=self.n_dropped + int(lost[self.codes].sum()), tasked=known.of is not None,
         )  # fmt: skip
+
+
+def _merging(count: int) -> Any:
+    return either(f"min_rows={count}", f"--pattern-rows {count}")
 
 
 def by_pattern(
@@ -310,9 +317,6 @@ def by_pattern(
         raise ParameterError("columns", "must be 'same' or 'union'", columns)
     if unseen not in ("error", "nearest"):
         raise ParameterError("unseen", "must be 'error' or 'nearest'", unseen)
-    least = 1 if min_rows is None else min_rows
-    if type(min_rows) is bool or type(least) not in (int, np.int32, np.int64) or least < 1:
-        raise ParameterError("min_rows", "must be a whole number >= 1", min_rows)
     heights = None
     if isinstance(X, Mapping) and not scipy.sparse.issparse(X):
         if task is not None:
@@ -330,7 +334,33 @@ def by_pattern(
         if names is not None and not all(isinstance(name, str) for name in names.tolist()):
             names = None
         parts, n_features = [_Part(values, None)], values.shape[1]
+    return _found(parts, names, n_features, task, min_rows=min_rows, unseen=unseen, heights=heights)
+
+
+def patterned(
+    X: Array, task: Any, *, rows: Array, min_rows: int | None = None, unseen: Unseen = "error"
+) -> PatternedMatrix:
+    """`by_pattern` of the rows of a table, which messages call by their numbers there, counted from 0."""
+    return _found([_Part(X, None)], None, X.shape[1], task, min_rows=min_rows, unseen=unseen, rows=rows)
+
+
+def _found(
+    parts: Sequence[_Part],
+    names: Array | None,
+    n_features: int,
+    task: Any,
+    *,
+    min_rows: int | None,
+    unseen: Unseen,
+    heights: Mapping[Any, int] | None = None,
+    rows: Array | None = None,
+) -> PatternedMatrix:
+    """Rows in their patterns; messages call them by `rows`."""
+    least = 1 if min_rows is None else min_rows
+    if type(min_rows) is bool or type(least) not in (int, np.int32, np.int64) or least < 1:
+        raise ParameterError("min_rows", "must be a whole number >= 1", min_rows)
     n_rows = sum(map(len, parts))
+    called = np.arange(n_rows) if rows is None else rows
     labels, families = None, np.zeros(n_rows, dtype=np.int64)
     if task is not None:
         labels, families = sorted_labels(row_labels(task, n_rows, "task"), "task")
@@ -339,12 +369,12 @@ def by_pattern(
     present = np.unpackbits(packed, axis=1, count=n_features).astype(bool)
     empty = np.flatnonzero(~present.any(axis=1))
     if len(empty):
-        rows = np.flatnonzero(np.isin(codes, empty))
-        named = ", ".join(str(i + 1) for i in rows[:5].tolist()) + (" and more" if len(rows) > 5 else "")
+        bare = called[np.isin(codes, empty)]
+        named = ", ".join(str(i + 1) for i in bare[:5].tolist()) + (" and more" if len(bare) > 5 else "")
         raise value_error("rows {named} have no value at all (row 1 is the first): leave them out.", named=named)
     n_dropped = 0
     if least > 1:
-        stands = merge_small(owners, present, codes, int(least))
+        stands = merge_small(owners, present, codes, int(least), called)
         sizes = present.sum(axis=1)
         n_dropped = int((sizes - sizes[stands])[codes].sum())
         kept, codes = np.unique(stands[codes], return_inverse=True)
@@ -375,10 +405,11 @@ def _stacked(frames: Mapping[Any, Any], columns: str) -> tuple[list[_Part], Arra
             raise ParameterError("columns", "needs data frames: columns are matched by their names", columns)
         for label, matrix in values.items():
             if matrix.shape[1] != values[first].shape[1]:
-                raise ValueError(
-                    f"X[{label!r}] has {matrix.shape[1]} columns, X[{first!r}] has {values[first].shape[1]}: use data "
-                    "frames and columns='union'."
-                )
+                raise value_error(
+                    "X[{label!r}] has {n} columns, X[{first!r}] has {m}: use data frames and {union}.",
+                    label=label, n=matrix.shape[1], first=first, m=values[first].shape[1],
+                    union=either("columns='union'", "--columns union"),
+                )  # fmt: skip
         return [_Part(matrix, None) for matrix in values.values()], None, values[first].shape[1]
     every = list(dict.fromkeys(name for names in own.values() if names is not None for name in names.tolist()))
     place = {name: j for j, name in enumerate(every)}
@@ -389,7 +420,10 @@ def _stacked(frames: Mapping[Any, Any], columns: str) -> tuple[list[_Part], Arra
             raise ValueError(f"X[{label!r}] has two columns of one name.")
         if columns == "same" and len(names) < len(every):
             absent = next(name for name in every if name not in set(names.tolist()))
-            raise ValueError(f"X[{label!r}] lacks the column {absent!r}: columns='union' makes it absent there.")
+            raise value_error(
+                "X[{label!r}] lacks the column {absent!r}: {union} makes it absent there.",
+                label=label, absent=absent, union=either("columns='union'", "--columns union"),
+            )  # fmt: skip
         parts.append(_Part(values[label], np.array([place[name] for name in names.tolist()], dtype=np.int64)))
     return parts, np.array(every, dtype=object) if all(isinstance(name, str) for name in every) else None, len(every)
 

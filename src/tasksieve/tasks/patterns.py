@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..messages import value_error
+from ..messages import either, value_error
 from .labels import label_array, some_of
 
 Array = np.ndarray[Any, Any]
@@ -62,14 +62,15 @@ class Patterns:
         """The task, as it was given, of one."""
         return None if self.of is None else self.of[k : k + 1].tolist()[0]
 
-    def place(self, other: Patterns, unseen: Unseen, rows: Array, remedy: str) -> Array:
+    def place(self, other: Patterns, unseen: Unseen, codes: Array, rows: Array, remedy: str) -> Array:
         """Where those of other rows are among these: the same columns of the same task or, `unseen` being "nearest",
         the largest part of its columns. What has no place is a ValueError that names rows.
 
-        - `rows` (int array): Which pattern of the other each row has; those not met are not placed (-1).
+        - `codes` (int array): Which pattern of the other each row has; those not met are not placed (-1).
+        - `rows` (int array): What the rows are called, counted from 0.
         """
         found = np.full(len(other), -1)
-        counts = np.bincount(rows, minlength=len(other))
+        counts = np.bincount(codes, minlength=len(other))
         for k in np.flatnonzero(counts).tolist():
             family = other.family(k)
             if self.of is None and other.of is None:
@@ -77,12 +78,12 @@ class Patterns:
             else:
                 same = np.array([m for m in range(len(self)) if self.family(m) == family], dtype=np.int64)
             if not len(same):
-                self._refuse_task(family, int(np.argmax(rows == k)))
+                self._refuse_task(family, int(rows[np.argmax(codes == k)]))
             equal = same[(self.present[same] == other.present[k]).all(axis=1)]
             if not len(equal) and unseen == "nearest":
                 equal = largest_part(self.present, same, other.present[k])[:1]
             if not len(equal):
-                self._refuse(other, k, rows, same, unseen, remedy)
+                self._refuse(other, k, rows[codes == k], same, unseen, remedy)
             found[k] = equal[0]
         return found
 
@@ -96,8 +97,7 @@ class Patterns:
             name=family, row=row + 1, known=some_of(known),
         )  # fmt: skip
 
-    def _refuse(self, other: Patterns, k: int, rows: Array, same: Array, unseen: Unseen, remedy: str) -> None:
-        which = np.flatnonzero(rows == k)
+    def _refuse(self, other: Patterns, k: int, which: Array, same: Array, unseen: Unseen, remedy: str) -> None:
         named = ", ".join(str(i + 1) for i in which[:_ROWS_NAMED].tolist())
         more = f" and {len(which) - _ROWS_NAMED} more" if len(which) > _ROWS_NAMED else ""
         family = other.family(k)
@@ -145,10 +145,10 @@ def find_patterns(masks: Array, families: Array) -> tuple[Array, Array, Array]:
     return families[first[order]], masks[first[order]], place[codes.ravel()]
 
 
-def merge_small(families: Array, present: Array, codes: Array, min_rows: int) -> Array:
+def merge_small(families: Array, present: Array, codes: Array, min_rows: int, called: Array) -> Array:
     """Which pattern stands for each, so that all that stand have so many rows: columns that a row has are dropped until
     its pattern is the largest that is left for its task. One after the other, the smallest first, is left out; what
-    cannot be is a ValueError that names rows."""
+    cannot be is a ValueError that names rows, as they are `called`, counted from 0."""
     stands = np.arange(len(families))
     counts = np.bincount(codes, minlength=len(families))
     for family in np.unique(families).tolist():
@@ -166,14 +166,15 @@ def merge_small(families: Array, present: Array, codes: Array, min_rows: int) ->
             movable = [k for k in small if all((inside[p] & kept).sum() > 1 for p in np.flatnonzero(target == k))]
             if not movable:
                 k = int(small[0])
-                rows = np.flatnonzero(np.isin(codes, own[target == k]))
+                rows = called[np.isin(codes, own[target == k])]
                 named = ", ".join(str(i + 1) for i in rows[:_ROWS_NAMED].tolist())
                 more = f" and {len(rows) - _ROWS_NAMED} more" if len(rows) > _ROWS_NAMED else ""
                 raise value_error(
-                    "{min_rows=}: a pattern of {columns:,} of {d:,} columns has {n} rows only (rows {named}{more}; row "
-                    "1 is the first), and no other pattern of its task has a part of these columns. Lower {min_rows}, "
-                    "leave these rows out, or fill in what is missing.",
-                    min_rows=min_rows, columns=int(sizes[k]), d=present.shape[1], n=len(rows), named=named, more=more,
+                    "{asked}: a pattern of {columns:,} of {d:,} columns has {n} rows only (rows {named}{more}; row 1 "
+                    "is the first), and no other pattern of its task has a part of these columns. Lower it, leave "
+                    "these rows out, or fill in what is missing.",
+                    asked=either(f"min_rows={min_rows}", f"--pattern-rows {min_rows}"), columns=int(sizes[k]),
+                    d=present.shape[1], n=len(rows), named=named, more=more,
                 )  # fmt: skip
             kept[min(movable, key=lambda k: (total[k], -sizes[k], k))] = False
         stands[own] = own[target]

@@ -36,4 +36,6 @@ const relative = (f, t, k) => {
 };
 const rowScale = (t) => data.rowScales ? data.rowScales[t] : 1;
 const coefficient = (f, t, k) => relative(f, t, k) * rowScale(t);
+const measured = (f, t) => !data.absent || !data.absent[f].includes(t);
+const coefficientWords = (f, t, k) => measured(f, t) ? quantity(coefficient(f, t, k), true) : "not measured";
 const ROW_NOUN = data.rowNoun, ROW_NOUNS = plural(ROW_NOUN); // what the rows of coefficients are: tasks, or classes

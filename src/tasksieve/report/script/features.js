@@ -83,7 +83,7 @@ const heatCanvas = (f) => {
   canvas.feature = f;
   canvas.addEventListener("pointermove", (event) => {
     const t = Math.max(0, Math.min(nTasks - 1, Math.floor((event.clientX - canvas.getBoundingClientRect().left) / cellWidth)));
-    showTip(event, `${cut(data.features[f], 60)}, ${ROW_NOUN} ${cut(data.tasks[t], 60)}: ${quantity(coefficient(f, t, now), true)}`);
+    showTip(event, `${cut(data.features[f], 60)}, ${ROW_NOUN} ${cut(data.tasks[t], 60)}: ${coefficientWords(f, t, now)}`);
   });
   canvas.addEventListener("pointerleave", hideTip);
   return canvas;
@@ -151,7 +151,7 @@ const drawMap = () => {
     };
     canvas.addEventListener("pointermove", (event) => {
       const [i, t] = place(event);
-      showTip(event, `Rank ${whole(i + 1)}, ${cut(data.features[mapOrder[i]], 60)}, ${ROW_NOUN} ${cut(data.tasks[t], 60)}: ${quantity(coefficient(mapOrder[i], t, now), true)}`);
+      showTip(event, `Rank ${whole(i + 1)}, ${cut(data.features[mapOrder[i]], 60)}, ${ROW_NOUN} ${cut(data.tasks[t], 60)}: ${coefficientWords(mapOrder[i], t, now)}`);
     });
     canvas.addEventListener("pointerleave", hideTip);
     canvas.addEventListener("click", (event) => {
@@ -204,7 +204,7 @@ const details = (f) => {
   box.append(html("ul", {}, ...list.map(([t, value]) => {
     const share = 50 * Math.abs(value) / largest;
     const bar = html("i", { style: { width: `${share}%`, left: value < 0 ? `${50 - share}%` : "50%", background: `rgb(${hue(value).join(",")})` } });
-    return html("li", {}, html("span", { title: data.tasks[t] }, cut(data.tasks[t], 26)), html("div", { class: "both", "aria-hidden": "true" }, bar), html("span", {}, quantity(coefficient(f, t, now), true)));
+    return html("li", {}, html("span", { title: data.tasks[t] }, cut(data.tasks[t], 26)), html("div", { class: "both", "aria-hidden": "true" }, bar), html("span", {}, coefficientWords(f, t, now)));
   })));
   if (order.length > list.length) box.append(html("p", { class: "explain" }, `The other ${count(order.length - list.length, ROW_NOUN)} have coefficients of at most ${quantity(Math.abs(order[list.length][1]))} in size.`));
   return html("tr", { class: "detail" }, box);
@@ -245,7 +245,7 @@ featureColumns.push({
   },
 });
 if (nTasks > 1) featureColumns.push({
-  label: `Coefficient in each ${ROW_NOUN}`, class: "heat", more: data.tasks.map((name, t) => [`${ROW_NOUN} ${name}`, (f) => hasCoefficients(now) ? coefficient(f, t, now) : null]), cell: (f) => cell(heatCanvas(f), "heat"),
+  label: `Coefficient in each ${ROW_NOUN}`, class: "heat", more: data.tasks.map((name, t) => [`${ROW_NOUN} ${name}`, (f) => !hasCoefficients(now) ? null : measured(f, t) ? coefficient(f, t, now) : "not measured"]), cell: (f) => cell(heatCanvas(f), "heat"),
 });
 
 const features = new PagedTable(byId("feature-table"), {

@@ -55,7 +55,11 @@ const readTable = async (header, file, progress) => {
   if (!recipe) throw new Unreadable("the certificate does not say how a table is read; choose a file of arrays (npz)");
   const { columns, separator, drop } = recipe, missing = new Set(recipe.missing), d = header.n_features;
   demand(Array.isArray(columns) && columns.length === d && typeof separator === "string" && separator.length === 1, "“table” does not say how a table is read");
-  for (const one of columns) known(one, ["source", "equals", "fill"], "table.columns");
+  for (const one of columns) {
+    known(one, ["source", "equals", "fill", "missing"], "table.columns");
+    if (Array.isArray(one.fill)) demand(!header.shared && (recipe.task ?? null) !== null && one.fill.length === header.tasks.length && one.fill.every(Number.isFinite), "table.columns.fill must have a number for each task");
+    demand(!("missing" in one) || (one.missing === true && Object.keys(one).length === 2), "“table” does not say how a table is read");
+  }
   const targets = Array.isArray(recipe.target) ? recipe.target : [recipe.target];
   demand(targets.length === (header.shared ? header.tasks.length : 1), "table.target must name a column, or one a task");
   const room = header.shared ? [header.rows[0]] : header.rows;
@@ -63,7 +67,8 @@ const readTable = async (header, file, progress) => {
   const parts = room.map((n) => ({ X: new Float64Array(n * d), y: [], weight: [], offset: [], n: 0 }));
   const plain = !recipe.missing.some((word) => NUMBER.test(word)); // then what is a number is not missing
   const tasks = taskPlaces(header), entries = new Float64Array(d);
-  const numeric = columns.map((one) => !("equals" in one));
+  const numeric = columns.map((one) => !("equals" in one || "missing" in one));
+  const byTask = columns.flatMap((one, j) => Array.isArray(one.fill) ? [j] : []);
   let names = null, place, line = 0;
   const column = (name) => {
     const found = names.reduce((all, other, k) => other === name ? [...all, k] : all, []);
@@ -95,8 +100,10 @@ const readTable = async (header, file, progress) => {
         entries[j] = value + 0;
         continue;
       }
-      if (missing.has(word)) {
-        if ("fill" in one) entries[j] = one.fill;
+      if ("missing" in one) entries[j] = missing.has(word) ? 1 : 0;
+      else if (missing.has(word)) {
+        if (Array.isArray(one.fill)) entries[j] = NaN; // once the task of the row is known
+        else if ("fill" in one) entries[j] = one.fill;
         else if ("equals" in one && missing.has(one.equals)) entries[j] = 0;
         else whole = false;
       } else if (!("equals" in one)) entries[j] = wordNumber(word, where(one.source)) + 0;
@@ -108,6 +115,7 @@ const readTable = async (header, file, progress) => {
       differ(`row ${line}: a value is missing, and nothing fills it`);
     }
     const t = place.task === null || header.shared ? 0 : tasks(cells[place.task], `row ${line}`, true);
+    for (const j of byTask) if (Number.isNaN(entries[j])) entries[j] = columns[j].fill[t];
     if (place.task === null && !header.shared && header.tasks.length > 1) differ("the certificate does not say which column is the task");
     const weight = place.weight === null ? 1 : wordNumber(cells[place.weight], where(recipe.weight));
     const offset = place.offset === null ? 0 : wordNumber(cells[place.offset], where(recipe.offset));
