@@ -216,3 +216,14 @@ def test_losses_that_the_page_does_not_know(kinds: list[str], tmp_path: Path) ->
     ((kind, words),) = page_verdicts([(content.pack(), b"a,b\n")], tmp_path)
     assert kind == "unsupported"
     assert kinds[-1].split()[0] in words
+
+
+def test_patterns_of_present_columns_are_for_the_command(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    y = X[:, 0].copy()
+    X[:8, 2] = np.nan
+    rows = ts.by_pattern(X)
+    proof = ts.MultiTaskLasso(alpha=0.1).fit(rows, y).certificate(rows, y).to_bytes()
+    ((kind, words),) = page_verdicts([(proof, b"a,b\n")], tmp_path)
+    assert kind == "unsupported"
+    assert "patterns of present columns" in words

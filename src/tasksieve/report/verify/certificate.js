@@ -5,7 +5,7 @@ const isNumber = (value, low = -Infinity) => typeof value === "number" && Number
 const isCount = (value) => Number.isSafeInteger(value) && value >= 0;
 const HEADER = {
   needed: ["format", "version", "tasks", "rows", "n_features", "shared", "offset", "digests", "unit", "intercept", "standardize", "positive", "loss", "penalty"],
-  other: ["classes", "task_weights", "class_weights", "features", "table", "about"],
+  other: ["classes", "task_weights", "class_weights", "features", "table", "about", "patterns"],
 };
 const known = (object, names, what) => {
   demand(object !== null && typeof object === "object" && !Array.isArray(object), `${what} must be an object`);
@@ -98,6 +98,7 @@ const checkSupport = (header, arrays) => {
   }
   tasks.forEach((_, t) => checkLoss(header, t));
   if (penalty.name !== "rows") throw new CannotCheck(`this penalty (${penalty.name})`);
+  if ((header.patterns ?? null) !== null || "absent" in arrays) throw new CannotCheck("patterns of present columns");
   if ("edges" in arrays) throw new CannotCheck("a graph between the tasks");
   if (typeof header.intercept !== "boolean") throw new CannotCheck("a penalised intercept");
   known(penalty, ["name", "group", "l1"], "“penalty”");
