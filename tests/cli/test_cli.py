@@ -104,7 +104,7 @@ def test_fit_on_a_csv_written_by_hand(cli: CommandLine, reports: Reports, tmp_pa
 
 
 def test_the_command_of_the_report_reproduces_the_run(
-    cli: CommandLine, reports: Reports, tmp_path: Path
+    cli: CommandLine, reports: Reports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import shlex
 
@@ -112,7 +112,9 @@ def test_the_command_of_the_report_reproduces_the_run(
     cli("fit", table, "-y", "y", "-t", "region", "-m", "elastic-net", "--l1-ratio", "0.5,0.9", "--alphas", 8, "--cv", 3,
         "--selection-rule", "1se", "--eps", 0.05, "--standardize", "-x", "[a-d]", "-x", "city", "-o", run)  # fmt: skip
     words = shlex.split(reports[-1].reproduce)
-    assert words[0] == "tasksieve"
+    assert words[:3] == ["tasksieve", "fit", "t.csv"]
+    assert words[-1] == "run"
+    monkeypatch.chdir(tmp_path)  # a report names files without their folders
     again = tmp_path / "again"
     cli(*words[1:-1], again)
     assert_same_answer(run, again)

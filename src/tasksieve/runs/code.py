@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from inspect import signature
 from typing import Any
 
@@ -22,12 +23,16 @@ COLUMNS = (
 )  # fmt: skip
 # Rows that do not come from one table of text or numbers.
 ELSEWHERE = ("bfile", "pfile", "vcf_zarr", "zarr", "cluster")
+# Arguments of `read_table`, as the command line names them.
+READING = ("format", "separator", "encoding", "decimal", "value_labels")
 UNSEEN = "new.csv"  # a table to predict
 
 
 def code_samples(folder: RunFolder, saved: SavedModel, config: dict[str, Any]) -> list[CodeSample]:
     """What can be copied from the report of a run; nothing that would not run."""
     if any(config.get(name) for name in ELSEWHERE) or not isinstance(config.get("table"), str):
+        return []
+    if saved.facts.get("sheets") or len(config.get("sheet") or ()) > 1:
         return []
     samples = [_python_predict(folder, saved)]
     if not (folder / STREAM).is_file():
@@ -63,8 +68,9 @@ def _python_fit(folder: RunFolder, saved: SavedModel, config: dict[str, Any]) ->
         arguments += f", by_task=LabelsByTask({saved.facts.get('label')!r}, {by_task!r}{beside})"
     rows = {"task": "task", "weights": "sample_weight", "offset": "offset"}
     fit = "".join(f", {name}=data.{name}" for key, name in rows.items() if config.get(key))
-    form = [f"{name}={config[name]!r}" for name in ("format", "separator") if config.get(name)]
-    reading = ", ".join([repr(config["table"]), *form])
+    form = [f"{name}={config[name]!r}" for name in READING if config.get(name) is not None]
+    form += [f"sheet={name!r}" for name in config.get("sheet") or ()]
+    reading = ", ".join([repr(os.path.basename(config["table"])), *form])
     given, load = _changed(model), ""
     if given is None:
         made = f"clone(load_model(RunFolder({folder.path.name!r})).estimator)"
@@ -81,7 +87,8 @@ def _python_fit(folder: RunFolder, saved: SavedModel, config: dict[str, Any]) ->
         f"model = {made}\n"
         f"model.fit(data.X, data.y{fit})\n"
         "print(model.objective_, model.dual_gap_)\n",
-        f"It gives the same coefficients up to the tolerance, with a certificate of its own.{chosen}",
+        "Run it beside the table. It gives the same coefficients up to the tolerance, with a certificate of its "
+        f"own.{chosen}",
     )
 
 

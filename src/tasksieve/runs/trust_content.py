@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from typing import Any
 
 import numpy as np
@@ -27,10 +29,29 @@ def as_written(folder: RunFolder) -> dict[str, Any]:
     """What every report takes from the files of its run as it is."""
     data = folder.read_json(DATA)
     return {
-        "reproduce": str(data.get("reproduce", "")),
+        "reproduce": without_folders(str(data.get("reproduce", ""))),
         "versions": {str(name): str(value) for name, value in folder.read_json(VERSIONS).items()},
         "warnings": [str(note) for note in data.get("notes", [])],
     }
+
+
+def without_folders(command: str) -> str:
+    """A command with files by their names alone: a report is shown around, and folders tell of people and projects. Of
+    files that have the same name, what their folders have in common is left out."""
+    words = shlex.split(command)
+    if not any(map(os.path.isabs, words)):
+        return command
+    out = len(words) - 1 if words[-2:-1] == ["--out"] else len(words)
+    files = [word for word in words[:out] if os.path.isabs(word)]
+    shared = os.path.commonpath([os.path.dirname(file) for file in files]) if files else ""
+    names = [os.path.basename(file) for file in files]
+    if len(set(names)) < len(names):
+        short = {file: os.path.relpath(file, shared) for file in files}
+    else:
+        short = dict(zip(files, names, strict=True))
+    if out < len(words):
+        short[words[out]] = os.path.basename(words[out].rstrip(os.sep))
+    return shlex.join(short.get(word, word) for word in words)
 
 
 def data_facts(data: dict[str, Any], n_covariates: int = 0) -> list[tuple[str, str]]:
