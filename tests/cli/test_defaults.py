@@ -273,7 +273,7 @@ def write_without(frame: pd.DataFrame, name: str, folder: Path) -> Path:
 
 
 def test_the_command_to_repeat_it_names_ids_and_drops(
-    cli: CommandLine, reports: Reports, tmp_path: Path, patients: Path
+    cli: CommandLine, reports: Reports, tmp_path: Path, patients: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import shlex
 
@@ -282,6 +282,7 @@ def test_the_command_to_repeat_it_names_ids_and_drops(
     words = shlex.split(reports[-1].reproduce)
     for option in ("--id", "--drop", "--keep", "--date-parts", "--as-is"):
         assert option in words
+    monkeypatch.chdir(patients.parent)  # a report names files without their folders
     cli(*words[1:-1], tmp_path / "again")
     for name in ("coefficients.csv", "model.json", "model.npz"):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
