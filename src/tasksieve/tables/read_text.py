@@ -61,8 +61,11 @@ def _read_wide_text(path: Path, form: TextForm) -> tuple[Table, TextForm] | None
 
 
 def _read_narrow_text(path: Path, form: TextForm) -> tuple[Table, TextForm]:
-    form = leading_zeros(path, form)
     [frame] = read_frames(path, "csv", form=form)
+    if not form.complete and any(map(_whole_numbers, (series for _, series in frame.items()))):
+        known, form = form.words, leading_zeros(path, form)
+        if form.words != known:
+            [frame] = read_frames(path, "csv", form=form)
     exact = _rounded_wholes(frame)
     if exact:
         [frame] = read_frames(path, "csv", form=form, text=exact)
@@ -72,6 +75,17 @@ def _read_narrow_text(path: Path, form: TextForm) -> tuple[Table, TextForm]:
         columns[name] = _whole_or_real(columns[name])
     columns, notes = written_numbers(columns, form.decimal, str(path))
     return Table(str(path), table.n_rows, columns, notes=notes), form
+
+
+def _whole_numbers(series: Any) -> bool:
+    """Whether a column may have been digits that are names."""
+    if not isinstance(series.dtype, np.dtype) or series.dtype.kind not in "iuf":
+        return False
+    values = series.to_numpy()
+    if values.dtype.kind in "iu":
+        return True
+    known = values[np.isfinite(values)]
+    return len(known) < len(values) and not np.any(np.mod(known, 1))
 
 
 def _rounded_wholes(frame: Any) -> list[str]:

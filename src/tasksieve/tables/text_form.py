@@ -12,13 +12,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
 from .number_words import LEADING_ZEROS, MISSING_WORDS, find_decimal, refuse_open_decimal
 from .packed import BY_PANDAS, PACKED, open_packed
 from .table import TableError, few
 
 # Bytes that are looked at; more where the first two lines are longer.
-SAMPLE = 1 << 18
-MOST_PARTS = 256
+SAMPLE = 1 << 16
+MOST_PARTS = 1024
 # Columns whose cells are looked at.
 MOST_COLUMNS = 2000
 SEPARATORS = (",", ";", "\t", "|")
@@ -38,6 +40,7 @@ class TextForm:
 
     - `words`: Columns of digits of which some begin with 0: names of things, to be read as words.
     - `guessed`: Whether the encoding was guessed.
+    - `complete`: Whether all rows were looked at.
     """
 
     encoding: str = "utf-8"
@@ -45,6 +48,7 @@ class TextForm:
     decimal: str = "."
     words: tuple[str, ...] = ()
     guessed: bool = False
+    complete: bool = False
 
     def notes(self, source: str) -> list[str]:
         """What was recognised that is not as in most files."""
@@ -100,7 +104,7 @@ def find_form(
     for row in rows[1:]:
         zeros.look(row[: len(columns)])
     words = tuple(header[j] for j in sorted(zeros.found()))
-    return TextForm(found, between, decimal, words, guessed)
+    return TextForm(found, between, decimal, words, guessed, whole)
 
 
 def read_otherwise(path: str | os.PathLike[str], form: TextForm) -> TextForm:
@@ -117,25 +121,29 @@ def read_otherwise(path: str | os.PathLike[str], form: TextForm) -> TextForm:
 def leading_zeros(path: str | os.PathLike[str], form: TextForm) -> TextForm:
     """The form of a file whose later rows, too, may have digits with leading zeros: all bytes are looked at, and cells
     only where there are some."""
-    digits = bytes.maketrans(b"23456789", b"11111111")
     sign = form.separator.encode()
-    begun = [before + zeros for before in (sign, b"\n", b'"') for zeros in (b"00", b"01")]
-    cell = re.compile(b'(?:^|[\\n"' + re.escape(sign) + b'])0[0-9]+(?=[\\r\\n"' + re.escape(sign) + b"]|$)")
+    before = np.zeros(256, dtype=bool)
+    before[list(sign + b'\n"')] = True
+    cell = re.compile(b'[\\n"' + re.escape(sign) + b']0[0-9]+(?=[\\r\\n"' + re.escape(sign) + b"]|$)")
     with open_text(path, form) as file:
         for lines in iter(lambda: file.readlines(1 << 20), []):
             part = b"\n" + b"".join(lines)
-            looked = part.translate(digits)
-            if any(one in looked for one in begun) and cell.search(part):
+            signs = np.frombuffer(part, dtype=np.uint8)
+            zeros = np.flatnonzero(signs[1:-1] == ord("0"))
+            zeros = zeros[before[signs[zeros]]]
+            after = signs[zeros + 2]
+            if np.any((after >= ord("0")) & (after <= ord("9"))) and cell.search(part):
                 break
         else:
             return form
-    zeros = DigitNames()
+    zeros_of = DigitNames()
     with open_text(path, form) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
         rows = csv.reader(text, delimiter=form.separator)
         names = [name.strip() for name in next(rows, [])]
         for row in rows:
-            zeros.look(row)
-    return replace(form, words=tuple(name for j, name in enumerate(names) if j in zeros.found()))
+            zeros_of.look(row)
+    found = zeros_of.found()
+    return replace(form, words=tuple(name for j, name in enumerate(names) if j in found))
 
 
 class DigitNames:
@@ -148,11 +156,11 @@ class DigitNames:
     def look(self, row: Sequence[str]) -> None:
         """The next row."""
         for j, cell in enumerate(row):
-            if j not in self._others:
-                if LEADING_ZEROS.fullmatch(cell):
-                    self._zeros.add(j)
-                elif cell not in MISSING_WORDS and not cell.strip().isdigit():
+            if j not in self._others and not cell.isdigit():
+                if cell not in MISSING_WORDS and not cell.strip().isdigit():
                     self._others.add(j)
+            elif len(cell) > 1 and cell[0] in "0 " and LEADING_ZEROS.fullmatch(cell):
+                self._zeros.add(j)
 
     def found(self) -> set[int]:
         """Positions of the columns."""

@@ -24,6 +24,7 @@ from .wide import LARGEST_WHOLE
 
 # Bytes of a row that are taken apart at a time.
 PIECE = 1 << 16
+_ZERO = ord("0")
 _MISSING = frozenset(word.encode() for word in MISSING_WORDS)
 
 
@@ -155,9 +156,11 @@ def _still_whole(whole: Array, odd: Array, values: Array, cells: list[bytes]) ->
     """Which of these columns are still of whole numbers; those that a float64 does not hold are odd, and so are digits
     that begin with 0, which are names of things."""
     whole &= (values == np.trunc(values)) & ~odd
+    names = []
     for k in np.flatnonzero(whole).tolist():
         cell = cells[k].strip()
-        digits = cell[1:] if cell[:1] in (b"+", b"-") else cell
-        whole[k] = digits.isdigit()
-        odd[k] |= whole[k] and cell[:1] == b"0" and len(cell) > 1
+        whole[k] = cell[1:].isdigit() if cell[:1] in (b"+", b"-") else cell.isdigit()
+        if len(cell) > 1 and cell[0] == _ZERO and cell.isdigit():
+            names.append(k)
     odd |= whole & (np.abs(values) >= LARGEST_WHOLE)
+    odd[names] = True
