@@ -28,10 +28,11 @@ def test_out_of_fold_rows_carry_ids(cli: CommandLine, reports: list[ReportConten
         used[list("abcdef")].to_numpy(), used.y.to_numpy(), task=used.region.to_numpy(str)
     )
     rows = pd.read_csv(tmp_path / "run" / "out_of_fold.csv")
-    assert rows.columns.tolist() == ["row", "name", "task", "observed", "prediction"]
+    assert rows.columns.tolist() == ["row", "name", "task", "observed", "fold", "prediction"]
     assert rows.name.tolist() == used.name.tolist()
     assert rows.row.tolist() == [i + 1 for i in used.index]
     np.testing.assert_array_equal(rows.prediction, model.cv_predictions_)
+    np.testing.assert_array_equal(rows.fold, model.cv_fold_)
     quality = pd.read_csv(tmp_path / "run" / "cv_quality.csv")
     pd.testing.assert_frame_equal(quality, model.cv_quality_.to_frame(), check_dtype=False)
     # and the first number shown is that of rows held out
@@ -68,7 +69,7 @@ def test_classes_and_several_targets(cli: CommandLine, reports: list[ReportConte
     assert quality["1", "accuracy"] == pytest.approx(met[data.site == 1].mean())
     cli("fit", table, "-y", "a", "-y", "b", "-x", "c", "-x", "d", "--alphas", 4, "--cv", 3, "-o", tmp_path / "two")
     columns = pd.read_csv(tmp_path / "two" / "out_of_fold.csv").columns.tolist()
-    assert columns == ["row", "observed (a)", "prediction (a)", "observed (b)", "prediction (b)"]
+    assert columns == ["row", *(f"{title} ({name})" for name in "ab" for title in ("observed", "fold", "prediction"))]
     assert pd.read_csv(tmp_path / "two" / "cv_quality.csv").task.unique().tolist() == ["a", "b", "all tasks"]
 
 

@@ -32,6 +32,8 @@ SUMMED = ("lasso", "elastic-net", "sparse-group")
 # What a table takes while it is read, encoded and fitted: its numbers, several times; and the share that may be taken.
 COPIES, SHARE = 4.0, 0.5
 CELL_BYTES = 8.0
+# Options that leave rows out.
+LEAVING_OUT = ("min_rows", "exclude_task", "exclude_class")
 # Options that choose features.
 CHOICE = tuple(option.name for option in fields(FeatureChoice))
 
@@ -107,6 +109,7 @@ def _why_not(config: dict[str, Any], kind: ModelKind) -> str | None:
         (config.get("row_groups") is not None, f"--row-groups {folds}"),
         (config.get("shuffle") is False, f"--no-shuffle {folds}"),
         (config.get("task_graph") is not None, "--task-graph needs all rows in memory"),
+        (any(key in config for key in LEAVING_OUT), "tasks and classes are left out of a whole table"),
         (config.get("date_parts"), "--date-parts needs the whole table"),
         (config.get("missing") in ("task-mean", "indicator"), "task means of --missing need the whole table"),
         (screening != "auto", f"--screening {screening} is about columns, and only their sums are kept"),

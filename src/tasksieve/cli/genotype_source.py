@@ -42,7 +42,8 @@ FILES = {
 OF_TABLES = (
     "features", "drop", "categorical", "reference", "format", "separator", "encoding", "decimal", "sheet",
     "value_labels", "chunk_rows", "id", "date_parts",
-    "max_categories", "missing", "feature_groups", "compare", "columns", "task_name",
+    "max_categories", "missing", "min_rows", "exclude_task", "exclude_class", "feature_groups", "compare", "columns",
+    "task_name",
 )  # fmt: skip
 PATHS = ("pheno", "covar", "remove", "extract", "exclude")
 

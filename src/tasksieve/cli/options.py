@@ -150,6 +150,9 @@ OPTIONS = [
            "are a task of their own. (default: error)", "Data"),
     Option("pattern_rows", int, "With --missing patterns: patterns with fewer rows are merged into those with fewer "
            "columns.", "Data"),
+    Option("min_rows", int, "Leave out tasks with fewer rows.", "Data"),
+    Option("exclude_task", list[str], "Leave out a task, by its label; repeatable.", "Data"),
+    Option("exclude_class", list[str], "Leave out the rows of a class, by its label; repeatable.", "Data"),
     Option("max_categories", int, "Most words in a column of words. (default: 100)", "Data"),
     Option("format", Format, "Format of the table; by default from its name.", "Data"),
     Option("separator", str, "Between the cells of a CSV file. (default: found in the file)", "Data"),

@@ -12,6 +12,7 @@ from ..tables import table_format
 from ..tables.packed import PACKED
 from ..tables.recipe import table_recipe
 from ..tasks.cluster import ClusterMatrix
+from .chunked_source import LEAVING_OUT
 from .files import several_files, title
 from .messages import in_words
 from .results import Fitted
@@ -69,6 +70,9 @@ def _add_recipe(job: Job, certificate: Certificate) -> None:
     config = job.config
     if several_files(config):
         job.display.log(f"{PROOF} does not say how several files were read; tasksieve verify reads them as the fit did")
+        return
+    if any(key in config for key in LEAVING_OUT):
+        job.display.log(f"{PROOF} does not say which rows were left out; tasksieve verify reads them as the fit did")
         return
     table = Path(config["table"])
     if not isinstance(job.source, TableSource):

@@ -17,7 +17,8 @@ from ..fitted.scales import ScaleWarning
 from ..report.page import need_jinja
 from ..report.words import count
 from ..runs import ModelKind, RunError, RunFolder
-from ..runs.folder import CERTIFICATE, DATA, PIECES
+from ..runs.folder import CERTIFICATE, DATA, MISSING_VALUES, PIECES
+from ..tables import write_table
 from .config import check_config, decide_config
 from .defaults import add_default, add_parameters, said_by_default
 from .estimators import make_estimator
@@ -183,9 +184,20 @@ def describe(job: Job, digest: str, resumed: bool) -> None:
         "notes": list(problem.notes),
         "reproduce": reproduce,
     }
+    if counts := getattr(problem, "missing", None):
+        write_table(folder / MISSING_VALUES, counts)
+        data["missing"] = {"values": sum(counts["missing"]), "columns": len(set(counts["column"]))}
+        data["missing"] |= {"treatment": counts["treatment"][0], "most": worst_missing(counts)}
     folder.write_json(DATA, data)
     for note in [*source.notes, *problem.notes]:
         job.display.note(f"note: {note}")
+
+
+def worst_missing(counts: dict[str, list[Any]]) -> str:
+    """The column and task that lack the largest share of their values, in words."""
+    k = max(range(len(counts["column"])), key=lambda k: counts["missing"][k] / counts["rows"][k])
+    task = f" in task {counts['task'][k]!r}" if counts["task"][k] else ""
+    return f"{counts['missing'][k]:,} of {counts['rows'][k]:,} values of {counts['column'][k]!r}{task}"
 
 
 def resume_finished(folder: RunFolder, call: Asked) -> int:

@@ -18,7 +18,10 @@ from .source import Source, named
 from .trust import asks_comparison
 
 # Options that `prepare` knows by the same name.
-PREPARED = ("target", "weights", "offset", "id", "missing", "pattern_rows", *CHOICE)
+PREPARED = (
+    "target", "weights", "offset", "id", "missing", "pattern_rows", "exclude_task", "exclude_class", "min_rows",
+    *CHOICE,
+)  # fmt: skip
 
 
 class TableSource(Source):

@@ -32,7 +32,7 @@ _BESIDE = {"task": "task", "weights": "weights", "row_groups": "groups", "offset
 # Options that choose or change columns of a table.
 _OF_TABLES = (
     "features", "drop", "categorical", "reference", "id", "chunk_rows", "format", "separator", "encoding", "decimal",
-    "sheet", "value_labels",
+    "sheet", "value_labels", "min_rows", "exclude_task", "exclude_class",
 )  # fmt: skip
 
 

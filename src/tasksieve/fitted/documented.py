@@ -100,6 +100,8 @@ cv_scores_ : ndarray of shape (K, n_folds)
     Mean over tasks of the held-out {held_out}.
 cv_folds_ : str
     How the folds were made, in words.
+cv_fold_ : ndarray, or list of such for a list
+    The fold, from 1, in which each row was held out, in the order of y: the last of several; NaN where it never was.
 cv_predictions_ : ndarray, or list of such for a list
     Out of fold at ``alpha_``, in the order of y: numbers, or probabilities as of ``predict_proba`` (decision values
     where the loss has none); NaN for rows that were never held out, the mean for those held out twice.

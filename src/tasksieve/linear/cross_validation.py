@@ -193,6 +193,10 @@ class PathEstimatorCV(CrossValidated, CertifiedModel, TaskLinearModel):
                 continue
             for t, z in scores.items():
                 answers.add(data.offsets[t] + chosen[t], z[:, 0], z[:, 1])
+        fold = np.full(len(data.weights), np.nan)  # from 1; NaN for rows that are never held out
+        for f, (_, test) in enumerate(folds.weights, start=1):
+            fold[test > 0] = f
+        self.cv_fold_ = data.unflatten(fold)
         self.cv_predictions_, self.cv_task_scores_ = in_form_of_y(data, answers.means()), task_scores
         self.cv_quality_ = answers.quality(
             folds,

@@ -140,7 +140,7 @@ class ComparesMoments(PathEstimatorCV):
         nulls = [null_of_sums(self._model(), training) for training, _ in gathered.folds]
         parts = [part for _, part in gathered.folds]
         self.cv_quality_ = quality_of_sums(parts, points, nulls, moments, self.cv_folds_, n_tried)
-        for name in ("cv_predictions_", "cv_task_scores_"):  # of rows
+        for name in ("cv_fold_", "cv_predictions_", "cv_task_scores_"):  # of rows
             self.__dict__.pop(name, None)
         self._set_feature_names(moments.n_features_in_, names)
         return self

@@ -20,6 +20,7 @@ from .model_file import SavedModel
 # Arguments of `prepare` about the columns of a table, as the command line names them.
 COLUMNS = (
     "task", "weights", "offset", "id", "features", "drop", "keep", "categorical", "reference", "date_parts", "missing",
+    "exclude_task", "exclude_class", "min_rows",
 )  # fmt: skip
 # Rows that do not come from one table of text or numbers.
 ELSEWHERE = ("bfile", "pfile", "vcf_zarr", "zarr", "cluster")

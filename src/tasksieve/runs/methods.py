@@ -49,6 +49,7 @@ def methods(folder: RunFolder) -> tuple[str, list[str]]:
     name = MODELS[_kind(config)].estimators[0] if model is None else str(model.get("class"))
     said = [_model(name, model, config, data, version)]
     citations = [software(version), paper(name)]
+    said += _completed(model, data)
     if config.get("missing") == "patterns":
         said.append(PATTERNS)
     if model is not None:
@@ -98,6 +99,28 @@ def _model(
         where = f"{count(tasks, 'task')} with {count(rows, 'row')} in all" if tasks > 1 else count(rows, "row")
     size = tasks, int(data["features"]), n_covariates
     return model_sentence(name, params, version, where, size, bool(config.get("standardize")))
+
+
+def _completed(model: dict[str, Any] | None, data: dict[str, Any]) -> list[str]:
+    """What was left out, how words were coded, and what was filled in."""
+    said, gone = [], int(data["table_rows"]) - int(data["rows"])
+    if gone:
+        said.append(f"Of {count(int(data['table_rows']), 'row')} of the table {gone:,} were not used.")
+    codings = [] if model is None else ((model.get("encoding") or {}).get("columns") or [])
+    words = [coding for _, coding in codings if isinstance(coding, list) or (coding and "words" in coding)]
+    if words:
+        apart = sum(isinstance(coding, dict) for coding in words)
+        reference = f"; {apart:,} of them had a reference category without one" if apart else ""
+        said.append(f"{count(len(words), 'column')} of categories became indicators, one for each category{reference}.")
+    lost = data.get("missing")
+    if lost:
+        said.append(
+            f"{count(int(lost['values']), 'value')} of {count(int(lost['columns']), 'feature column')} were missing "
+            f"(at most {lost['most']}): {lost['treatment']}."
+        )
+        if str(lost["treatment"]).startswith("filled"):
+            said.append("The certificate is about the completed data.")
+    return said
 
 
 def _fit(

@@ -53,6 +53,9 @@ def write_out_of_fold(folder: RunFolder, model: Any, problem: TableProblem) -> N
         suffix = f" ({name})" if len(names) > 1 else ""
         for title, labels in observed_columns(problem.labels_of(t)).items():
             columns[f"{title}{suffix}"] = plain_numbers(labels)
+        folds = getattr(model, "cv_fold_", None)
+        if isinstance(folds, np.ndarray):
+            columns[f"fold{suffix}"] = _whole(folds[:, t] if folds.ndim == 2 else folds)
         part = found[:, t] if problem.several else found
         for title, values in _titled(model, part, t if problem.several else None):
             columns[f"{title}{suffix}"] = plain_numbers(values)
@@ -87,6 +90,10 @@ def _among_others(labels: np.ndarray) -> dict[str, np.ndarray]:
         for name, value in observed_columns(np.array([labels[i]], dtype=labels[i].dtype)).items():
             found.setdefault(name, np.full(len(labels), None, dtype=object))[i] = value[0]
     return found
+
+
+def _whole(folds: np.ndarray) -> list[int | None]:
+    return [None if np.isnan(fold) else int(fold) for fold in folds.tolist()]
 
 
 def _titled(model: Any, part: np.ndarray, t: int | None) -> list[tuple[str, np.ndarray]]:

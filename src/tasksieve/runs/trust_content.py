@@ -54,10 +54,21 @@ def without_folders(command: str) -> str:
     return shlex.join(short.get(word, word) for word in words)
 
 
+def missing_facts(data: dict[str, Any]) -> list[tuple[str, str]]:
+    """Values of features that were missing, and what became of them."""
+    lost = data.get("missing")
+    if not lost:
+        return []
+    about = "; the certificate is about the completed data" if str(lost["treatment"]).startswith("filled") else ""
+    words = f"{lost['values']:,} in {lost['columns']:,} columns, at most {lost['most']}: {lost['treatment']}{about}"
+    return [("missing values", words)]
+
+
 def data_facts(data: dict[str, Any], n_covariates: int = 0) -> list[tuple[str, str]]:
     return [
         ("table", str(data["name"])),
         ("rows used", f"{data['rows']:,} of {data['table_rows']:,}"),
+        *missing_facts(data),
         ("tasks", f"{data['tasks']:,}"),
         ("features", f"{int(data['features']) - n_covariates:,}"),
     ]

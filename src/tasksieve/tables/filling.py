@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from ..tasks.task_means import fill_holes, task_sums
-from .encode import Absence, Encoding
+from .encode import Absence, Encoding, as_words
 from .row_columns import FILLS, Holes
 from .table import Array, Table, TableError, row_words
 
@@ -20,6 +21,22 @@ def told_means(missing: str, task: str | None) -> str:
     """What fills holes, in words."""
     whose = "the column's mean over all rows" if missing == "mean" or task is None else "the column's mean in the task"
     return f"{whose}, with an indicator" if missing == "indicator" else whose
+
+
+def missing_counts(table: Table, task: str | None, holes: Holes, missing: str) -> dict[str, list[Any]]:
+    """Columns of a table: for each column with missing values and each task how many there were, of how many rows, and
+    what became of them."""
+    if not holes:
+        return {}
+    words = [""] * table.n_rows if task is None else [word or "" for word in as_words(table.columns[task])]
+    totals, lines = Counter(words), []
+    became = {"drop": "rows left out", "patterns": "absent: rows that lack them are tasks of their own"}.get(missing)
+    became = became or f"filled with {told_means(missing, task)}"
+    for name, rows, _ in holes:
+        own = Counter(words[row - table.first] for row in rows.tolist())
+        lines += [(name, label, own[label], totals[label], became) for label in sorted(own)]
+    titles = ("column", "task", "missing", "rows", "treatment")
+    return {title: list(values) for title, values in zip(titles, zip(*lines, strict=True), strict=True)}
 
 
 def with_indicators(encoding: Encoding, table: Table, rows: Array) -> Encoding:

@@ -17,6 +17,7 @@ from .filling import (
     FILLED,
     fill_as_fitted,
     fill_with_means,
+    missing_counts,
     refuse_holes_without_indicator,
     refuse_other_filling,
     told_means,
@@ -24,6 +25,7 @@ from .filling import (
 )
 from .ids import row_names
 from .labels_by_task import LabelsByTask
+from .left_out import rows_left_out
 from .row_columns import Labels, Missing, RowColumns, told_rows
 from .survival_columns import SurvivalColumns
 from .table import NAMED_CELLS, Array, StackedFiles, Table, TableError, row_words
@@ -45,6 +47,8 @@ class TableProblem:
     - `offset`: What is added to every prediction before anything is learned.
     - `ids`: The column that names the rows, and their names.
     - `in_file`: Places of the rows in their files, where the table is several files.
+    - `missing` (dict of columns of a table): How many values of each column were missing in each task, and what became
+      of them; empty where none was.
     - `lacking` (dict of task to columns): That the task does not have: their features are zero in its rows.
     - `survival` (dict of target to columns): Targets that are survival outcomes.
     - `given_task` (array of shape (n,)): With ``missing="patterns"`` the tasks as the table has them; `task` is the
@@ -66,6 +70,7 @@ class TableProblem:
     offset: Array | None = None
     ids: tuple[str, list[Any]] | None = None
     in_file: Array | None = None
+    missing: dict[str, list[Any]] = field(default_factory=dict)
     lacking: dict[str, list[str]] = field(default_factory=dict)
     survival: Mapping[str, SurvivalColumns] = field(default_factory=dict)
     given_task: Array | None = None
@@ -125,6 +130,9 @@ def prepare(
     id: str | None = None,
     missing: Missing = "error",
     pattern_rows: int | None = None,
+    exclude_task: Sequence[str] = (),
+    exclude_class: Sequence[str] = (),
+    min_rows: int | None = None,
     classes: bool | Collection[str] = False,
     flag: str = "--target",
     **choice: Any,
@@ -141,6 +149,8 @@ def prepare(
       "indicator" has, next to task means, a feature for every column that lacks values, 1 where it does; "patterns" has
       them in tasks of their own (`by_pattern`), of which those with fewer than `pattern_rows` are merged. A row without
       a task, a weight or (of a single target) a label cannot be filled in: it is left out unless "error".
+    - `exclude_task`, `exclude_class`, `min_rows`: Labels of tasks and classes whose rows are left out, and how many
+      rows a task must have.
     - `classes`: Targets are class labels, so words are welcome; or names of those that are, where others may be of
       other kinds.
     - `flag`: The option that names targets.
@@ -150,15 +160,19 @@ def prepare(
     beside |= {"flag": flag, "by_task": by_task}
     columns = RowColumns.of(table, target, task, **beside)
     encoding, notes = choose_features(table, columns.roles(table, id), FeatureChoice(**choice))
-    rows, holes = columns.usable(table, encoding, missing)
+    beyond: dict[str, Any] = {"tasks": exclude_task, "classes": exclude_class, "min_rows": min_rows}
+    gone, told = rows_left_out(table, columns, encoding, missing, **beyond, has_classes=classes is True)
+    notes += told
+    rows, holes = columns.usable(table, encoding, missing, excluded=gone)
     several = columns.targets if len(columns.targets) > 1 else ()
     unobserved = sum(int(columns.missing(table, name).sum()) for name in several)
-    left_out = np.setdiff1d(np.arange(table.n_rows), rows)
+    left_out = np.setdiff1d(np.flatnonzero(~gone), rows)
     filled, first = holes if missing in FILLED else [], left_out[:NAMED_CELLS].tolist()
     means = told_means(missing, task)
     notes += told_rows(table.source, table.n_rows, len(several), filled, unobserved, first, len(left_out), means)
     if missing == "indicator":
         encoding = with_indicators(encoding, table, rows)
+    counts = missing_counts(table, task, holes, missing)
     X, fill = _some_rows(encoding.matrix(table), rows), None
     known: dict[str, Any] = columns.read(table, rows, classes)
     if missing == "patterns":
@@ -187,6 +201,7 @@ def prepare(
         survival=columns.survival,
         ids=None if id is None else (id, np.array(row_names(table.columns[id]), dtype=object)[rows].tolist()),
         in_file=table.source.rows()[rows] if isinstance(table.source, StackedFiles) else None,
+        missing=counts,
     )
 
 

@@ -111,11 +111,16 @@ class RowColumns:
         return roles
 
     def usable(
-        self, table: Table, encoding: Encoding | None, missing: Missing, advice: Collection[str] = tuple(FILLS)
+        self,
+        table: Table,
+        encoding: Encoding | None,
+        missing: Missing,
+        advice: Collection[str] = tuple(FILLS),
+        excluded: Array | None = None,
     ) -> tuple[Array, Holes]:
         """Rows that can be used, and missing values of features (without an encoding they do not matter). A row without
         a task, a weight or (of a single target) a label cannot be filled in. `advice`: what fills holes, for
-        the words of an error."""
+        the words of an error. Rows that are `excluded` may lack anything."""
         needed = {name: flag for flag, name in self._flags.items()}
         unusable = np.zeros(table.n_rows, dtype=bool)
         found: list[tuple[str, Array]] = []
@@ -126,8 +131,14 @@ class RowColumns:
         else:
             needed |= {name: flag for target in self.targets for name, flag in self.columns_of(target).items()}
         found += [(name, np.flatnonzero(table.require(name, flag).missing)) for name, flag in needed.items()]
-        found = [(name, rows) for name, rows in found if len(rows)]
         in_features = [] if encoding is None else encoding.missing(table)
+        if excluded is not None:
+            unusable |= excluded
+            found, in_features = (
+                [(name, rows[~excluded[rows]]) for name, rows in part] for part in (found, in_features)
+            )
+            in_features = [(name, rows) for name, rows in in_features if len(rows)]
+        found = [(name, rows) for name, rows in found if len(rows)]
         holes = [(name, table.first + rows, len(rows)) for name, rows in in_features]
         if missing == "error" and (found or in_features):
             empty = [(name, table.first + rows, len(rows)) for name, rows in found]
