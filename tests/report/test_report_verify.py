@@ -328,6 +328,28 @@ def test_cells_that_are_missing(page: Page, tmp_path: Path, drop: bool) -> None:
     assert kind == "verified", words
 
 
+def test_cells_that_tasks_fill_and_indicators(page: Page, tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    a, gone, task = rng.standard_normal(50), rng.random(50) < 0.2, np.array(["u", "v"])[np.arange(50) % 2]
+    y = a + 0.1 * rng.standard_normal(50)
+    filled = np.where(gone, np.where(task == "u", 0.5, -2.0), a)
+    data = {"X": np.column_stack([filled, gone * 1.0]), "y": y, "task": task}
+    model = ts.MultiTaskLasso(alpha=0.02, tol=1e-10).fit(**data)
+    lines = [f"{'' if gone[i] else repr(float(a[i]))};{task[i]};{float(y[i])!r}" for i in range(50)]
+    (tmp_path / "data.csv").write_text("\n".join(["a;task;y", *lines]) + "\n", encoding="utf-8")
+    for fill, expected in (([0.5, -2.0], "verified"), ([-2.0, 0.5], "differs")):
+        certificate = model.certificate(**data)
+        certificate.header["table"] = {
+            "columns": [{"source": "a", "fill": fill}, {"source": "a", "missing": True}], "target": "y", "task": "task",
+            "weight": None, "offset": None, "missing": [""], "drop": False, "separator": ";",
+        }  # fmt: skip
+        content = content_from_model(model, n_alphas=0)
+        carry(content, certificate.to_bytes(), 0, "")
+        opened(page, render(content), tmp_path)
+        kind, words = verdict(page, tmp_path / "data.csv")
+        assert (kind == "verified") == (expected == "verified"), words
+
+
 @pytest.mark.parametrize("change", [_tighter, _lower, _coefficient, _dual, _strength])
 def test_a_tampered_certificate_is_refused(page: Page, tmp_path: Path, change: Any) -> None:
     data = example(np.random.default_rng(5))
