@@ -59,6 +59,8 @@ def test_a_run_of_patterns(cli: CommandLine, tmp_path: Path) -> None:
     assert "No missing value was filled in" in (run / "methods.txt").read_text(encoding="utf-8")
     report = (run / "report.html").read_text(encoding="utf-8")
     assert "Patterns of present columns" in report
+    assert "patterns=saved.estimator.patterns_" in report
+    assert "Base R only" not in report  # it would not find the patterns
     assert "not measured in" in report
     # the certificate says how the table is read; the verifier finds the holes by itself
     proved = cli("verify", run)

@@ -20,7 +20,7 @@ from .model_file import SavedModel
 # Arguments of `prepare` about the columns of a table, as the command line names them.
 COLUMNS = (
     "task", "weights", "offset", "id", "features", "drop", "keep", "categorical", "reference", "date_parts", "missing",
-    "exclude_task", "exclude_class", "min_rows",
+    "exclude_task", "exclude_class", "min_rows", "pattern_rows",
 )  # fmt: skip
 # Rows that do not come from one table of text or numbers.
 ELSEWHERE = ("bfile", "pfile", "vcf_zarr", "zarr", "cluster")
@@ -38,7 +38,8 @@ def code_samples(folder: RunFolder, saved: SavedModel, config: dict[str, Any]) -
     samples = [_python_predict(folder, saved)]
     if not (folder / STREAM).is_file():
         samples.insert(0, _python_fit(folder, saved, config))
-    if saved.facts.get("missing") != "indicator":  # whose features R would have to make first
+    patterns = hasattr(saved.estimator, "patterns_")
+    if saved.facts.get("missing") != "indicator" and not patterns:  # what R would have to make, or find, first
         samples.append(_r_predict(folder, saved))
     return samples
 
@@ -129,6 +130,8 @@ def _python_predict(folder: RunFolder, saved: SavedModel) -> CodeSample:
         names, load = "RunFolder\nfrom tasksieve.runs.stream_run import load_stream\n", "load_stream"
     how = saved.filling["filled"]
     fill = f", missing={how!r}, **saved.filling" if saved.fill is not None else ""
+    if hasattr(saved.estimator, "patterns_"):
+        fill, task = ", patterns=saved.estimator.patterns_", ""  # X knows the pattern of each row
     comma = ", " if arguments else ""
     return CodeSample(
         "Predict new rows",
