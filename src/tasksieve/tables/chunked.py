@@ -56,6 +56,11 @@ class ChunkedProblem:
     def n_features(self) -> int:
         return len(self.encoding.feature_names)
 
+    @property
+    def several(self) -> bool:
+        """Whether each target is a task."""
+        return len(self.targets) > 1
+
 
 def rows_of_chunks(path: str, format: str, form: TextForm | None) -> int:
     """So many rows that a chunk takes a few dozen megabytes."""
