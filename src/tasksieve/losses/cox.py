@@ -379,7 +379,10 @@ class CoxOnData(DataLoss):
             if sets.nested:
                 total += nested_excess(sets, p, d, scales).upper(delta)
                 continue
-            near = self._scaled(k, d, scales, 0.25 * scales * dual.leak)
+            near = None
+            # what is missing along unpenalised features is divided by their curvature: a step more, if there are any
+            for share in (1e-3, 0.25) if len(self._directions) else (0.25,):
+                near = self._scaled(k, d, scales, share * scales * dual.leak) if near is None else near
             if near is not None and near is not d:
                 near, more = self._within(k, there, near, scales, dual.leak)
                 delta += more

@@ -45,7 +45,7 @@ Array = np.ndarray[Any, Any]
 
 _FAR = 800.0  # log-odds beyond those of any double
 _ROOTS = 200  # steps towards log-odds
-_STEPS, _INNER = 16, 200  # of Newton's method, and of conjugate gradients for one of them
+_STEPS, _INNER = 24, 200  # of Newton's method, and of conjugate gradients for one of them
 _LEAST = 1e-8  # of an expected event: added to its second derivative, since there is none in some directions
 
 
@@ -195,7 +195,7 @@ def scaled_point(
     c, tasks = scale[sets.task_of_row], len(enough)
     goal = (1.0 - c) * sets.events + c * dual.mean
     theta = dual.scores + np.log(goal) - dual.log_mean
-    before, step = np.inf, np.zeros_like(theta)
+    before, share, step = np.inf, 1.0, np.zeros_like(theta)
     for _ in range(_STEPS):
         at = sets.at(theta)
         if at.weights is None:
@@ -204,17 +204,19 @@ def scaled_point(
         size = np.sqrt(np.bincount(sets.task_of_row, np.square(missing * flat), tasks))
         if np.all(size <= enough):
             return at
-        far = float(np.sqrt(np.sum(np.square(missing) / at.mean)))
-        if far > 0.9 * before:  # too far: half a step; or as near as rounding allows
+        # under weights that do not change a share t of Newton's step takes t of it away, if t is small
+        far = float(np.sqrt(np.sum(np.square(missing) / goal)))
+        if far > (1.0 - 0.1 * share) * before:  # too far: half a step; or as near as rounding allows
             if before < 1e-10:
                 return None
-            step = 0.5 * step
+            share, step = 0.5 * share, 0.5 * step
             theta = theta - step
             continue
         before = far
         step = _solve(sets, at, missing, min(0.1, max(far, 1e-5)))
         longest = float(np.max(np.abs(step)))
-        step *= min(1.0, 2.0 / longest) if longest > 0.0 else 1.0
+        share = min(1.0, 2.0 / longest) if longest > 0.0 else 1.0
+        step *= share
         theta = theta + step
     return None
 
