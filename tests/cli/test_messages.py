@@ -28,15 +28,16 @@ LIBRARY = (
 
 #: files with messages about what no command passes on: lists of matrices, tensors, splitters, tools called from Python
 NOT_TYPED = {
-    "design/device/matrix.py", "design/storage/compose.py", "findings/gaussian_copies.py", "findings/knockoffs.py",
-    "findings/split.py",
+    "design/device/matrix.py", "design/storage/compose.py", "findings/gaussian_copies.py", "findings/imputation.py",
+    "findings/imputed_halves.py", "findings/knockoffs.py", "findings/split.py", "fitted/fill_missing.py",
     "fitted/model_selection.py", "fitted/state.py", "graph/certified.py", "graph/cross_validation.py",
     "online/certify.py", "penalties/dirty.py", "penalties/sorted.py", "screening/gap.py", "screening/standalone.py",
-    "screening/state.py", "tasks/named.py", "tasks/tensors.py",
+    "screening/state.py", "tasks/named.py", "tasks/task_column.py", "tasks/tensors.py",
 }  # fmt: skip
 #: how messages of other files begin that are about such
 FOR_PYTHON = (
-    "7 has sparse columns", "7 is a list of tensors", "7 takes one matrix", "7 was saved by", "Feature 7 has no group",
+    "7 has sparse columns", "7 is a lazy frame", "7 is a list of tensors", "7 takes one matrix", "7 was saved by",
+    "Feature 7 has no group",
     "The halves were followed", "The weight of group", "X: feature 7", "a stream must give", "class_weight ",
     "cv: fold 7: 7 is a mask", "estimator: ", "feature_weights ", "feature_weights: ", "fit_intercept is",
     "fold was given", "graph has 7 rows", "graph_tasks ", "groups was given", "moments have no folds",

@@ -23,6 +23,7 @@ from ..design import (
     Storage,
 )
 from ..design.storage import Beside, Interactions, OwnStorage, Scaled, ScaledStorage, SharedReading
+from ..design.storage.present import ColumnGroup, PresentStorage
 from ..graph import complete_graph
 from ..losses import (
     Expectile,
@@ -86,6 +87,15 @@ def packed(x: Array) -> Array:
     return np.bitwise_or.reduce(codes.reshape(x.shape[1], (len(x) + 3) // 4, 4) << shifts, axis=2)
 
 
+def _with_absent(x: Array) -> PresentStorage:
+    """Columns in two groups; in neither is a row missing that is not zero."""
+    parts = []
+    for features in (np.arange(0, x.shape[1], 2), np.arange(1, x.shape[1], 2)):
+        rows = np.flatnonzero(x[:, features].any(axis=1))
+        parts.append(ColumnGroup(features, rows, np.asfortranarray(x[np.ix_(rows, features)])))
+    return PresentStorage(parts, *x.shape, np.float64)
+
+
 #: name -> (how it is made from an array, what the array holds)
 STORAGES: dict[str, tuple[Callable[[Array], Any], str]] = {
     "dense": (lambda x: DenseStorage(np.asfortranarray(x)), "numbers"),
@@ -118,6 +128,7 @@ STORAGES: dict[str, tuple[Callable[[Array], Any], str]] = {
         ),
         "counts",
     ),
+    "with columns that rows lack": (_with_absent, "numbers"),
     "user-defined": (Columns, "numbers"),
     "user-defined, as shards see it": (lambda x: OwnStorage(Columns(x)), "numbers"),
     "composed, side by side": (lambda x: Beside(x[:, :1], sparse.csc_array(x[:, 1:])), "numbers"),

@@ -6,9 +6,8 @@ each value of alpha, pass or step a leaf. Where scikit-learn has no callbacks th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
-
-from .progress import Progress, watch
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -18,18 +17,18 @@ except ImportError:  # before version 1.9
         """Nothing: this scikit-learn has no callbacks."""
 
 
-def fit_told(model: Any, fit: Any, args: Any, options: Any) -> Any:
-    """Fit a model that has callbacks."""
+def fit_told(model: Any, watch: Callable[..., Any], fit: Callable[[], Any]) -> Any:
+    """Fit a model that has callbacks; `watch` is that of `progress`."""
     from sklearn.callback import with_callbacks
 
-    return with_callbacks(_told)(model, fit, args, options)
+    return with_callbacks(_told)(model, watch, fit)
 
 
-def _told(model: Any, fit: Any, args: Any, options: Any) -> Any:
+def _told(model: Any, watch: Callable[..., Any], fit: Callable[[], Any]) -> Any:
     tree = _Tree(model, model._init_callback_context(max_subtasks=None))
     tree.begin(tree.root)
     with watch(tree.advance):
-        found = fit(model, *args, **options)
+        found = fit()
     for branch in [*tree.branches.values(), tree.root]:
         tree.end(branch)
     return found
@@ -48,7 +47,7 @@ class _Tree:
     def end(self, context: Any) -> bool:
         return bool(context.call_on_fit_task_end(estimator=self.model))
 
-    def advance(self, progress: Progress) -> None:
+    def advance(self, progress: Any) -> None:
         """A value, a pass or a step is done. A callback that asks to stop does what Ctrl-C does."""
         place = progress.label, progress.unit
         if place not in self.branches:

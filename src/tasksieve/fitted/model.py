@@ -63,6 +63,9 @@ class FittedModel(Shown, CallbackSupportMixin, BaseEstimator):
     _joint: ClassVar[bool] = False
     _takes_offset: ClassVar[bool] = False
 
+    #: the column of X with the tasks; models that were pickled before there was this parameter have none
+    task: Any = None
+
     coef_: Any
     intercept_: Any
     tasks_: np.ndarray

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar
 
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
@@ -169,6 +169,6 @@ def tells_callbacks(fit: _Fit) -> _Fit:
             return fit(self, *args, **options)
         from .callbacks import fit_told
 
-        return fit_told(self, fit, args, options)
+        return fit_told(self, watch, partial(fit, self, *args, **options))
 
     return telling  # type: ignore[return-value]

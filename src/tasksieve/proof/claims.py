@@ -25,6 +25,7 @@ _INSIDE = 1.0 + 2.0**-30  # how clearly a feature must be zero
 _LOST = 1e-4  # of a gap, by rounding of products
 _LARGEST_SUPPORT = 1000  # open features up to which eigenvalues are computed
 _MUCH_WIDER = 10.0  # than the fit's gap: reported
+_INWARD = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # of a dual point
 
 
 @dataclass
@@ -79,6 +80,7 @@ def certify(
         if better is not None:
             for k, answer in enumerate(answers):
                 _approach(finder, k, answer.goal, better)
+                _move_inward(finder, k, answer.goal)
     bad = [k for k in range(len(answers)) if not np.isfinite(finder.gaps[k])]
     if bad:
         raise value_error(
@@ -126,6 +128,16 @@ def _approach(finder: _Finder, k: int, goal: float, better: Callable[[int], Iter
         finder.improve(k, dual)
         if not finder.gaps[k] < 0.8 * before:
             return
+
+
+def _move_inward(finder: _Finder, k: int, goal: float) -> None:
+    """Dual points a little nearer to 0, where one at the edge of the loss's domain proves little or nothing: the parts
+    of Cox's likelihood, for example, are found only if none of them is about as small as rounding."""
+    dual = finder.problem.cert.arrays["dual"][k].copy()
+    for share in _INWARD:
+        if finder.gaps[k] <= _MUCH_WIDER * goal + finder.widths[k]:
+            return
+        finder.improve(k, (1.0 - share) * dual)
 
 
 def _list(arrays: dict[str, Array], name: str, lists: list[Array]) -> None:

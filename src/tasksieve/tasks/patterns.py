@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..messages import either, value_error
+from ..row_names import row_name
 from .labels import label_array, some_of
 
 Array = np.ndarray[Any, Any]
@@ -93,8 +94,8 @@ class Patterns:
             words = "the rows have tasks, and the model has none" if family is not None else "the rows have no task"
             raise value_error("{task}: {words}: give them as for the fit.", words=words)
         raise value_error(
-            "task {name!r} in row {row} (row 1 is the first) is unknown: the model was fitted on {known}.",
-            name=family, row=row + 1, known=some_of(known),
+            "task {name!r} in {row} is unknown: the model was fitted on {known}.",
+            name=family, row=row_name(row), known=some_of(known),
         )  # fmt: skip
 
     def _refuse(self, other: Patterns, k: int, which: Array, same: Array, unseen: Unseen, remedy: str) -> None:
