@@ -87,13 +87,13 @@ def packed(x: Array) -> Array:
     return np.bitwise_or.reduce(codes.reshape(x.shape[1], (len(x) + 3) // 4, 4) << shifts, axis=2)
 
 
-def _with_absent(x: Array) -> PresentStorage:
-    """Columns in two groups; in neither is a row missing that is not zero."""
-    parts = []
-    for features in (np.arange(0, x.shape[1], 2), np.arange(1, x.shape[1], 2)):
-        rows = np.flatnonzero(x[:, features].any(axis=1))
-        parts.append(ColumnGroup(features, rows, np.asfortranarray(x[np.ix_(rows, features)])))
-    return PresentStorage(parts, *x.shape, np.float64)
+def _in_groups(x: Array) -> PresentStorage:
+    """Columns in two groups. All rows have both: where some lack a group there are several tasks, and these checks ask
+    for products that tasks share."""
+    every = np.arange(len(x))
+    groups = [np.arange(first, x.shape[1], 2) for first in (0, 1)]
+    parts = [ColumnGroup(features, every, np.asfortranarray(x[:, features])) for features in groups]
+    return PresentStorage(parts, len(x), x.shape[1], np.float64)
 
 
 #: name -> (how it is made from an array, what the array holds)
@@ -128,7 +128,7 @@ STORAGES: dict[str, tuple[Callable[[Array], Any], str]] = {
         ),
         "counts",
     ),
-    "with columns that rows lack": (_with_absent, "numbers"),
+    "in groups of columns": (_in_groups, "numbers"),
     "user-defined": (Columns, "numbers"),
     "user-defined, as shards see it": (lambda x: OwnStorage(Columns(x)), "numbers"),
     "composed, side by side": (lambda x: Beside(x[:, :1], sparse.csc_array(x[:, 1:])), "numbers"),
