@@ -98,10 +98,15 @@ def certify(
     return Certificate(header, whole)
 
 
+def _is_much_wider(finder: _Finder, k: int, goal: float) -> bool:
+    """Whether much less is proved than the fit did, beyond what rounding explains."""
+    size = 1e-9 * abs(float(finder.problem.cert.arrays["objective"][k]))
+    return bool(np.isfinite(goal) and finder.gaps[k] > _MUCH_WIDER * goal + finder.widths[k] + size)
+
+
 def _say_what_is_lost(finder: _Finder, k: int, answer: ClaimedSolution) -> None:
     """Warn of a certificate that proves much less than the fit did."""
-    size = 1e-9 * abs(float(finder.problem.cert.arrays["objective"][k]))
-    if not (np.isfinite(answer.goal) and finder.gaps[k] > _MUCH_WIDER * answer.goal + finder.widths[k] + size):
+    if not _is_much_wider(finder, k, answer.goal):
         return
     scaled = f"the dual point had to be scaled by {finder.scales[k]:.6g}"
     why = finder.dropped[k] or [scaled if finder.scales[k] < 1.0 else "its dual point is less good than the solver's"]
@@ -135,7 +140,7 @@ def _move_inward(finder: _Finder, k: int, goal: float) -> None:
     of Cox's likelihood, for example, are found only if none of them is about as small as rounding."""
     dual = finder.problem.cert.arrays["dual"][k].copy()
     for share in _INWARD:
-        if finder.gaps[k] <= _MUCH_WIDER * goal + finder.widths[k]:
+        if not _is_much_wider(finder, k, goal):
             return
         finder.improve(k, (1.0 - share) * dual)
 
