@@ -125,7 +125,7 @@ def test_tasks_of_unlike_kinds(cli: CommandLine, frame: pd.DataFrame, tmp_path: 
     np.testing.assert_allclose(saved.coef_, model.coef_, atol=1e-4)
     assert cli("verify", run).out.startswith("proved")
     held_out = pd.read_csv(run / "out_of_fold.csv")
-    assert held_out.columns.tolist() == ["row", "task", "observed", "time", "event", "prediction"]
+    assert held_out.columns.tolist() == ["row", "task", "observed", "time", "event", "fold", "prediction"]
     np.testing.assert_array_equal(held_out.time, rows.days)
     assert held_out.observed[held_out.task == "pain"].tolist() == rows.label[rows.kind == "pain"].tolist()
     cli("predict", run, table, "--probabilities", "-o", tmp_path / "p.csv")

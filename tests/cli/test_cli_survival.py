@@ -147,7 +147,7 @@ def test_held_out_rows_and_new_rows(
         run,
     )
     rows = pd.read_csv(run / "out_of_fold.csv")
-    assert rows.columns.tolist() == ["row", "task", "time", "event", "prediction"]
+    assert rows.columns.tolist() == ["row", "task", "time", "event", "fold", "prediction"]
     np.testing.assert_array_equal(rows.time, frame.days)
     np.testing.assert_array_equal(rows.event, frame.died)
     assert "concordance" in pd.read_csv(run / "cv_quality.csv").measure.tolist()
@@ -174,7 +174,7 @@ def test_held_out_rows_have_entries_and_strata(
     words = ("--time", "days", "--event", "died", "--entry", "since", "--strata", "sex", *FEATURES)
     cli("fit", table, *words, "--cv", 2, "--alphas", "0.3,0.1", "-o", tmp_path / "r", "--no-report")
     rows = pd.read_csv(tmp_path / "r" / "out_of_fold.csv")
-    assert rows.columns.tolist() == ["row", "time", "event", "entry", "stratum", "prediction"]
+    assert rows.columns.tolist() == ["row", "time", "event", "entry", "stratum", "fold", "prediction"]
     np.testing.assert_array_equal(rows.entry, frame.since)
     assert rows.stratum.tolist() == frame.sex.tolist()
 

@@ -424,7 +424,7 @@ def test_cross_validation_from_moments(shared: bool) -> None:
     assert one.l1_ratio_ == other.l1_ratio_
     np.testing.assert_allclose(one.alpha_, other.alpha_, rtol=1e-9)
     np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-3)
-    of_rows = {"cv_predictions_", "cv_task_scores_"}
+    of_rows = {"cv_fold_", "cv_predictions_", "cv_task_scores_"}
     assert vars(one).keys() == vars(other).keys() - of_rows
     assert one.cv_folds_ == "4 folds as given"
 

@@ -179,7 +179,7 @@ def test_parts_of_the_likelihood_that_are_as_small_as_rounding() -> None:
     y, site = ts.survival(time, event, entry, rng.integers(1, 3, 30)), np.resize(["north", "south"], 30)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of certificates that prove less than the fit
-        for seed in range(12):
+        for seed in range(3):
             near = x * (1.0 + 1e-15 * np.random.default_rng(seed).standard_normal(x.shape))
             certificate = ts.MultiTaskCox(0.02).fit(near, y, task=site).certificate(near, y, task=site)
             assert verify(certificate.to_bytes(), near, y, task=site).proved

@@ -107,7 +107,7 @@ class MultipleImputation(MetaEstimatorMixin, FeatureSelector):
     >>> imputer = IterativeImputer(sample_posterior=True, max_iter=3)
     >>> model = ts.MultipleImputation(ts.MultiTaskLasso(alpha=0.5), imputer, m=3).fit(X, y, task=task)
     >>> model.imputed_coef_.shape, model.get_support(indices=True)
-    ((3, 2, 5), array([0]))
+    ((3, 2, 8), array([0]))
     """
 
     coef_: Any
