@@ -25,7 +25,7 @@ def holed(rows=60, seed=0):
 
 def test_means_are_those_of_scikit_learns_imputer_task_by_task():
     X, _, task = holed()
-    filled = ts.FillMissing().fit(X, task=task).transform(X, task=task)
+    filled = ts.FillMissing().fit_transform(X, task=task)
     for name in ("north", "south"):
         np.testing.assert_allclose(filled[task == name], SimpleImputer().fit_transform(X[task == name]), rtol=1e-12)
     over_all = ts.FillMissing("mean").fit(X, task=task)

@@ -25,7 +25,7 @@ def data(n: int = 90) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def changed(certificate: Certificate, header: dict[str, Any] | None = None, **arrays: Any) -> bytes:
-    """A certificate of which somebody has changed something."""
+    """A certificate with something changed."""
     kept = {name: values for name, values in {**certificate.arrays, **arrays}.items() if values is not None}
     return Certificate({**certificate.header, **(header or {})}, kept).to_bytes()
 

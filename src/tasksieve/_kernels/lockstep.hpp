@@ -29,7 +29,7 @@ class Lockstep {
         parallel_for(shares_, 1, shares_, [&](index_t begin, index_t end) {
             for (index_t share = begin; share < end; ++share) {
                 if (share == 0) {
-                    const End end_of_steps{*this};  // also where lead throws: nobody waits for more steps
+                    const End end_of_steps{*this};  // also where lead throws: no helper waits for more steps
                     lead();
                 } else {
                     help(seats_[share], int(share), work);

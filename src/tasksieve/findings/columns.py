@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,8 +12,12 @@ Array = np.ndarray[Any, Any]
 class Columns:
     """``found["pvalue"]`` and ``found.columns``, from what ``to_dict()`` returns."""
 
+    #: attributes that are no columns
+    _beside: ClassVar[tuple[str, ...]] = ()
+
     def to_dict(self) -> dict[str, Any]:
-        raise NotImplementedError
+        """The columns of the table, which ``found["estimate"]`` has as well."""
+        return {name: column for name, column in vars(self).items() if name not in self._beside}
 
     @property
     def columns(self) -> list[str]:

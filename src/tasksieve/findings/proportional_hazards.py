@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.stats import chi2
@@ -53,6 +53,8 @@ class ProportionalHazardsTest(Columns):
     pvalue: Array
     transform: str
 
+    _beside: ClassVar[tuple[str, ...]] = ("transform",)
+
     def __len__(self) -> int:
         return len(self.feature)
 
@@ -61,10 +63,6 @@ class ProportionalHazardsTest(Columns):
         least = f", smallest p-value {self.pvalue[alone].min():.2g}" if alone.any() else ""
         n_tasks = len(set(self.task.tolist()))
         return f"ProportionalHazardsTest({np.count_nonzero(alone)} effect(s) in {n_tasks} task(s){least})"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The columns of the table, which ``found["pvalue"]`` has as well."""
-        return {name: column for name, column in vars(self).items() if name != "transform"}
 
     def to_frame(self) -> Any:
         """A pandas data frame with these columns."""

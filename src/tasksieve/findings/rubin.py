@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.stats import t as student
@@ -54,15 +54,13 @@ class PooledEstimates(Columns):
     level: float
     note: str
 
+    _beside: ClassVar[tuple[str, ...]] = ("level", "note")
+
     def __len__(self) -> int:
         return len(self.feature)
 
     def __repr__(self) -> str:
         return f"PooledEstimates({len(set(self.feature.tolist()))} feature(s), {len(self)} coefficient(s)): {self.note}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The columns of the table."""
-        return {name: column for name, column in vars(self).items() if name not in ("level", "note")}
 
     def to_frame(self) -> DataFrame:
         """The table as a pandas data frame.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.stats import chi2, norm
@@ -64,16 +64,14 @@ class SplitInference(Columns):
     level: float
     halves: str
 
+    _beside: ClassVar[tuple[str, ...]] = ("level", "halves")
+
     def __len__(self) -> int:
         return len(self.feature)
 
     def __repr__(self) -> str:
         features = len(set(self.feature.tolist()))
         return f"SplitInference({features} feature(s), {len(self)} coefficient(s), level={self.level:g})"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The columns of the table, which ``found["estimate"]`` has as well."""
-        return {name: column for name, column in vars(self).items() if name not in ("level", "halves")}
 
     @described_by(returns="pandas.DataFrame")
     def to_frame(self) -> DataFrame:

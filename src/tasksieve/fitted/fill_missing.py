@@ -149,6 +149,16 @@ class FillMissing(TransformerMixin, BaseEstimator):
         out = np.column_stack([filled, missing[:, self.indicators_].astype(np.float64)])
         return self._like(X, out)
 
+    @described_by(DATA)
+    def fit_transform(self, X: Any, y: Any = None, task: Any = None) -> Any:
+        """`fit` and `transform` of the same rows.
+
+        Returns
+        -------
+        ndarray, or a data frame of the kind of X
+        """
+        return self.fit(X, y, task).transform(X, task)
+
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the features of the output: those of X, and "missing(...)" of indicators.
 

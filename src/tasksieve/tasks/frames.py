@@ -18,6 +18,8 @@ Array = np.ndarray[Any, Any]
 # Whose frames are tables in memory.
 _LIBRARIES = ("pandas", "polars", "pyarrow", "modin", "cudf")
 
+_MISSING = ("NoneType", "NAType", "NaTType")  # of values that stand for none
+
 
 def is_frame(X: Any) -> bool:
     """Whether X is a data frame, found without importing anything."""
@@ -57,7 +59,7 @@ def stack_frames(parts: Sequence[Any]) -> Any:
 
 def frame_values(X: Any, name: str) -> Array:
     """The numbers of a frame: as they lie where NumPy can see them, else a copy in which a missing value is NaN."""
-    if hasattr(X, "iloc") and all(isinstance(dtype, np.dtype) for dtype in X.dtypes):
+    if hasattr(X, "iloc") and all(isinstance(dtype, np.dtype) and dtype.kind != "O" for dtype in X.dtypes):
         return np.asarray(X)
     frame = frame_of(X)
     out = np.empty(frame.shape, dtype=np.float64, order="F")
@@ -76,5 +78,5 @@ def frame_values(X: Any, name: str) -> Array:
 def _without_missing(column: Any) -> Array:
     """Objects of a column, NaN where there is none."""
     found = np.empty(len(column), dtype=object)
-    found[:] = [np.nan if value is None else value for value in column.to_list()]
+    found[:] = [np.nan if type(value).__name__ in _MISSING else value for value in column.to_list()]
     return found

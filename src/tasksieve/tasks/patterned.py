@@ -14,6 +14,7 @@ from ..messages import Message, ParameterError, either, value_error
 from ..optional import data_frame
 from ..row_names import cell_name
 from ..user_warnings import warn
+from .frames import frame_columns
 from .labels import label_array, row_labels, sorted_labels
 from .matrix import read_matrix
 from .patterns import Patterns, Unseen, find_patterns, merge_small, pattern_names
@@ -429,30 +430,18 @@ def _stacked(frames: Mapping[Any, Any], columns: str) -> tuple[list[_Part], Arra
 
 
 def _column_names(X: Any) -> Array | None:
-    found = getattr(X, "columns", None)
-    return None if found is None else np.array(list(found), dtype=object)
+    found = frame_columns(X)
+    return None if found is None else np.array(found, dtype=object)
 
 
 def _numbers(X: Any, name: str) -> Array:
     """Numbers, NaN where there is none, in a type that the kernels read."""
     X = to_host(X)
-    if scipy.sparse.issparse(X) or isinstance(X, Storage) or kind_of(X).location not in ("memory", "file"):
+    if not kind_of(X).dense:
         raise ValueError(f"{name}: patterns of present columns are found in arrays and data frames in memory.")
-    if hasattr(X, "columns") and hasattr(X, "iloc"):  # pandas, whose NA is no number
-        X = _of_frame(X)
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(np.ma.asarray(X, dtype=np.float64), np.nan)
     return np.asarray(read_matrix(X, name, search=False))
-
-
-def _of_frame(frame: Any) -> Any:
-    """A pandas frame as numbers; words and dates stay, for the reader to name them."""
-    try:
-        return frame.to_numpy(dtype=np.float64, na_value=np.nan) if any(
-            not isinstance(dtype, np.dtype) or dtype.kind == "O" for dtype in frame.dtypes
-        ) else frame
-    except (TypeError, ValueError):
-        return frame
 
 
 def _packed_masks(parts: Sequence[_Part], n_features: int, names: Array | None) -> Array:
