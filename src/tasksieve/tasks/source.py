@@ -124,7 +124,7 @@ class Source:
             matrix=either(f"Input {name}", "The table"),
             kind=kind,
             position=either(cell_name(row, feature, name), f"{row_name(row)}, feature number {feature + 1}"),
-            how=either(" (for example sklearn.impute.SimpleImputer)" if self.searched else ""),
+            how=either(" (ts.FillMissing, ts.MultipleImputation)" if self.searched else ""),
             more=either("; ts.by_pattern(X, task) fits rows that lack columns as they are" if np.isnan(value) else ""),
         )
 
