@@ -25,7 +25,9 @@ from scipy import sparse
 from ..docstrings import described_by
 from .container import TaskDataset
 
-DOWNLOAD = """
+FILES = """
+folder : path, optional
+    Folder that holds {}; by default TASKSIEVE_DATA and earlier downloads.
 download : bool, default=True
     Whether to download it where it is not found.
 """
@@ -266,16 +268,11 @@ SCHOOL_FEATURES = [
 ]
 
 
-@described_by(DOWNLOAD)
+@described_by(FILES.format("``school.npz`` or MALSAR's ``school.mat``"))
 def fetch_school(folder: Any = None, download: bool = True) -> RealTasks:
     """Exam scores of 15,362 pupils of 139 London schools, a task per school (regression, 27 features).
 
     Bakker & Heskes, JMLR 4 (2003); Argyriou, Evgeniou & Pontil, Machine Learning 73 (2008).
-
-    Parameters
-    ----------
-    folder : path, optional
-        Folder that holds ``school.npz`` or MALSAR's ``school.mat``; by default TASKSIEVE_DATA and earlier downloads.
 
     Returns
     -------
@@ -286,16 +283,11 @@ def fetch_school(folder: Any = None, download: bool = True) -> RealTasks:
     return _stacked(arrays, arrays["y"].astype(np.float64), SCHOOL_FEATURES, "school")
 
 
-@described_by(DOWNLOAD)
+@described_by(FILES.format("``landmine.npz`` or ``LandmineData.mat``"))
 def fetch_landmine(folder: Any = None, download: bool = True) -> RealTasks:
     """Landmines in radar images of 29 fields, a task per field (two classes, 9 features, 14,820 rows).
 
     Xue, Liao, Carin & Krishnapuram, JMLR 8 (2007). Fields 1 to 15 are foliated, 16 to 29 bare earth.
-
-    Parameters
-    ----------
-    folder : path, optional
-        Folder that holds ``landmine.npz`` or ``LandmineData.mat``; by default TASKSIEVE_DATA and earlier downloads.
 
     Returns
     -------
@@ -312,7 +304,7 @@ PARKINSONS_FEATURES = (
 )
 
 
-@described_by(DOWNLOAD)
+@described_by(FILES.format("``parkinsons.npz`` or ``parkinsons_updrs.data``"))
 def fetch_parkinsons(target: str = "motor", folder: Any = None, download: bool = True) -> RealTasks:
     """Parkinson's disease from the voice: 42 patients, a task per patient (regression, 19 features, 5,875 rows).
 
@@ -322,9 +314,6 @@ def fetch_parkinsons(target: str = "motor", folder: Any = None, download: bool =
     ----------
     target : {"motor", "total"}
         Which score (UPDRS) to predict.
-    folder : path, optional
-        Folder that holds ``parkinsons.npz`` or ``parkinsons_updrs.data``; by default TASKSIEVE_DATA and earlier
-        downloads.
 
     Returns
     -------
@@ -338,17 +327,12 @@ def fetch_parkinsons(target: str = "motor", folder: Any = None, download: bool =
     return _stacked(arrays, y, PARKINSONS_FEATURES.split(","), "patient")
 
 
-@described_by(DOWNLOAD)
+@described_by(FILES.format("``sarcos.npz`` or ``sarcos_inv_test.mat``"))
 def fetch_sarcos(folder: Any = None, download: bool = True) -> RealTasks:
     """Torques of a robot arm with seven joints: one matrix shared by 7 outputs (4,449 rows, 21 features).
 
     The test part of the SARCOS data. Vijayakumar & Schaal, ICML 2000; Rasmussen & Williams, Gaussian Processes for
     Machine Learning (2006).
-
-    Parameters
-    ----------
-    folder : path, optional
-        Folder that holds ``sarcos.npz`` or ``sarcos_inv_test.mat``; by default TASKSIEVE_DATA and earlier downloads.
 
     Returns
     -------

@@ -1,10 +1,17 @@
-"""A finding that is a table: its columns by name, as in a data frame, without needing one."""
+"""Findings that are tables: their columns by name, as in a data frame, without needing one."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+
+from ..docstrings import described_by
+from ..optional import data_frame
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Array = np.ndarray[Any, Any]
 
@@ -14,10 +21,17 @@ class Columns:
 
     #: attributes that are no columns
     _beside: ClassVar[tuple[str, ...]] = ()
+    #: columns whose labels stay the objects that they are in a data frame
+    _labels: ClassVar[tuple[str, ...]] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The columns of the table, which ``found["estimate"]`` has as well."""
         return {name: column for name, column in vars(self).items() if name not in self._beside}
+
+    @described_by(returns="pandas.DataFrame")
+    def to_frame(self) -> DataFrame:
+        """The table as a pandas data frame."""
+        return data_frame(self, self.to_dict(), labels=self._labels)
 
     @property
     def columns(self) -> list[str]:
@@ -29,3 +43,22 @@ class Columns:
         if name not in columns:
             raise KeyError(f"{name!r} is no column; there are {', '.join(columns)}")
         return np.asarray(columns[name])
+
+
+@dataclass(frozen=True, repr=False)
+class Estimates(Columns):
+    """A row for each feature and task: its coefficient, and how well that is known."""
+
+    feature: Array
+    task: Array
+    estimate: Array
+    std_error: Array
+    lower: Array
+    upper: Array
+    pvalue: Array
+
+    def __len__(self) -> int:
+        return len(self.feature)
+
+    def _counted(self) -> str:
+        return f"{len(set(self.feature.tolist()))} feature(s), {len(self)} coefficient(s)"

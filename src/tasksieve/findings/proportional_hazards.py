@@ -16,7 +16,6 @@ from ..fitted.cox_moments import EventMoments, unpenalised_cox
 from ..fitted.documented import DATA
 from ..fitted.risk_groups import kaplan_meier
 from ..messages import either, value_error
-from ..optional import data_frame
 from ..tasks import is_task_list, some_of
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
@@ -54,6 +53,7 @@ class ProportionalHazardsTest(Columns):
     transform: str
 
     _beside: ClassVar[tuple[str, ...]] = ("transform",)
+    _labels: ClassVar[tuple[str, ...]] = ("task", "feature")
 
     def __len__(self) -> int:
         return len(self.feature)
@@ -63,10 +63,6 @@ class ProportionalHazardsTest(Columns):
         least = f", smallest p-value {self.pvalue[alone].min():.2g}" if alone.any() else ""
         n_tasks = len(set(self.task.tolist()))
         return f"ProportionalHazardsTest({np.count_nonzero(alone)} effect(s) in {n_tasks} task(s){least})"
-
-    def to_frame(self) -> Any:
-        """A pandas data frame with these columns."""
-        return data_frame(self, self.to_dict(), labels=["task", "feature"])
 
 
 @takes_named_tasks

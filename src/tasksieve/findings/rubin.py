@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.stats import t as student
 
 from ..fitted.arguments import check_level
-from ..optional import data_frame
-from .columns import Columns
+from .columns import Estimates
 from .refit import fit_support
 from .split import estimate_task, refuse_loss
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, repr=False)
-class PooledEstimates(Columns):
+class PooledEstimates(Estimates):
     """Coefficients without a penalty, pooled over imputations: columns of a table with a row for each feature and task.
 
     Attributes
@@ -42,13 +38,6 @@ class PooledEstimates(Columns):
         What the numbers are about.
     """
 
-    feature: Array
-    task: Array
-    estimate: Array
-    std_error: Array
-    lower: Array
-    upper: Array
-    pvalue: Array
     df: Array
     missing_information: Array
     level: float
@@ -56,20 +45,8 @@ class PooledEstimates(Columns):
 
     _beside: ClassVar[tuple[str, ...]] = ("level", "note")
 
-    def __len__(self) -> int:
-        return len(self.feature)
-
     def __repr__(self) -> str:
-        return f"PooledEstimates({len(set(self.feature.tolist()))} feature(s), {len(self)} coefficient(s)): {self.note}"
-
-    def to_frame(self) -> DataFrame:
-        """The table as a pandas data frame.
-
-        Returns
-        -------
-        pandas.DataFrame
-        """
-        return data_frame(self, self.to_dict())
+        return f"PooledEstimates({self._counted()}): {self.note}"
 
     def told(self, names: Array | None, *, after_selection: bool) -> PooledEstimates:
         """The same with names of features; without intervals where the same rows have selected them."""

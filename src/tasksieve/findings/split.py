@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.stats import chi2, norm
@@ -15,17 +15,13 @@ from ..docstrings import described_by
 from ..fitted.arguments import check_choice, check_level, feature_names
 from ..fitted.documented import DATA
 from ..losses import Loss, RowLoss
-from ..optional import data_frame
 from ..tasks import TaskData, placed
 from ..tasks.named import takes_named_tasks
-from .columns import Columns
+from .columns import Estimates
 from .halves import SmallTasks, draw_halves
 from .path_model import check_linear
 from .refit import fit_support
 from .unpenalised import TaskFit
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 Array = np.ndarray[Any, Any]
 
@@ -34,7 +30,7 @@ _LEAST_P = 1e-300
 
 
 @dataclass(frozen=True, repr=False)
-class SplitInference(Columns):
+class SplitInference(Estimates):
     """What `split_inference` has found: columns of a table with a row for each selected coefficient.
 
     Attributes
@@ -53,30 +49,14 @@ class SplitInference(Columns):
         How the rows were halved.
     """
 
-    feature: Array
-    task: Array
-    estimate: Array
-    std_error: Array
-    lower: Array
-    upper: Array
-    pvalue: Array
     row_pvalue: Array
     level: float
     halves: str
 
     _beside: ClassVar[tuple[str, ...]] = ("level", "halves")
 
-    def __len__(self) -> int:
-        return len(self.feature)
-
     def __repr__(self) -> str:
-        features = len(set(self.feature.tolist()))
-        return f"SplitInference({features} feature(s), {len(self)} coefficient(s), level={self.level:g})"
-
-    @described_by(returns="pandas.DataFrame")
-    def to_frame(self) -> DataFrame:
-        """The table as a pandas data frame."""
-        return data_frame(self, self.to_dict())
+        return f"SplitInference({self._counted()}, level={self.level:g})"
 
     def summary(self) -> str:
         """The finding in plain words."""

@@ -284,11 +284,9 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
 
         Examples
         --------
-        >>> import numpy as np
         >>> import tasksieve as ts
-        >>> rng = np.random.default_rng(0)
-        >>> X = rng.standard_normal((60, 100))
-        >>> stable = ts.StabilitySelection(ts.MultiTaskLasso(), n_pairs=10).fit(X, X[:, 5] + rng.standard_normal(60))
+        >>> X, y, _, _ = ts.datasets.make_small_tasks(effects=[1.0], noise=1.0, n_rows=60, n_features=100)
+        >>> stable = ts.StabilitySelection(ts.MultiTaskLasso(), n_pairs=10).fit(X, y)
         >>> other = stable.change(q=4, assumption="r-concave")
         >>> other.q_, other.threshold_, round(other.pfer_bound_, 3)
         (4, 0.75, 0.073)

@@ -103,6 +103,7 @@ class TaskClassification(Predicting, ClassifierMixin):
 
     _loss: ClassVar[Loss] = Logistic()
     _targets: ClassVar[Literal["values", "classes", "survival"]] = "classes"
+    _multi_class: ClassVar[bool] = False  # whether a task may have more than two
 
     classes_: Any
 
@@ -137,5 +138,5 @@ class TaskClassification(Predicting, ClassifierMixin):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = self._multi_class
         return tags

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 from ..docstrings import described_by
-from ..fitted.documented import DATA, ROWS, documented
+from ..fitted.documented import ROWS, documented
 from ..fitted.parameters import BareSolverOptions, FeatureWeights, FoldOptions, TaskOptions, keep_parameters
 from ..fitted.predicting import TaskClassification
 from ..fitted.predictions import Predictions
@@ -34,6 +34,7 @@ class _OrdinalLoss(TaskClassification, AnyMembers):
     """A model of ordered classes; its thresholds take up any constant, so columns are centred."""
 
     loss = "ordinal"
+    _multi_class = True
     fit_intercept = True
     class_weight: Any
     categories: Any
@@ -91,21 +92,8 @@ class _OrdinalLoss(TaskClassification, AnyMembers):
         """
         return super().predict_proba(X, task, offset=offset)
 
-    @takes_named_tasks
-    @described_by(DATA)
-    def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
-        """Mean over tasks of the accuracy, as of every classifier; ``cv_quality_`` has the deviance beside it.
-
-        Returns
-        -------
-        float
-            1 is perfect. Labels that are missing (NaN) are left out, and so are tasks without any.
-        """
-        return super().score(X, y, task, sample_weight, offset=offset)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
         # the default of alpha is strong for standardised features, and labels of the checks have no order
         tags.classifier_tags.poor_score = True
         return tags

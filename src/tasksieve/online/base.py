@@ -88,6 +88,11 @@ def remembered(method: Callable[[Any], Any]) -> Any:
     return property(read)
 
 
+def _shown(name: str, text: str) -> Any:
+    """A property that shows weights of the model."""
+    return property(lambda self: self._weights(name), doc=text)
+
+
 class OnlineLinearModel(SelectingModel):
     """Dual averaging: the state is the sum of the gradients, the weights are a closed form of it.
 
@@ -428,7 +433,7 @@ class OnlineLinearModel(SelectingModel):
         return None
 
     @locked
-    def _shown(self, name: str) -> np.ndarray:
+    def _weights(self, name: str) -> np.ndarray:
         check_is_fitted(self)
         if name not in self._cache:
             self._cache |= self._averaged() if name.startswith("averaged") else self._last_iterate()
@@ -452,25 +457,12 @@ class OnlineLinearModel(SelectingModel):
         total = state["total"].reshape(tasks, features)
         return {"averaged_coef_": total / count, "averaged_intercept_": state["offset_total"] / count}
 
-    @property
-    def coef_(self) -> np.ndarray:
-        """The last iterate, (T, d): sparse."""
-        return self._shown("coef_")
-
-    @property
-    def intercept_(self) -> np.ndarray:
-        """Intercepts of the last iterate, (T,)."""
-        return self._shown("intercept_")
-
-    @property
-    def averaged_coef_(self) -> np.ndarray:
-        """Average of all iterates, (T, d): what the convergence guarantee is about; not sparse."""
-        return self._shown("averaged_coef_")
-
-    @property
-    def averaged_intercept_(self) -> np.ndarray:
-        """Average of the intercepts of all iterates, (T,)."""
-        return self._shown("averaged_intercept_")
+    coef_: np.ndarray = _shown("coef_", "The last iterate, (T, d): sparse.")
+    intercept_: np.ndarray = _shown("intercept_", "Intercepts of the last iterate, (T,).")
+    averaged_coef_: np.ndarray = _shown(
+        "averaged_coef_", "Average of all iterates, (T, d): what the convergence guarantee is about; not sparse."
+    )
+    averaged_intercept_: np.ndarray = _shown("averaged_intercept_", "Average of the intercepts of all iterates, (T,).")
 
     @remembered
     def tasks_(self) -> np.ndarray:

@@ -20,12 +20,8 @@ from .parameters import CLASS_LOSS, SVCCVOptions, SVCOptions, of_cross_validatio
 class ManyClasses(TaskClassification):
     """Classes of machines: more than two are one-vs-rest."""
 
+    _multi_class = True
     class_weight: Any
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
-        return tags
 
 
 @documented

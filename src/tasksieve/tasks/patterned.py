@@ -299,9 +299,7 @@ def by_pattern(
     --------
     >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((60, 6))
-    >>> y = X[:, 0] - X[:, 4] + 0.1 * rng.standard_normal(60)
+    >>> X, y, _, _ = ts.datasets.make_small_tasks(effects=[1.0], n_rows=60, n_features=6)
     >>> X[40:, 3:] = np.nan                      # the second block was not measured for the last 20 rows
     >>> rows = ts.by_pattern(X)
     >>> rows
