@@ -91,7 +91,8 @@ PARAMETERS = table(
         "graph_strength", "float", 1.0,
         r":math:`\gamma` >= 0. Like the ridge it does not grow with alpha; features that are never "
         "penalised are not coupled.",
-        check="not_negative", typed=float, help="Graph SVM, --task-graph: how strongly neighbours agree.",
+        check="not_negative", typed=str,
+        help="Graph SVM, --task-graph: how strongly neighbours agree (with --cv several, 0.1,1,10).",
     ),
     Parameter(
         "class_weight", 'dict or "balanced"', None,

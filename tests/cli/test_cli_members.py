@@ -42,6 +42,33 @@ def fit(cli: CommandLine, table: Path, out: Path, *more: Any, target: str = "y")
     return load_model(RunFolder(out)).estimator
 
 
+def test_strengths_of_a_graph_are_compared(cli: CommandLine, reports: Reports, table: Path, tmp_path: Path) -> None:
+    X, y, task, _ = arrays(table)
+    words = ("--penalty", "l21", "--task-graph", "chain", "--alphas", 5, "--full-path", "--graph-strength", "0,0.3,30")
+    said = cli("fit", table, "-y", "y", "-t", "region", "-x", "[a-f]", "-o", tmp_path / "run", *words)
+    found = load_model(RunFolder(tmp_path / "run")).estimator
+    expected = ts.MultiTaskRegressorCV(
+        task_graph="chain", graph_strength=[0.0, 0.3, 30.0], n_alphas=5, standardize=True
+    ).fit(X, y, task=task)
+    assert found.graph_strength == expected.graph_strength_
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    assert f"--graph-strength {expected.graph_strength_:g} (of 0, 0.3, 30)" in said.out
+    content = reports[-1]
+    assert content.tables[0].title == "Values of graph_strength that were compared"
+    assert [row[0] for row in content.tables[0].rows] == ["0", "0.3", "30"]
+    assert f"graph_strength = {expected.graph_strength_:g} (among 0, 0.3, 30)" in content.methods
+    config = tmp_path / "run" / "config.json"
+    old = json.loads(config.read_text())
+    assert old["graph_strength"] == "0,0.3,30"
+    other = tmp_path / "old.json"  # version 0.2 wrote a number
+    other.write_text(json.dumps({**old, "graph_strength": 0.3}))
+    cli("fit", "--config", other, "-o", tmp_path / "again", "--alphas", 3)
+    assert load_model(RunFolder(tmp_path / "again")).estimator.graph_strength == 0.3
+    words = ("-y", "y", "-t", "region", "--penalty", "l21", "--task-graph", "chain", "--graph-strength", "0.1,1")
+    refused = cli("fit", table, *words, "-o", tmp_path / "none", "--alpha", 0.1, code=2)
+    assert "--graph-strength: several values are for --cv to choose from" in refused.err
+
+
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("words", "model"),

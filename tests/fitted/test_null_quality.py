@@ -184,6 +184,13 @@ def test_machines_on_a_graph(rows, kind):
     alone.fit(np.zeros((120, 2)), label, task=TASKS)
     np.testing.assert_allclose(model.cv_quality_.null_values, alone.cv_quality_.values, rtol=1e-5)
     assert model.cv_quality_.caveat == "optimistic: C was tuned on these rows"
+    of_row = np.empty(120)
+    for f, (_, test) in enumerate(SPLITS, start=1):
+        of_row[test] = f
+    np.testing.assert_array_equal(model.cv_fold_, of_row)
+    best = model.cv_scores_.mean(axis=2).argmin(axis=1)
+    np.testing.assert_array_equal(model.cv_compared_["C"], model.Cs_[best])
+    np.testing.assert_array_equal(model.cv_compared_["graph_strength"], [0.1, 1.0, 10.0])
 
 
 def test_frames(rows):

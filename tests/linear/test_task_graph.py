@@ -137,6 +137,61 @@ def test_cross_validation_prefers_the_graph_where_it_is_right(rng):
     assert scores[1] < scores[0]
 
 
+@pytest.mark.parametrize(("strengths", "rule"), [((0.0, 0.5, 20.0), "min"), ((20.0, 0.0, 0.5), "1se")])
+def test_several_strengths_are_the_best_of_separate_fits(rng, strengths, rule):
+    """Chosen with alpha on the same folds, whichever comes first: sums over rows serve the strength 0 alone."""
+    x, task = rng.standard_normal((72, 15)), np.repeat(np.arange(6), 12)
+    y = x[:, 0] * np.linspace(-1.0, 2.0, 6)[task] + x[:, 1] + rng.standard_normal(72)
+    options = {"n_alphas": 6, "eps": 0.1, "task_graph": "chain", "selection_rule": rule, "random_state": 3}
+    model = ts.MultiTaskRegressorCV(**options, graph_strength=strengths).fit(x, y, task=task)
+    alone = [ts.MultiTaskRegressorCV(**options, graph_strength=value).fit(x, y, task=task) for value in strengths]
+    for m, own in enumerate(alone):
+        np.testing.assert_allclose(model.alphas_[m], own.alphas_, rtol=1e-12)
+        np.testing.assert_allclose(model.cv_scores_[m], own.cv_scores_, rtol=1e-3)  # to the tolerance of folds
+        assert own.graph_strength_ == strengths[m]
+        assert model.cv_compared_["alpha"][m] == own.alpha_
+        assert model.cv_compared_["score"][m] == model.cv_scores_[m][own.alphas_ == own.alpha_].mean()
+    best = int(np.argmin([own.cv_scores_.mean(axis=1).min() for own in alone]))
+    assert strengths[best] == 0.5  # a graph that is right, but not for ever
+    assert model.graph_strength_ == model.cv_compared_["graph_strength"][best] == 0.5
+    assert model.alpha_ == alone[best].alpha_
+    np.testing.assert_allclose(model.coef_, alone[best].coef_, atol=1e-4)
+    assert model.cv_quality_.n_tried == 18
+    assert model.certificate(x, y, task=task).verify(x, y, task=task).proved
+
+
+def test_strengths_are_compared_by_every_model_with_a_graph(rng):
+    x, task = rng.standard_normal((80, 6)), np.repeat(np.arange(4), 20)
+    risk = x[:, 0] * np.array([1.0, 1.2, 1.4, 1.6])[task]
+    labels = np.digitize(risk + rng.logistic(size=80), [-1.0, 1.0])
+    y = {
+        ts.MultiTaskClassifierCV: labels > 0,
+        ts.MultiTaskOrdinalCV: labels,
+        ts.MultiTaskCoxCV: ts.survival(np.exp(-risk), event=rng.random(80) < 0.7),
+        ts.MultiTaskMixedCV: risk + rng.standard_normal(80),
+    }
+    for kind, own in y.items():
+        options = {"n_alphas": 3, "eps": 0.3, "cv": 3, "task_graph": "chain"}
+        model = kind(**options, graph_strength=np.array([0.01, 3.0]), early_stopping=True).fit(x, own, task=task)
+        alone = [kind(**options, graph_strength=value).fit(x, own, task=task) for value in (0.01, 3.0)]
+        means = [one.cv_scores_.mean(axis=1).min() for one in alone]
+        np.testing.assert_allclose(model.cv_compared_["score"], means, rtol=1e-3)
+        assert model.graph_strength_ == (0.01, 3.0)[int(np.argmin(means))]
+        assert model.alpha_ == alone[int(np.argmin(means))].alpha_
+
+
+def test_strengths_to_compare_need_a_graph(rng):
+    x, y, task = rng.standard_normal((12, 2)), rng.standard_normal(12), np.repeat(list("ab"), 6)
+    with pytest.raises(ValueError, match="graph_strength has several values, but there is no graph: give task_graph"):
+        ts.MultiTaskRegressorCV(graph_strength=[0.1, 1.0]).fit(x, y, task=task)
+    for wrong in ([], [0.1, -1.0], ["much"]):
+        with pytest.raises(ValueError, match="graph_strength"):
+            ts.MultiTaskRegressorCV(task_graph="chain", graph_strength=wrong).fit(x, y, task=task)
+    several = ts.MultiTaskRegressorCV(task_graph="chain", graph_strength=[0.1, 1.0], n_alphas=3, cv=2)
+    found = ts.compare(several, x, y, task=task, cv=3)  # a model of one task has no graph
+    assert found.n_folds == 3
+
+
 @pytest.mark.parametrize(
     ("graph", "words"),
     [

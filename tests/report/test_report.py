@@ -450,6 +450,7 @@ def test_the_demo_leaves_its_reports(tmp_path: Path) -> None:
     [
         ts.MultiTaskElasticNetCV(l1_ratio=[0.5, 0.9], n_alphas=4, cv=3),
         ts.CalibratedMultiTaskLassoCV(l2=[0.0, 0.1], n_alphas=4, cv=3),
+        ts.MultiTaskRegressorCV(task_graph=np.zeros((1, 1)), graph_strength=[0.5, 2.0], n_alphas=4, cv=3),
     ],
     ids=lambda model: type(model).__name__,
 )
@@ -459,12 +460,17 @@ def test_several_values_compared(model: Any, tmp_path: Path) -> None:
     X = rng.standard_normal((60, 5))
     model.fit(X, X[:, 0] + 0.1 * rng.standard_normal(60))
     assert model.cv_scores_.shape == (2, 4, 3)
-    name = "l2" if hasattr(model, "l2_") else "l1_ratio"
+    name = model._compared
     best = list(getattr(model, name)).index(getattr(model, f"{name}_"))
     content = content_from_model(model)
     np.testing.assert_array_equal(content.cv_scores, model.cv_scores_[best])
     np.testing.assert_array_equal(content.cv_scores, model.path_scores_)
     assert content.cv_measure == model.cv_measure
+    table = content.tables[0]
+    assert table.title == f"Values of {name} that were compared"
+    assert [row[0] for row in table.rows] == [f"{value:g}" for value in getattr(model, name)]
+    assert [row[-1] for row in table.rows] == ["yes" if m == best else "no" for m in range(2)]
+    assert f"{name} = {getattr(model, f'{name}_'):g} (among " in content.methods
     write_report(model, tmp_path / "report.html")
     pytest.importorskip("matplotlib").use("agg")
     assert model.plot_scores().get_ylabel() == model.cv_measure

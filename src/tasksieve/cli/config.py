@@ -77,6 +77,9 @@ def read_config(folder: RunFolder, name: str) -> dict[str, Any]:
     config = folder.read_json(name)
     kinds = {option.key: option.kind for option in OPTIONS if option.role != "run"}
     kinds |= {"table": str, "command": str, "config_format": int, "by_default": list[str]}
+    for key in COMPARED:  # a number where one version took one value only
+        if key in config and _is_of(config[key], float):
+            config[key] = repr(config[key])
     for key, value in config.items():
         if key not in kinds:
             raise RunError(f"{folder / name}: unknown option {key!r}")

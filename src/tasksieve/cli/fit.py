@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..fitted.restore import set_state
 from ..problem_file import save_problem
+from ..report.model_content import compared_values
 from ..runs.methods import write_methods
 from ..runs.results import write_path
 from .config import read_grid
@@ -44,7 +45,10 @@ def solve(job: Job) -> int:
         return keep_interrupted(job, fitted.path)
     if fitted.path is None:
         fitted.converged = not any(isinstance(warning, ConvergenceWarning) for warning in said)
-    known = {} if fitted.cv is None else {"cv_measure": fitted.cv.cv_measure, "cv_folds": fitted.cv.cv_folds_}
+    known: dict[str, Any] = {}
+    if fitted.cv is not None:
+        known = {"cv_measure": fitted.cv.cv_measure, "cv_folds": fitted.cv.cv_folds_}
+        known["cv_compared"] = compared_values(fitted.cv)
     job.tell_data(**known)
     with working("writing results", job.call.quiet):
         write_results(job, fitted)

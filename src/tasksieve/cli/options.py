@@ -247,7 +247,7 @@ OPTIONS = [
 
 BY_KEY = {option.key: option for option in OPTIONS}
 # Parameters of which cross-validation can compare several values.
-COMPARED = ("l1_ratio", "l2")
+COMPARED = ("l1_ratio", "l2", "graph_strength")
 
 
 def flag(key: str) -> str:

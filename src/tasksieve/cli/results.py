@@ -12,6 +12,7 @@ from ..fitted.measures import kind_of_targets
 from ..fitted.quality import HeldOutQuality
 from ..fitted.risk_groups import risk_groups
 from ..linear.base import PathEstimator
+from ..report.model_content import compared_values
 from ..report.rows import coefficient_rows, row_labels, task_names
 from ..report.unseen import beside_null, unseen_quality
 from ..report.words import count, few
@@ -29,6 +30,7 @@ from ..runs.results import (
 )
 from ..tables import write_table
 from .files import PART, file_tasks, several_sheets, task_column
+from .options import flag
 from .outcomes import has_tasks, labels_by_task, survival_of
 from .run import Job
 from .source import Source
@@ -152,10 +154,12 @@ def summary(job: Job, fitted: Fitted) -> list[str]:
     names = problem.encoding.feature_names
     selects = hasattr(model, "get_support")
     used = f"{count(len(chosen), 'feature')} selected" if selects else "every feature has a weight"
-    lines = [
-        job.data_line(model, job.seconds["fit"], len(covariates)),
-        f"{job.kind.strength} = {getattr(model, job.kind.strength):.6g}: {used}",
-    ]
+    values = f"{job.kind.strength} = {getattr(model, job.kind.strength):.6g}"
+    compared = None if fitted.cv is None else compared_values(fitted.cv)
+    if compared is not None:
+        among = ", ".join(f"{value:.4g}" for value in compared["values"])
+        values += f", {flag(compared['name'])} {compared['chosen']:.4g} (of {among})"
+    lines = [job.data_line(model, job.seconds["fit"], len(covariates)), f"{values}: {used}"]
     if fitted.path is not None and fitted.cv is None:
         lines[1] = (
             f"{count(len(fitted.path), 'value')} of alpha, "

@@ -59,6 +59,8 @@ def for_one_task(model: Any) -> Any:
     changed = {name: None for name in BETWEEN_TASKS if name in own}
     if isinstance(own.get("task_weights"), str):  # a rule
         changed.pop("task_weights")
+    if "graph_strength" in own:  # several are for a graph
+        changed["graph_strength"] = type(model)().graph_strength
     return clone(model).set_params(**changed)
 
 

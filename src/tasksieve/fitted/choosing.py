@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -61,6 +62,19 @@ class CrossValidated:
         name = self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
         return f"held-out {name} (greater is better)"
 
+    def _best_of_each(
+        self, compared: Mapping[str, np.ndarray], strengths: Mapping[str, Sequence[np.ndarray]], scores: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """What would be chosen with each value of a parameter, given by name: the strength, of a grid for each value,
+        with its mean over the folds and the standard error of that."""
+        losses = scores if self.scoring is None else -scores
+        each = [select(losses[m : m + 1], self.selection_rule)[1] for m in range(len(scores))]
+        at_each = np.array([scores[m, k] for m, k in enumerate(each)])
+        chosen = {
+            name: np.array([grid[k] for grid, k in zip(grids, each, strict=True)]) for name, grids in strengths.items()
+        }
+        return {**compared, **chosen, "score": at_each.mean(axis=1), "error": standard_errors(at_each)}
+
     def _warn_open_folds(self, n_open: int, total: int, max_iter: int) -> None:
         if n_open:
             words = Message(
@@ -84,6 +98,14 @@ def select(scores: np.ndarray, rule: Literal["min", "1se"]) -> tuple[int, int]:
     best, k = np.unravel_index(np.nanargmin(means), means.shape)
     n_folds = scores.shape[2]
     if rule == "1se" and n_folds > 1:
-        error = scores[best, k].std(ddof=1) / np.sqrt(n_folds)
-        k = np.flatnonzero(means[best] <= means[best, k] + error)[0]
+        k = np.flatnonzero(means[best] <= means[best, k] + standard_errors(scores[best, k]))[0]
     return int(best), int(k)
+
+
+def standard_errors(scores: np.ndarray) -> np.ndarray:
+    """Of means over folds, the last axis; NaN where there is one fold."""
+    n_folds = scores.shape[-1]
+    if n_folds == 1:
+        return np.full(scores.shape[:-1], np.nan)
+    found: np.ndarray = scores.std(axis=-1, ddof=1) / np.sqrt(n_folds)
+    return found

@@ -149,6 +149,9 @@ Attributes
 ----------
 {name}_ : float
     The value chosen.
+cv_compared_ : dict of arrays
+    For each ``"{name}"`` the ``"alpha"`` that would be chosen with it, and the ``"score"`` there: mean over folds,
+    with its standard ``"error"``.
 alphas_ : ndarray of shape (K,), or (n_{name}, K) where ``{name}`` is a list
 cv_scores_ : ndarray of shape (K, n_folds), or (n_{name}, K, n_folds) where ``{name}`` is a list
     Mean over tasks of the held-out {held_out}.

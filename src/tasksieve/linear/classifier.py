@@ -12,7 +12,7 @@ from ..messages import ParameterError
 from ..penalties import RowPenalty
 from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
-from .generic import AnyMembers, RegressorCVOptions, RegressorOptions
+from .generic import AnyMembers, AnyMembersCV, RegressorCVOptions, RegressorOptions
 
 
 class ClassifierOptions(RegressorOptions, total=False):
@@ -129,8 +129,8 @@ class MultiTaskClassifier(AnyClassification, PathEstimator):
 
 
 @documented
-class MultiTaskClassifierCV(AnyClassification, PathEstimatorCV):
-    """`MultiTaskClassifier` with ``alpha`` chosen by cross-validation along its path."""
+class MultiTaskClassifierCV(AnyClassification, AnyMembersCV):
+    """`MultiTaskClassifier` with ``alpha``, and ``graph_strength`` where several are given, by cross-validation."""
 
     _estimator = MultiTaskClassifier
     _example = ("['left', 'mid', 'right']", 0.8)

@@ -17,8 +17,7 @@ from ..penalties import RowPenalty
 from ..tasks import TaskData, is_task_list, task_codes
 from ..tasks.named import takes_named_tasks
 from .base import PathEstimator
-from .cross_validation import PathEstimatorCV
-from .generic import AnyMembers, QuadraticOptions
+from .generic import AnyMembers, AnyMembersCV, GraphCVOptions, GraphOptions
 from .held_out import path_scores
 
 _CURVES = """
@@ -29,13 +28,13 @@ strata : array of shape (n,), or list of such for a list, optional
 """
 
 
-class CoxOptions(QuadraticOptions, BareSolverOptions, TaskOptions, FeatureWeights, total=False):
+class CoxOptions(GraphOptions, BareSolverOptions, TaskOptions, FeatureWeights, total=False):
     """Of `MultiTaskCox`, but for those that it names."""
 
     warm_start: bool
 
 
-class CoxCVOptions(QuadraticOptions, FoldOptions, BareSolverOptions, TaskOptions, FeatureWeights, total=False):
+class CoxCVOptions(GraphCVOptions, FoldOptions, BareSolverOptions, TaskOptions, FeatureWeights, total=False):
     """Of `MultiTaskCoxCV`, but for those that it names."""
 
 
@@ -219,20 +218,20 @@ class MultiTaskCox(CoxRegression, PathEstimator):
 
 
 @documented
-class MultiTaskCoxCV(CoxRegression, PathEstimatorCV):
-    r"""`MultiTaskCox` with ``alpha`` chosen by cross-validated partial likelihood along its path.
+class MultiTaskCoxCV(CoxRegression, AnyMembersCV):
+    r"""`MultiTaskCox` with ``alpha``, and ``graph_strength`` where several are given, by cross-validation.
 
     .. math::
 
         \arg\min_\alpha \frac1T \sum_t \frac{\sum_f D_t\bigl(w_t^{(-f)}(\alpha)\bigr) -
         D_t^{(-f)}\bigl(w_t^{(-f)}(\alpha)\bigr)}{\sum_f d_t^{(f)}}
 
-    over folds f, which are balanced by event. D is the deviance of all rows, :math:`D^{(-f)}` that of the rows that the
-    model of a fold has learned from, and :math:`d^{(f)}` the weight of the events that it holds out (Verweij and van
-    Houwelingen 1993; cv.glmnet with ``grouped = TRUE``). A fold's figure in ``cv_scores_`` is its difference over the
-    mean number of events that folds hold out. ``scoring="concordance"`` chooses by Harrell's concordance within folds
-    and tasks, ``scoring="partial_likelihood"`` by the partial likelihood of the held-out rows alone (``grouped =
-    FALSE``), which is refused for folds without events.
+    over folds f, which are balanced by event: the cross-validated partial likelihood. D is the deviance of all rows,
+    :math:`D^{(-f)}` that of the rows that the model of a fold has learned from, and :math:`d^{(f)}` the weight of the
+    events that it holds out (Verweij and van Houwelingen 1993; cv.glmnet with ``grouped = TRUE``). A fold's figure in
+    ``cv_scores_`` is its difference over the mean number of events that folds hold out. ``scoring="concordance"``
+    chooses by Harrell's concordance within folds and tasks, ``scoring="partial_likelihood"`` by the partial likelihood
+    of the held-out rows alone (``grouped = FALSE``), which is refused for folds without events.
 
     Attributes
     ----------

@@ -229,6 +229,8 @@ class PathEstimatorCV(CrossValidated, CertifiedModel, TaskLinearModel):
         name = self._compared
         if name is not None:
             setattr(self, f"{name}_", float(getattr(models[best], name)))
+            values = np.array([float(getattr(model, name)) for model in models])
+            self.cv_compared_ = self._best_of_each({name: values}, {"alpha": grids}, scores)
             if not isinstance(getattr(self, name), Real):
                 self.alphas_, self.cv_scores_ = np.array(grids), scores
 

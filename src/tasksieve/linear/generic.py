@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
+from ..fitted.arguments import read_several
 from ..fitted.documented import documented
 from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
 from ..losses import Loss, as_loss
 from ..members import LOSSES, PENALTIES, Registry
-from ..messages import Message, ParameterError, either
+from ..messages import Message, ParameterError, either, value_error
 from ..penalties import RowPenalty, as_penalty
 from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
@@ -24,14 +25,25 @@ class QuadraticOptions(TypedDict, total=False):
 
     ridge: float
     task_graph: Any
+
+
+class GraphOptions(QuadraticOptions, total=False):
+    """The same, with one strength of the graph."""
+
     graph_strength: float
 
 
-class RegressorOptions(QuadraticOptions, PathOptions, total=False):
+class GraphCVOptions(QuadraticOptions, total=False):
+    """The same, with one strength of the graph, or several to choose from."""
+
+    graph_strength: float | Sequence[float]
+
+
+class RegressorOptions(GraphOptions, PathOptions, total=False):
     """Of `MultiTaskRegressor`, but for those that it names."""
 
 
-class RegressorCVOptions(QuadraticOptions, PathCVOptions, total=False):
+class RegressorCVOptions(GraphCVOptions, PathCVOptions, total=False):
     """Of `MultiTaskRegressorCV`, but for those that it names."""
 
 
@@ -108,6 +120,20 @@ class AnyMembers(TaskLinearModel):
         _ = self._loss, self._norm  # refuses options that a member does not have
 
 
+class AnyMembersCV(PathEstimatorCV):
+    """A cross-validation that may also compare strengths of a graph of tasks."""
+
+    _compared = "graph_strength"
+
+    task_graph: Any
+    graph_strength: Any
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.task_graph is None and len(read_several(self.graph_strength, "graph_strength")) > 1:
+            raise value_error("{graph_strength} has several values, but there is no graph: give {task_graph}.")
+
+
 def _unknown(registry: Registry[Any], other: str, given: Any, names: Iterable[str]) -> ParameterError:
     listed = ", ".join(map(repr, names))
     words = Message("must be one of {listed}{other}", listed=listed, other=either(f" or {other}"))
@@ -173,8 +199,8 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
 
 
 @documented
-class MultiTaskRegressorCV(_AnyRegression, PathEstimatorCV):
-    """`MultiTaskRegressor` with ``alpha`` chosen by cross-validation along its path."""
+class MultiTaskRegressorCV(_AnyRegression, AnyMembersCV):
+    """`MultiTaskRegressor` with ``alpha``, and ``graph_strength`` where several are given, by cross-validation."""
 
     _estimator = MultiTaskRegressor
     _held_out_words = "loss's own score (`tasksieve.losses.Loss.deviance`)"

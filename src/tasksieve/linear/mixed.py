@@ -40,8 +40,7 @@ from ..tasks.named import is_named, takes_named_tasks
 from ..user_warnings import warn
 from .balance import Balance, balance_of
 from .base import PathEstimator
-from .cross_validation import PathEstimatorCV
-from .generic import AnyMembers, RegressorCVOptions, RegressorOptions
+from .generic import AnyMembers, AnyMembersCV, RegressorCVOptions, RegressorOptions
 from .held_out import Judge, Scores
 from .units import TargetUnits
 
@@ -476,8 +475,8 @@ class MultiTaskMixed(_AnyLosses, PathEstimator):
 
 
 @documented
-class MultiTaskMixedCV(_AnyLosses, PathEstimatorCV):
-    """`MultiTaskMixed` with ``alpha`` chosen by cross-validation along its path.
+class MultiTaskMixedCV(_AnyLosses, AnyMembersCV):
+    """`MultiTaskMixed` with ``alpha``, and ``graph_strength`` where several are given, by cross-validation.
 
     Scales and weights are those of the training rows of each fold in its fit, and those of all rows where held-out rows
     are judged. Folds are stratified by the classes and events of each task.

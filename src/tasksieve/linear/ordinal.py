@@ -13,18 +13,17 @@ from ..losses import Loss, Ordinal
 from ..penalties import RowPenalty
 from ..tasks.named import takes_named_tasks
 from .base import PathEstimator
-from .cross_validation import PathEstimatorCV
-from .generic import AnyMembers, QuadraticOptions
+from .generic import AnyMembers, AnyMembersCV, GraphCVOptions, GraphOptions
 
 
-class OrdinalOptions(QuadraticOptions, BareSolverOptions, TaskOptions, FeatureWeights, total=False):
+class OrdinalOptions(GraphOptions, BareSolverOptions, TaskOptions, FeatureWeights, total=False):
     """Of `MultiTaskOrdinal`, but for those that it names."""
 
     class_weight: Any
     warm_start: bool
 
 
-class OrdinalCVOptions(QuadraticOptions, FoldOptions, BareSolverOptions, TaskOptions, FeatureWeights, total=False):
+class OrdinalCVOptions(GraphCVOptions, FoldOptions, BareSolverOptions, TaskOptions, FeatureWeights, total=False):
     """Of `MultiTaskOrdinalCV`, but for those that it names."""
 
     class_weight: Any
@@ -176,8 +175,8 @@ class MultiTaskOrdinal(_OrdinalLoss, PathEstimator):
 
 
 @documented
-class MultiTaskOrdinalCV(_OrdinalLoss, PathEstimatorCV):
-    """`MultiTaskOrdinal` with ``alpha`` chosen by cross-validation along its path.
+class MultiTaskOrdinalCV(_OrdinalLoss, AnyMembersCV):
+    """`MultiTaskOrdinal` with ``alpha``, and ``graph_strength`` where several are given, by cross-validation.
 
     Folds are stratified by class within tasks.
 

@@ -108,7 +108,8 @@ class RowFolds(FoldSource):
     def on_sums(self, m: int, f: int, training: TaskData, n_threads: int) -> SumSolver | None:
         """The path of model m on sums over the training rows of fold f; None where they do not serve."""
         model, problem = self._fold_models[m], self._problems[m]
-        if self._moments is None or not is_sparse_group(problem.penalty):
+        # sums were gathered for the first model; another one may have a graph of tasks, which they do not serve
+        if self._moments is None or not is_sparse_group(problem.penalty) or problem.penalty.coupling is not None:
             return None
         ratio = model._unit(training) / model._unit(self.facts)
         walk = self._moments.walk(f, problem.penalty, ratio, n_threads)

@@ -21,7 +21,14 @@ from .content import CodeSample, FitQuality, ReportContent
 from .from_findings import trust_of
 from .members import member_tables
 from .methods import RULES, fit_words, model_sentence, paper, software
-from .model_content import answer, model_content, show_path, standardised_fact
+from .model_content import (
+    answer,
+    compared_table,
+    compared_values,
+    model_content,
+    show_path,
+    standardised_fact,
+)
 from .proof import carry
 from .rows import coefficient_rows, multinomial
 from .survival import calibration_table, risk_table
@@ -161,13 +168,17 @@ def _content_of_model(
     apart = _given_apart(given)
     shared = shares_rows(X, y, given.get("task"))
     scores = getattr(model, "path_scores_", None) if path is getattr(model, "path_", None) else None
+    compared = compared_values(model)
     content = model_content(
         model,
         tasks,
         tasks,
         features,
         quality,
-        () if by_class else member_tables(model, features, tasks),
+        [
+            *([] if compared is None else [compared_table(compared, model.cv_measure)]),
+            *([] if by_class else member_tables(model, features, tasks)),
+        ],
         title=f"{type(model).__name__}: {count(n_features, 'feature')}, {count(len(own), noun)}",
         asked="",
         answered="",
@@ -359,7 +370,7 @@ def _facts(model: Any, quality: Sequence[FitQuality], shared: bool) -> list[tupl
         facts.append(("Penalty strength alpha", f"{alpha:.4g}"))
     if hasattr(model, "standardize"):
         facts.append(standardised_fact(model))
-    if hasattr(model, "path_scores_"):
+    if hasattr(model, "cv_folds_"):
         facts.append(("How it was chosen", f"{model.cv_folds_}; {RULES[model.selection_rule]}"))
     return facts
 
@@ -412,6 +423,9 @@ def shares_rows(X: Any, y: Any, task: Any) -> bool:
 def _methods(model: Any, content: ReportContent) -> tuple[str, list[str]]:
     """A paragraph for an article, and what to cite."""
     name, params, version = type(model).__name__, model.get_params(deep=False), content.versions.get("tasksieve", "")
+    compared = compared_values(model)
+    if compared is not None:
+        params[compared["name"]] = compared["chosen"]
     where = count(len(content.tasks), content.row_noun)
     if content.quality and content.row_noun == "task":
         rows = content.quality[0].rows
@@ -422,8 +436,9 @@ def _methods(model: Any, content: ReportContent) -> tuple[str, list[str]]:
     strength = "alpha" if hasattr(model, "alpha") or hasattr(model, "alpha_") else "C"
     value = getattr(model, f"{strength}_", getattr(model, strength, None))
     if isinstance(value, int | float | np.number):
-        chosen = (model.cv_folds_, model.selection_rule) if hasattr(model, "path_scores_") else None
-        said += f" {fit_words(strength, float(value), content.certificate.get('relative_gap'), chosen)}"
+        chosen = (model.cv_folds_, model.selection_rule) if hasattr(model, "cv_folds_") else None
+        gap = content.certificate.get("relative_gap")
+        said += f" {fit_words(strength, float(value), gap, chosen, compared)}"
     return said, [software(version), paper(name)]
 
 

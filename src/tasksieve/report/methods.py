@@ -182,14 +182,27 @@ def model_sentence(
     )
 
 
-def fit_words(strength: str, value: float, gap: float | None, chosen: tuple[str, str] | None) -> str:
-    """How strongly a model was penalised, by which folds and rule that was chosen, and its relative gap."""
+def fit_words(
+    strength: str,
+    value: float,
+    gap: float | None,
+    chosen: tuple[str, str] | None,
+    compared: Mapping[str, Any] | None = None,
+) -> str:
+    """How strongly a model was penalised, by which folds and rule that was chosen, and its relative gap.
+
+    - `compared`: A second parameter that was chosen with it: its ``name``, its ``values``, the ``chosen`` one.
+    """
     proved = "" if gap is None else f"; {gap_words(gap)}"
     if chosen is None:
         return f"The model was fitted with {strength} = {value:.4g}{proved}."
     folds, rule = chosen
-    how = f"was chosen by cross-validation ({folds}; {RULES[rule]})"
-    return f"The penalty strength ({strength} = {value:.4g}) {how}{proved}."
+    how = f"chosen by cross-validation ({folds}; {RULES[rule]})"
+    if compared is None:
+        return f"The penalty strength ({strength} = {value:.4g}) was {how}{proved}."
+    among = ", ".join(f"{float(other):.4g}" for other in compared["values"])
+    second = f"{compared['name']} = {float(compared['chosen']):.4g} (among {among})"
+    return f"The penalty strength ({strength} = {value:.4g}) and {second} were {how} together{proved}."
 
 
 def gap_words(gap: float) -> str:

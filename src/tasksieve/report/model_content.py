@@ -14,7 +14,7 @@ from .content import ExtraTable, FitQuality, ReportContent, mean_of
 from .covariates import covariate_tables
 from .rows import coefficient_rows, row_labels, row_noun
 from .unseen import own_measures
-from .words import are, count, quantity
+from .words import are, capital, count, number, quantity
 
 
 def model_content(
@@ -81,6 +81,33 @@ def pattern_table(patterns: Patterns, tasks: Sequence[str]) -> ExtraTable:
         "in it has no coefficient there, which is not the same as one that is zero."
     )
     return ExtraTable("Patterns of present columns", note, ["Pattern", "Task", "Measured", "Not measured"], rows)
+
+
+def compared_values(model: Any) -> dict[str, Any] | None:
+    """Values of a second parameter that cross-validation has compared, as a run writes them down; None where there was
+    one, or none."""
+    found = getattr(model, "cv_compared_", None)
+    if found is None or len(found["score"]) < 2:
+        return None
+    name, strength, *_ = found
+    columns = {key: [number(value) for value in found[key]] for key in (strength, "score", "error")}
+    chosen = float(getattr(model, f"{name}_"))
+    return {"name": name, "values": found[name].tolist(), "chosen": chosen, "strength": strength, **columns}
+
+
+def compared_table(compared: Mapping[str, Any], measure: str) -> ExtraTable:
+    """What held-out rows say of each value that was compared."""
+    name, strength, rows = str(compared["name"]), str(compared["strength"]), []
+    each = (compared[key] for key in ("values", strength, "score", "error"))
+    for value, at, score, error in zip(*each, strict=True):
+        chosen = "yes" if value == compared["chosen"] else "no"
+        within = "" if error is None else f" ± {quantity(error)}"
+        rows.append([f"{value:.4g}", quantity(at), f"{quantity(score)}{within}", chosen])
+    note = (
+        f"All values of {name} are judged on the same folds. {strength} is the one that would be chosen with each, "
+        f"{measure} the mean over the folds there, ± one standard error."
+    )
+    return ExtraTable(f"Values of {name} that were compared", note, [name, strength, capital(measure), "Chosen"], rows)
 
 
 def show_path(content: ReportContent, path: Any, coefs: Sequence[scipy.sparse.csr_array]) -> None:

@@ -7,10 +7,17 @@ from typing import Any
 import numpy as np
 
 from ..fitted.covariates import covariates_of
-from ..report.content import FitQuality, ReportContent, count_selected
+from ..report.content import ExtraTable, FitQuality, ReportContent, count_selected
 from ..report.covariates import selection_facts
 from ..report.methods import RULES
-from ..report.model_content import answer, model_content, proof_words, show_path, standardised_fact
+from ..report.model_content import (
+    answer,
+    compared_table,
+    model_content,
+    proof_words,
+    show_path,
+    standardised_fact,
+)
 from ..report.proof import carry
 from ..report.rows import task_names
 from ..report.survival import calibration_table, risk_table
@@ -64,7 +71,7 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
         tasks,
         saved.feature_names,
         [*_training_quality(folder, saved), *unseen],
-        read_member_tables(folder),
+        [*_compared(data), *read_member_tables(folder)],
         title=f"What predicts {few(saved.targets, 3)}?",
         asked="",
         answered="",
@@ -103,6 +110,11 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
         content.cv_scores = np.column_stack(list(read_columns(folder, "cv_scores.csv").values()))
         content.cv_measure = str(data.get("cv_measure", "held-out loss"))
     return content
+
+
+def _compared(data: dict[str, Any]) -> list[ExtraTable]:
+    found = data.get("cv_compared")
+    return [] if found is None else [compared_table(found, str(data.get("cv_measure", "held-out loss")))]
 
 
 def _chosen(saved: SavedModel, path: SavedPath) -> int:

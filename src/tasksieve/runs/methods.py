@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..atomic import write_bytes
-from ..report.methods import fit_words, gap_words, model_sentence, paper, software
+from ..report.methods import STATED, fit_words, gap_words, model_sentence, paper, software
 from ..report.words import count
 from .findings import read_findings
 from .folder import CERTIFICATE, CONFIG, DATA, METHODS, VERSIONS, RunFolder
@@ -88,7 +88,7 @@ def _model(
     name: str, model: dict[str, Any] | None, config: dict[str, Any], data: dict[str, Any], version: str
 ) -> str:
     """What was used, on what; without a model what was asked."""
-    params = config if model is None else dict(model.get("params") or {})
+    params = _numbers(config) if model is None else dict(model.get("params") or {})
     targets = config.get("target") if model is None else model.get("targets")
     shared = len(targets or ()) > 1 and (model is not None or config.get("task") is None)  # several targets of the rows
     n_covariates = 0 if model is None else int((model.get("facts") or {}).get("covariates", 0))
@@ -99,6 +99,12 @@ def _model(
         where = f"{count(tasks, 'task')} with {count(rows, 'row')} in all" if tasks > 1 else count(rows, "row")
     size = tasks, int(data["features"]), n_covariates
     return model_sentence(name, params, version, where, size, bool(config.get("standardize")))
+
+
+def _numbers(config: dict[str, Any]) -> dict[str, Any]:
+    """A configuration in which parameters that are typed as text, since they may be several numbers, are numbers."""
+    typed = {key: value for key, value in config.items() if key in STATED and isinstance(value, str)}
+    return {**config, **{key: float(value) for key, value in typed.items() if "," not in value}}
 
 
 def _completed(model: dict[str, Any] | None, data: dict[str, Any]) -> list[str]:
@@ -135,7 +141,7 @@ def _fit(
     if config.get("cv"):
         folds = str(data.get("cv_folds") or f"{config['cv']} folds")
         chosen = folds, str(config.get("selection_rule", "min"))
-    said = [fit_words(strength, value, gap, chosen)]
+    said = [fit_words(strength, value, gap, chosen, data.get("cv_compared"))]
     if "cv_quality" in model:
         quality = quality_from(model["cv_quality"])
         if np.isfinite(quality.overall[0]):

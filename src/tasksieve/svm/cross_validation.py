@@ -122,12 +122,18 @@ class GraphModelCV(CrossValidated, GraphRows):
         self.C_, self.graph_strength_ = float(Cs[k]), float(strengths[s])
         self.Cs_, self.graph_strengths_ = Cs, strengths
         self.cv_scores_ = scores if self.scoring is None else -scores
+        compared = {"graph_strength": strengths}
+        self.cv_compared_ = self._best_of_each(compared, {"C": [Cs] * len(strengths)}, self.cv_scores_)
         self.cv_folds_ = found.words
         # the same machine without features: it has intercepts alone
         empty = replace(data, source=np.zeros((data.source.shape[0], 1)))
         without = [_Fold(model, empty, weights, tol) for weights in found.weights]
         null = [fold.along(Cs[k : k + 1], self.graph_strength_)[1][0] for fold in without]
         answers = self._out_of_fold(data)
+        held_out = np.full(data.offsets[-1], np.nan)  # from 1; NaN for rows that are never held out
+        for f, fold in enumerate(folds, start=1):
+            held_out[fold.test] = f
+        self.cv_fold_ = data.in_form_of_y(held_out)
         for fold, values, of_null in zip(folds, kept, null, strict=True):
             answers.add(fold.test, values[k], of_null)
         self.cv_predictions_ = data.in_form_of_y(answers.means())

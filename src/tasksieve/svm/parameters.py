@@ -253,6 +253,11 @@ Cs_, graph_strengths_ : ndarrays
 cv_scores_ : ndarray of shape (number of strengths, number of Cs, number of folds)
     Held-out losses with ``class_weight`` in them (the smaller, the better), or with ``scoring`` scores (the
     larger, the better): means over tasks, and over the machines of one-vs-rest.
+cv_compared_ : dict of arrays
+    For each ``"graph_strength"`` the ``"C"`` that would be chosen with it, and the ``"score"`` there: mean over folds,
+    with its standard ``"error"``.
+cv_fold_ : ndarray, or list of ndarray, in the form of y
+    The fold, from 1, in which each row was held out: the last of several; NaN where it never was.
 cv_predictions_ : ndarray, or list of ndarray, in the form of y
     For each row what the fold that held it out predicted with the values chosen: numbers, ``decision_function``, or
     with the logistic loss ``predict_proba``, with their last axis for classes. The mean where a row was held out
