@@ -30,7 +30,7 @@ LEVELS = (
     ("online",),
     ("graph",),
     ("svm",),
-    ("findings", "problem_file"),
+    ("exports", "findings", "problem_file"),
     ("checks",),
     ("report",),
     ("",),  # tasksieve/__init__.py itself, which gathers the public names

@@ -22,6 +22,7 @@ renamed.install()
 # Public names, and the module of each.
 _NAMES = {
     "design": ("Storage",),
+    "exports": ("export",),
     "findings.bounds": ("pfer_bound",),
     "findings.compare": ("compare",),
     "findings.imputation": ("MultipleImputation",),
@@ -90,6 +91,7 @@ if TYPE_CHECKING:
     from . import tasks as tasks
     from . import verify as verify
     from .design import Storage as Storage
+    from .exports import export as export
     from .findings.bounds import pfer_bound as pfer_bound
     from .findings.compare import compare as compare
     from .findings.imputation import MultipleImputation as MultipleImputation

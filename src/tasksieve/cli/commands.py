@@ -91,6 +91,12 @@ EVALUATE = (
     Option("level", float, "Of the intervals.", default=0.9),
     *(*READING, MAX_MEMORY, QUIET, DEBUG),
 )
+EXPORT = (
+    RUN,
+    Option("out", str, "The file to write; its ending says what: .json, .py.", flag="--out,-o", default=REQUIRED),
+    Option("alpha", float, "Export this value of the path."),
+    *(MAX_MEMORY, QUIET, DEBUG),
+)
 INSPECT = (
     Option("run", str, "Folder of a run, a certificate.npz, a saved online model, or a table: how it is read.",
            default=REQUIRED, argument=True),
@@ -215,6 +221,9 @@ CHECK = """Say whether the data prove what a run claims.
 The same check without tasksieve: verify.py, one file that needs nothing but NumPy.
 
 Exit codes: 0 proved, 1 not proved, 2 could not be read."""
+EXPORTING = """Write the model of a run into a FILE that predicts without tasksieve.
+
+The file holds the coefficients that some task uses, and how columns of the table become features."""
 LEARN = """Learn one row at a time from a TABLE of any length, in bounded memory.
 
 With --resume, an interrupted stream continues from its last checkpoint (standard input must be given from its
@@ -229,6 +238,7 @@ COMMANDS = (
             "predict:run_predict", PREDICT),
     Command("evaluate", "Say how well the model of a run predicts the rows of a TABLE that it has not seen, task by "
             "task.", "evaluate:run_evaluate", EVALUATE),
+    Command("export", EXPORTING, "export:run_export", EXPORT),
     Command("report", "Write report.html of a run once more.", "report:run_report", (RUN, MAX_MEMORY, QUIET, DEBUG)),
     Command("inspect", "Say what is in a run: model, objective, data and their digests, features, gap, files, "
             "versions; or how a table is read: encoding, separator, sheets, columns.", "inspect:run_inspect", INSPECT),

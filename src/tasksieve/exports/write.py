@@ -1,0 +1,38 @@
+"""The formats of an export, by the ending of the file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from ..atomic import write_bytes
+from ..messages import value_error
+from .description import Description
+from .json_file import json_text
+from .python_file import python_text
+
+FORMATS: dict[str, Callable[[Description], bytes]] = {
+    ".json": lambda found: json_text(found).encode(),
+    ".py": lambda found: python_text(found).encode("ascii"),
+}
+
+
+def checked_format(file: str | os.PathLike[str]) -> str:
+    """The ending of a file that can be written; an error where it cannot."""
+    path = Path(file)
+    ending = path.suffix.lower()
+    if ending not in FORMATS:
+        raise value_error(
+            "{file!r}: the ending says what is written, one of {endings}.", file=str(file), endings=", ".join(FORMATS)
+        )
+    if not path.parent.is_dir():
+        raise value_error("{file!r}: there is no folder {folder}.", file=str(file), folder=str(path.parent))
+    return ending
+
+
+def write_description(found: Description, file: str | os.PathLike[str]) -> Path:
+    """Write a description in the format of the file's ending."""
+    path = Path(file)
+    write_bytes(path, FORMATS[checked_format(file)](found))
+    return path
