@@ -3,6 +3,7 @@
     python verify.py certificate.npz table.csv            (a table, if the certificate says how it was read)
     python verify.py certificate.npz data.npz             (arrays X, y and, if used, task, sample_weight, offset)
     python verify.py certificate.npz --matrix X.npy --y y.npy --task task.npy
+    python verify.py certificate.npz --bfile PREFIX --pheno FILE --covar FILE       (PLINK's .bed, .bim and .fam files)
     ... --exact        rational arithmetic: no floating point is trusted (slow)
 
 This one file needs Python 3.11 and NumPy, may be copied anywhere, and imports nothing else. The format and what is
@@ -27,6 +28,7 @@ import time
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -865,7 +867,7 @@ _KEYS: dict[str, Any] = {
 }
 
 
-_OTHER_KEYS = {"classes", "task_weights", "class_weights", "features", "table", "about", "patterns"}
+_OTHER_KEYS = {"classes", "task_weights", "class_weights", "features", "table", "about", "patterns", "genotypes"}
 _LISTS = {"start": ("feature", "output", "coef"), "open_start": ("open",), "sure_start": ("sure",)}
 _ARRAYS = {"alpha", "ridge", "objective", "dual_value", "gap", "intercept", "dual", "edges", "feature_weights", "l1"}
 _ARRAYS |= {"thresholds", "group_of", "group_weights", "sorted_weights", "absent", "absent_start", *_LISTS}
@@ -934,6 +936,7 @@ def _check_header(header: Any) -> None:
         raise Unreadable("header: penalty 'none' cannot be combined with positive")
     _check_patterns(header)
     _check_table(header)
+    _check_genotypes(header)
 
 
 def _check_patterns(header: dict[str, Any]) -> None:
@@ -1299,7 +1302,7 @@ def _by_task(cert: Certificate, X: Any, task: Any) -> tuple[list[Any], Callable[
             return list(values)
 
         return [Matrix(x) for x in X], in_order
-    matrix = Matrix(X)
+    matrix = X if isinstance(X, Matrix) else Matrix(X)
     if cert.header.get("patterns") is not None:
         task = _patterns_of_rows(cert, matrix, task)
     if task is None:
@@ -1506,7 +1509,7 @@ def arrange(cert: Certificate, X: Any, y: Any, task: Any, sample_weight: Any, of
     if cert["shared"]:
         if task is not None:
             raise Mismatch("the tasks of the certificate share a matrix: a task of each row means something else")
-        matrix = Matrix(X)
+        matrix = X if isinstance(X, Matrix) else Matrix(X)
         parts = [matrix] * n_tasks
 
         def cut(values: Any, what: str) -> list[Any]:
@@ -3733,7 +3736,7 @@ def described(cert: Certificate, tasks: list[Task], values: list[Value]) -> list
         "coefficients >= 0" if cert["positive"] else "",
         "a graph between tasks" if "edges" in arrays else "",
     ]
-    target = (cert.header.get("table") or {}).get("target")
+    target = (cert.header.get("table") or cert.header.get("genotypes") or {}).get("target")
     targets = [_target_words(one) for one in (target if isinstance(target, list) else [target]) if one is not None]
     n_free = int((arrays.get("feature_weights", np.ones(1)) == 0.0).sum())
     given = any((part.weight[part.weight > 0.0] != 1.0).any() for part in tasks)
@@ -3751,6 +3754,7 @@ def described(cert: Certificate, tasks: list[Task], values: list[Value]) -> list
         "weights of tasks" if cert["task_weights"] is not None else "",
         "weights of classes" if cert["class_weights"] is not None else "",
         "with offsets" if cert["offset"] else "",
+        getattr(tasks[0].matrix, "words", ""),
     ]
     return ["problem: " + "; ".join(filter(None, parts)), "data: " + "; ".join(filter(None, data))]
 
@@ -3844,7 +3848,7 @@ def read_table(cert: Certificate, path: str) -> dict[str, Any]:
         raise Unreadable("the certificate does not say how a table was read: give arrays (--matrix, --y, --task)")
     recipes, missing, several = table["columns"], set(table["missing"]), isinstance(table["target"], list)
     targets = table["target"] if several else [table["target"]]
-    others = {key: table[key] for key in ("task", "weight", "offset") if table.get(key) is not None}
+    others = _others(table)
     x: list[list[float | None]] = []
     needed = [name for target in targets for name in _columns_of(target)]
     words: dict[str, list[str | None]] = {name: [] for name in [*needed, *others.values()]}
@@ -3878,22 +3882,36 @@ def read_table(cert: Certificate, path: str) -> dict[str, Any]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise Mismatch(f"{path} is not the table of the certificate: {error}") from None
 
-    def numbers(name: str) -> Array:
-        return _word_numbers(words[name], f"{path}, column {name!r}")
-
     found: dict[str, Any] = {"X": np.array(x, dtype=np.float64).reshape(len(x), len(recipes))}
-    given = (cert.header.get("patterns") or {}).get("of") or cert.tasks  # the tasks of the table
-    for key, name in others.items():
-        labels = [None if word is None else _tidy(word, given) for word in words[name]]
-        own = np.array(labels, dtype=object) if key == "task" else numbers(name)
-        found["sample_weight" if key == "weight" else key] = own
-    place = {_key(label): t for t, label in enumerate(given)}
-    which = [place.get(_key(label), 0) for label in found["task"]] if "task" in found else [0] * len(x)
-    ys = [_labels_of(cert, target, words, [t] * len(x) if several else which, path) for t, target in enumerate(targets)]
-    plain = several and len({one.dtype for one in ys}) == 1 and ys[0].dtype.names is None
-    found["y"] = np.stack(ys, axis=1) if plain else dict(zip(cert.tasks, ys, strict=True)) if several else ys[0]
+    found |= _by_role(cert, table, words, len(x), path)
     _fill_by_task(cert, recipes, found, path)
     return found
+
+
+def _by_role(
+    cert: Certificate, recipe: dict[str, Any], words: dict[str, list[str | None]], n: int, path: str
+) -> dict[str, Any]:
+    """y, and task, sample_weight and offset where there are any, of n rows whose cells are words."""
+    found: dict[str, Any] = {}
+    given = (cert.header.get("patterns") or {}).get("of") or cert.tasks  # the tasks of the table
+    for key, name in _others(recipe).items():
+        labels = [None if word is None else _tidy(word, given) for word in words[name]]
+        where = f"{path}, column {name!r}"
+        own = np.array(labels, dtype=object) if key == "task" else _word_numbers(words[name], where)
+        found["sample_weight" if key == "weight" else key] = own
+    place = {_key(label): t for t, label in enumerate(given)}
+    which = [place.get(_key(label), 0) for label in found["task"]] if "task" in found else [0] * n
+    several = isinstance(recipe["target"], list)
+    targets = recipe["target"] if several else [recipe["target"]]
+    ys = [_labels_of(cert, target, words, [t] * n if several else which, path) for t, target in enumerate(targets)]
+    plain = several and len({one.dtype for one in ys}) == 1 and ys[0].dtype.names is None
+    found["y"] = np.stack(ys, axis=1) if plain else dict(zip(cert.tasks, ys, strict=True)) if several else ys[0]
+    return found
+
+
+def _others(recipe: dict[str, Any]) -> dict[str, str]:
+    """The columns beside features and labels."""
+    return {key: recipe[key] for key in ("task", "weight", "offset") if recipe.get(key) is not None}
 
 
 def _fill_by_task(cert: Certificate, recipes: list[dict[str, Any]], found: dict[str, Any], path: str) -> None:
@@ -3988,18 +4006,22 @@ def _is_target(target: Any, kinds: Sequence[str]) -> bool:
     )
 
 
-def _check_table(header: dict[str, Any]) -> None:
-    table = header.get("table")
-    if table is None:
-        return
-    loss, target = header["loss"], table.get("target") if isinstance(table, dict) else None
+def _are_roles(header: dict[str, Any], recipe: dict[str, Any]) -> bool:
+    """Whether a recipe says which columns labels, tasks, weights and offsets are."""
+    loss, target = header["loss"], recipe.get("target")
     kinds = [kind_of(own) for own in (loss["losses"] if loss["name"] == "mixed" else [loss] * len(header["tasks"]))]
-    text = (str, type(None))
     if isinstance(target, list):
         readable = header["shared"] and len(target) == len(kinds)
         readable = readable and all(_is_target(one, [kind]) for one, kind in zip(target, kinds, strict=True))
     else:
         readable = _is_target(target, kinds)
+    return bool(readable) and all(isinstance(recipe.get(key), str | None) for key in ("task", "weight", "offset"))
+
+
+def _check_table(header: dict[str, Any]) -> None:
+    table = header.get("table")
+    if table is None:
+        return
     sound = (
         isinstance(table, dict)
         and set(table) <= {"columns", "missing", "separator", "drop", "target", "task", "weight", "offset"}
@@ -4013,13 +4035,11 @@ def _check_table(header: dict[str, Any]) -> None:
             and ("missing" not in one or (one["missing"] is True and len(one) == 2))
             for one in table["columns"]
         )
-        and isinstance(table.get("missing"), list)
-        and all(isinstance(word, str) for word in table["missing"])
+        and _texts(table.get("missing"))
         and isinstance(table.get("separator"), str)
         and len(table["separator"]) == 1
         and isinstance(table.get("drop"), bool)
-        and readable
-        and all(isinstance(table.get(key), text) for key in ("task", "weight", "offset"))
+        and _are_roles(header, table)
     )
     if not sound:
         raise Unreadable("header: 'table' does not say how a table is read")
@@ -4053,6 +4073,344 @@ def _load(path: str) -> Any:
         raise Unreadable(f"cannot read {path}: {error}") from None
 
 
+# --- files of genotypes -------------------------------------------------------------------------------------
+
+_COPIES = np.array([2.0, np.nan, 1.0, 0.0])  # of the first allele, by the two bits of a call; 1: missing
+_TURNED = np.array([3, 1, 2, 0], dtype=np.uint8)  # the same call, counting the other allele
+_OTHER_STRAND = str.maketrans("ACGT", "TGCA")
+_CHROMOSOMES = {"23": "X", "24": "Y", "25": "XY", "26": "MT", "M": "MT"}
+_ELSEWHERE = (
+    "genotypes are read from .bed files, which plink2 --pfile PREFIX --make-bed --out PREFIX makes of PLINK 2 files "
+    "(--vcf, --bgen in its place: of others)"
+)
+
+
+class BedFile:
+    """Calls of a .bed file, mapped; people ("FID IID") of the .fam file, variants of the .bim file beside it."""
+
+    def __init__(self, prefix: str, name: str) -> None:
+        self.name = name
+        self.people = [" ".join(row[:2]) for row in _six_fields(f"{prefix}.fam")]
+        self.variants = [_variant(row[0], row[3], row[1], row[4], row[5]) for row in _six_fields(f"{prefix}.bim")]
+        if len(set(self.people)) != len(self.people):
+            raise Mismatch(f"{prefix}.fam lists a person twice")
+        path, width = f"{prefix}.bed", (len(self.people) + 3) // 4
+        try:
+            with open(path, "rb") as file:
+                head, size = file.read(3), file.seek(0, 2)
+            if head != b"\x6c\x1b\x01":
+                raise Mismatch(f"{path} is no .bed file with a variant after another: {_ELSEWHERE}")
+            if size != 3 + width * len(self.variants):
+                raise Mismatch(
+                    f"{path} has {size} bytes; {len(self.people)} people and {len(self.variants)} variants make "
+                    f"{3 + width * len(self.variants)}: it is cut short, or another .bim or .fam file lies beside it"
+                )
+            self.calls: Array = np.memmap(path, dtype=np.uint8, mode="r", offset=3, shape=(len(self.variants), width))
+        except OSError as error:
+            raise Unreadable(f"cannot read {path}: {error.strerror or error}") from None
+
+    def place(self, people: dict[str, int], wanted: list[tuple[str, int, str, str, str]]) -> None:
+        """Find people and variants of a certificate: lines of each here, -1 where it is not here, and whether the
+        other allele is the first one. A variant is found by chromosome, position and alleles, either way round, on
+        either strand; by its name, too, where that leaves several."""
+        self.person = np.full(len(people), -1, dtype=np.int64)
+        for line, name in enumerate(self.people):
+            if name in people:
+                self.person[people[name]] = line
+        at: dict[tuple[str, int], list[int]] = {}
+        for line, (chromosome, position, *_) in enumerate(self.variants):
+            at.setdefault((chromosome, position), []).append(line)
+        self.line, self.turned = np.full(len(wanted), -1, dtype=np.int64), np.zeros(len(wanted), dtype=bool)
+        for j, (chromosome, position, name, first, second) in enumerate(wanted):
+            turned = {(first, second): False, (second, first): True}
+            strand = [allele.translate(_OTHER_STRAND)[::-1] for allele in (first, second)]
+            if strand[0] != second:
+                turned |= {(strand[0], strand[1]): False, (strand[1], strand[0]): True}
+            fitting = [line for line in at.get((chromosome, position), ()) if self.variants[line][3:] in turned]
+            if len(fitting) > 1:
+                fitting = [line for line in fitting if self.variants[line][2] == name]
+            if len(fitting) > 1:
+                raise Mismatch(f"{self.name}.bim has the variant {name} ({chromosome}:{position}) several times")
+            if fitting:
+                self.line[j], self.turned[j] = fitting[0], turned[self.variants[fitting[0]][3:]]
+
+
+def _variant(chromosome: str, position: str, name: str, first: str, second: str) -> tuple[str, int, str, str, str]:
+    """``chr7`` is 7, 23 is X; alleles in capitals."""
+    bare = chromosome[3:] if chromosome[:3].lower() == "chr" else chromosome
+    bare = _CHROMOSOMES.get(bare.upper(), bare.upper() if len(bare) <= 2 else bare)
+    if not (position.lstrip("-").isdecimal() and position.isascii() and len(position) < 19):
+        raise Mismatch(f"variant {name}: the position {position!r} is no whole number")
+    return bare, int(position), name, first.upper(), second.upper()
+
+
+def _text_lines(path: str) -> list[str]:
+    """Lines that are not blank."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return [line for line in file if line.strip()]
+    except OSError as error:
+        raise Unreadable(f"cannot read {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise Mismatch(f"{path} is no text in UTF-8: {error}") from None
+
+
+def _six_fields(path: str) -> list[list[str]]:
+    rows = [line.split() for line in _text_lines(path)]
+    for row in rows:
+        if len(row) != 6:
+            raise Mismatch(f"{path}: {len(row)} fields where 6 are expected: {' '.join(row[:4])}")
+    if not rows:
+        raise Mismatch(f"{path} is empty")
+    return rows
+
+
+def _bed_files(prefix: str) -> list[BedFile]:
+    """Of a prefix, in which @ stands for a chromosome."""
+    names = [str(k) for k in range(1, 27)] + ["X", "Y", "XY", "MT"] if "@" in Path(prefix).name else [""]
+    found = [prefix.replace("@", name).removesuffix(".bed") for name in names]
+    if len(found) > 1:
+        found = [one for one in found if Path(f"{one}.bed").exists()]
+    if not found:
+        raise Unreadable(f"there is no .bed file with a chromosome in the place of @ in {prefix}")
+    return [BedFile(one, Path(prefix).name) for one in found]
+
+
+class GenotypeMatrix(Matrix):
+    """Covariates, then the copies (0, 1, 2) of each variant's counted allele. A missing call of a person of task t is
+
+        fl(C / K),   C the copies in all calls of the variant among the listed people of task t, K the number of calls
+
+    one rounding of whole numbers, the same everywhere; over all listed people where the task has no call, and 0 where
+    nobody has one. `codes` are the tasks of people; means are of all of them, whichever rows are taken."""
+
+    def __init__(self, files: list[BedFile], covariates: Array, codes: Array) -> None:
+        self._files, self._covariates, self._codes, self._rows = files, covariates, codes, np.arange(len(codes))
+        self._means: dict[int, Array] = {}
+        self.shape = (len(codes), covariates.shape[1] + len(files[0].line))
+        n_people = len({person for file in files for person in file.people})
+        n_variants = sum(len(file.variants) for file in files if file.name == files[0].name)
+        self.words = (
+            f"{len(codes)} of {n_people} people and {len(files[0].line)} of {n_variants} variants of "
+            f"{', '.join(dict.fromkeys(file.name for file in files))}, missing calls filled by the means of their tasks"
+        )
+
+    def take_rows(self, rows: Array) -> GenotypeMatrix:
+        part = copy(self)
+        part._rows, part.shape = self._rows[rows], (len(rows), self.shape[1])
+        return part
+
+    def columns(self, features: Any) -> Array:
+        features = np.arange(self.shape[1])[features]
+        first = self._covariates.shape[1]
+        free = features < first
+        out = np.empty((len(self._rows), len(features)))
+        out[:, free] = self._covariates[self._rows][:, features[free]]
+        own = np.flatnonzero(~free)
+        for some in _some(own, len(self._rows)):
+            variants = features[some] - first
+            out[:, some] = self._counts(self._calls(self._rows, variants), self._rows, variants)
+        return out
+
+    def digest(self) -> str:
+        """Rows after rows, while the calls lie variant after variant: so many rows at a time as 2^27 calls are."""
+        found, n_variants = hashlib.sha256(), len(self._files[0].line)
+        variants, height = np.arange(n_variants), max(1, (1 << 27) // n_variants)
+        for a in range(0, len(self._rows), height):
+            rows = self._rows[a : a + height]
+            calls = np.empty((len(rows), n_variants), dtype=np.uint8)
+            for some in _some(variants, len(self._files[0].people)):
+                calls[:, some] = self._calls(rows, some).T
+            step = max(1, _ENTRIES // self.shape[1])
+            for b in range(0, len(rows), step):
+                part = rows[b : b + step]
+                counts = self._counts(calls[b : b + step].T, part, variants)
+                found.update(_bytes(np.hstack([self._covariates[part], counts])))
+        return found.hexdigest()
+
+    def _calls(self, people: Array, variants: Array) -> Array:
+        """The two bits of each call (variants x people), the counted allele first."""
+        out = np.ones((len(variants), len(people)), dtype=np.uint8)
+        for file in self._files:
+            here, own = np.flatnonzero(file.person[people] >= 0), np.flatnonzero(file.line[variants] >= 0)
+            if len(here) and len(own):
+                person = file.person[people[here]]
+                calls = file.calls[file.line[variants[own]]][:, person >> 2]
+                calls = calls >> (2 * (person & 3)).astype(np.uint8) & 3
+                turned = file.turned[variants[own]]
+                calls[turned] = _TURNED[calls[turned]]
+                out[np.ix_(own, here)] = calls
+        return out
+
+    def _counts(self, calls: Array, people: Array, variants: Array) -> Array:
+        """Calls (variants x people) as numbers (people x variants), the missing ones filled."""
+        found = _COPIES[calls].T
+        holes = np.flatnonzero((calls == 1).any(axis=1))
+        if len(holes):
+            codes, part = self._codes[people], found[:, holes]
+            for t in np.unique(codes).tolist():
+                rows = np.flatnonzero(codes == t)
+                own = part[rows]
+                part[rows] = np.where(np.isnan(own), self._mean(t, variants[holes]), own)
+            found[:, holes] = part
+        return found
+
+    def _mean(self, t: int, variants: Array) -> Array:
+        """What fills missing calls of a task."""
+        known = self._means.setdefault(t, np.full(len(self._files[0].line), np.nan))
+        for some in _some(variants[np.isnan(known[variants])], len(self._codes)):
+            copies, called = self._sums(np.flatnonzero(self._codes == t), some)
+            nobody = np.flatnonzero(called == 0)
+            if len(nobody):
+                copies[nobody], called[nobody] = self._sums(np.arange(len(self._codes)), some[nobody])
+            known[some] = np.where(called > 0, copies / np.maximum(called, 1), 0.0)
+        return known[variants]
+
+    def _sums(self, people: Array, variants: Array) -> tuple[Array, Array]:
+        """Copies in the calls of each variant, and the number of these."""
+        calls = self._calls(people, variants)
+        return 2 * (calls == 0).sum(axis=1) + (calls == 2).sum(axis=1), (calls != 1).sum(axis=1)
+
+
+class PeopleFile:
+    """A file of text about people: FID, IID and columns, with a line of names that begins with FID or IID (then IIDs
+    alone name people), or without: PHENO1, PHENO2, ..."""
+
+    def __init__(self, path: str, people: list[str]) -> None:
+        self.path = path
+        lines = [_blank_cells(line) for line in _text_lines(path) if not line.startswith("##")]
+        if not lines:
+            raise Mismatch(f"{path} is empty")
+        head = lines[0][0].upper().removeprefix("#")
+        width = 1 if head == "IID" else 2
+        self.names = [f"PHENO{k + 1}" for k in range(len(lines[0]) - 2)]
+        if head in ("FID", "IID"):
+            self.names, lines = lines[0][width:], lines[1:]
+        known: dict[str, list[str]] = {}
+        for row in lines:
+            key = " ".join(row[:width])
+            if len(row) != width + len(self.names) or key in known:
+                raise Mismatch(f"{path}: {key} has {len(row)} fields, or is there twice")
+            known[key] = row[width:]
+        self._rows = [known.get(name if width == 2 else name.split(" ")[1]) for name in people]
+
+    def column(self, name: str) -> list[str | None]:
+        """In the order of people; None where a person is not there, or the word is no value."""
+        if self.names.count(name) != 1:
+            raise Mismatch(f"{self.path} has {self.names.count(name)} columns {name!r}, the certificate needs one")
+        k = self.names.index(name)
+        return [None if row is None or _no_value(row[k]) else row[k] for row in self._rows]
+
+
+def _no_value(word: str) -> bool:
+    """As PLINK has it: NA and the like, and the number -9 however it is written."""
+    try:
+        return word.upper() in ("NA", "N/A", "NAN", "", ".") or float(word) == -9.0
+    except ValueError:
+        return False
+
+
+def _blank_cells(line: str) -> list[str]:
+    """Between tabs, where cells may be empty, or between any blanks."""
+    cells = [cell.strip() for cell in line.split("\t")]
+    return line.split() if len(cells) == 1 or any(" " in cell for cell in cells) else cells
+
+
+def read_genotypes(cert: Certificate, prefixes: Sequence[str], pheno: str, covar: str | None = None) -> dict[str, Any]:
+    """X, y, task, ... of .bed files and files of phenotypes and covariates, by the certificate's header."""
+    recipe = cert.header.get("genotypes")
+    if recipe is None:
+        raise Unreadable("the certificate does not say how genotypes were read: give arrays (--matrix, --y, --task)")
+    people: list[str] = recipe["people"]
+    wanted = [_variant(*one.split(" ")) for one in recipe["variants"]]
+    files = [file for prefix in prefixes for file in _bed_files(prefix)]
+    for file in files:
+        file.place({name: i for i, name in enumerate(people)}, wanted)
+    _check_places(files, people, recipe["variants"])
+    cohorts = [next(file.name for file in files if file.person[i] >= 0) for i in range(len(people))]
+    data = people_of(cert, pheno, covar, cohorts if len(prefixes) > 1 else None)
+    place = {_key(label): t for t, label in enumerate(cert.tasks)}
+    codes = np.array([place.get(_key(label), 0) for label in data.get("task", [cert.tasks[0]] * len(people))])
+    return {"X": GenotypeMatrix(files, data.pop("covariates"), codes), **data}
+
+
+def people_of(cert: Certificate, pheno: str, covar: str | None, cohorts: Sequence[str] | None) -> dict[str, Any]:
+    """Covariates, y, task, ... of the certificate's people; `cohorts` are the studies that people are of, where there
+    are several: a column of that name, if the files have none."""
+    recipe = cert.header["genotypes"]
+    people: list[str] = recipe["people"]
+    tables = [PeopleFile(path, people) for path in (pheno, covar) if path is not None]
+    targets = recipe["target"] if isinstance(recipe["target"], list) else [recipe["target"]]
+    words: dict[str, list[str | None]] = {}
+    for name in [*(name for target in targets for name in _columns_of(target)), *_others(recipe).values()]:
+        table = next((one for one in tables if name in one.names), None)
+        if table is None and name == "cohort" and cohorts is not None:
+            words[name] = list(cohorts)
+            continue
+        words[name] = (table or tables[0]).column(name)
+    for i, person in enumerate(people):
+        if all(any(words[name][i] is None for name in _columns_of(target)) for target in targets):
+            raise Mismatch(f"{pheno}: person {person} of the certificate has no phenotype")
+    covariates = np.empty((len(people), len(recipe["covariates"])))
+    for k, one in enumerate(recipe["covariates"]):
+        for i, word in enumerate(tables[-1].column(one["source"])):
+            if word is None:
+                raise Mismatch(f"{tables[-1].path}: person {people[i]} of the certificate has no {one['source']!r}")
+            covariates[i, k] = _cell(word, one, set(), f"{tables[-1].path}, person {people[i]}, column ")
+    return {"covariates": covariates, **_by_role(cert, recipe, words, len(people), pheno)}
+
+
+def _check_places(files: list[BedFile], people: list[str], variants: list[str]) -> None:
+    """Every call is in one file: those of a study cut by chromosomes, those of several studies, or both."""
+    names = ", ".join(file.name for file in files)
+    for found, wanted, what in ((lambda f: f.person, people, "person"), (lambda f: f.line, variants, "variant")):
+        absent = np.flatnonzero(np.all([found(file) < 0 for file in files], axis=0))
+        if len(absent):
+            raise Mismatch(f"{what} {wanted[absent[0]]} of the certificate is not in {names} ({len(absent)} are not)")
+    calls = sum(int((file.person >= 0).sum()) * int((file.line >= 0).sum()) for file in files)
+    for k, file in enumerate(files):
+        for other in files[:k]:
+            twice = ((file.person >= 0) & (other.person >= 0)).any() and ((file.line >= 0) & (other.line >= 0)).any()
+            if twice:
+                raise Mismatch(f"{other.name} and {file.name} both have calls of the same people and variants")
+    if calls != len(people) * len(variants):
+        raise Mismatch(f"{names}: some people of the certificate lack some of its variants")
+
+
+def _check_genotypes(header: dict[str, Any]) -> None:
+    recipe = header.get("genotypes")
+    if recipe is None:
+        return
+    keys = {"people", "variants", "covariates", "target", "task", "weight", "offset"}
+    sound = (
+        isinstance(recipe, dict)
+        and set(recipe) <= keys
+        and header.get("table") is None
+        and header.get("patterns") is None
+        and all(_texts(recipe.get(key)) and recipe[key] for key in ("people", "variants"))
+        and all(len(one.split()) == 2 and one == " ".join(one.split()) for one in recipe["people"])
+        and all(len(one.split()) == 5 and one == " ".join(one.split()) for one in recipe["variants"])
+        and all(len(set(recipe[key])) == len(recipe[key]) for key in ("people", "variants"))
+        and isinstance(recipe.get("covariates"), list)
+        and len(recipe["covariates"]) + len(recipe["variants"]) == header["n_features"]
+        and all(
+            isinstance(one, dict)
+            and set(one) <= {"source", "equals"}
+            and isinstance(one.get("source"), str)
+            and isinstance(one.get("equals", ""), str)
+            for one in recipe["covariates"]
+        )
+        and (header["shared"] or len(header["tasks"]) == 1 or recipe.get("task") is not None)
+        and not (header["shared"] and recipe.get("task") is not None)
+        and _are_roles(header, recipe)
+    )
+    if not sound:
+        raise Unreadable("header: 'genotypes' does not say how genotypes are read")
+
+
+# --- the command line ---------------------------------------------------------------------------------------
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; gives the exit code."""
     parser = argparse.ArgumentParser(prog="verify.py", description="Check a certificate against data.")
@@ -4060,13 +4418,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("data", nargs="?", help="a table of text, or an npz file with X and y")
     for name in ("matrix", "y", "task", "sample-weight", "offset"):
         parser.add_argument(f"--{name}", metavar="FILE.npy", help="an array, in place of DATA")
+    parser.add_argument("--bfile", action="append", metavar="PREFIX", help=".bed, .bim and .fam files; @: a chromosome")
+    parser.add_argument("--pheno", metavar="FILE", help="phenotypes of these people")
+    parser.add_argument("--covar", metavar="FILE", help="their covariates")
     parser.add_argument("--version", action="version", version=f"verify.py {PROGRAM}, certificates of format {VERSION}")
     parser.add_argument("--exact", action="store_true", help="rational arithmetic: trust no floating point")
     parser.add_argument("--value", type=int, metavar="K", help="one value of a path, counted from 0; by default all")
     given = parser.parse_args(arguments)
     try:
         cert = read_certificate(given.certificate)
-        if given.data is not None:
+        if given.bfile or given.pheno or given.covar:
+            if not (given.bfile and given.pheno) or given.data or given.matrix or given.y:
+                raise Unreadable("genotypes are given by --bfile and --pheno, and --covar if there are covariates")
+            data = read_genotypes(cert, given.bfile, given.pheno, given.covar)
+        elif cert.header.get("genotypes") is not None and not (given.matrix or (given.data or "").endswith(".npz")):
+            raise Unreadable(f"it is about genotypes: give --bfile, --pheno and --covar; {_ELSEWHERE}")
+        elif given.data is not None:
             data = read_arrays(given.data) if given.data.endswith(".npz") else read_table(cert, given.data)
         elif given.matrix and given.y:
             data = {"X": _load(given.matrix), "y": _load(given.y)}

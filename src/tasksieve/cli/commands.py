@@ -109,7 +109,7 @@ DIFF = (
 )
 VERIFY = (
     Option("run", str, "Folder of a run, or a certificate.npz.", default=REQUIRED, argument=True),
-    Option("data", str, "The file of data; by default the table of the run."),
+    Option("data", str, "The file of data (of genotypes: the prefix of .bed files); by default that of the run."),
     Option("value", int, "A value of the path, counted from 0."),
     Option("every", bool, "All values of the path; by default the one chosen.", flag="--all", default=False),
     Option("exact", bool, "Rational arithmetic: trust no floating point. Slow.", default=False),

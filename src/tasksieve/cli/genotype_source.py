@@ -52,8 +52,8 @@ class GenotypeSource(Source):
     """Genotypes, with phenotypes and covariates in files beside them."""
 
     problem: TableProblem
+    covariates: list[tuple[str, str | None]]
     genotypes = True
-    no_proof = "the verifier reads tables, no .bed files; model.certificate in Python writes it"
     not_saved = "genotypes stay in their files"
 
     @classmethod
@@ -63,7 +63,7 @@ class GenotypeSource(Source):
     @classmethod
     def decide(cls, config: dict[str, Any]) -> None:
         """Refuse options that do not go together; the phenotype file is the table."""
-        option = _option(config)
+        option = file_option(config)
         given, genotypes = config.keys() - config.get("by_default", ()), flag(option)
         why = f"is about the columns of a table, and does not go with {genotypes}"
         refuse((key for key in OF_TABLES if key in given), why)
@@ -83,10 +83,10 @@ class GenotypeSource(Source):
 
     @property
     def title(self) -> str:
-        return ", ".join(Path(prefix).name for prefix in self.config[_option(self.config)])
+        return ", ".join(Path(prefix).name for prefix in self.config[file_option(self.config)])
 
     def files(self) -> list[Path]:
-        config, option = self.config, _option(self.config)
+        config, option = self.config, file_option(self.config)
         first, *_ = suffixes = FILES[option][1]
         prefixes = [found for prefix in config[option] for found in matching_prefixes(prefix, first)]
         named = [Path(prefix.removesuffix(first) + suffix) for prefix in prefixes for suffix in suffixes]
@@ -107,7 +107,7 @@ class GenotypeSource(Source):
         config = self.config
         given = {key: config.get(key) for key in ("remove", "extract", "exclude")}
         keep = config["keep"][0] if config["keep"] else None
-        option = _option(config)
+        option = file_option(config)
         kind_of_files, prefixes = FILES[option][0], config[option]
         X = open_genotypes(prefixes[0] if len(prefixes) == 1 else prefixes, kind=kind_of_files, keep=keep, **given)
         n_people = X.n_rows
@@ -116,6 +116,7 @@ class GenotypeSource(Source):
         phenotypes = self._phenotypes(tables)
         words, classes = phenotypes.words, phenotypes.classes
         beside = tables.covariates([*targets, *words])
+        self.covariates = covariate_columns(beside)
         covariates, names = _encoded(beside, n_people)
         absent = {
             "people without a phenotype": phenotypes.absent,
@@ -223,7 +224,7 @@ class _Phenotypes:
     labels: Callable[[Array], Labels]
 
 
-def _option(config: dict[str, Any]) -> str:
+def file_option(config: dict[str, Any]) -> str:
     """The option that names the genotypes."""
     given = [key for key in FILES if config.get(key)]
     if len(given) > 1:
@@ -296,16 +297,26 @@ class _Columns:
 def _encoded(covariates: dict[str, Array], n_people: int) -> tuple[Array, list[str]]:
     """Numbers as they are; words as indicators of all but the first, since covariates are not penalised."""
     columns, names = [np.empty((n_people, 0))], list[str]()
-    for name, words in covariates.items():
-        if are_numbers(words):
+    for name, level in covariate_columns(covariates):
+        words = covariates[name]
+        if level is None:
             columns.append(as_numbers(words, name)[:, None])
             names.append(name)
             continue
-        absent = are_missing(words)
-        for level in sorted(set(words[~absent].tolist()))[1:]:
-            columns.append(np.where(absent, np.nan, words == level)[:, None])
-            names.append(f"{name}={level}")
+        columns.append(np.where(are_missing(words), np.nan, words == level)[:, None])
+        names.append(f"{name}={level}")
     return np.hstack(columns), names
+
+
+def covariate_columns(covariates: dict[str, Array]) -> list[tuple[str, str | None]]:
+    """Of each feature its column, and the word that it is an indicator of."""
+    found: list[tuple[str, str | None]] = []
+    for name, words in covariates.items():
+        if are_numbers(words):
+            found.append((name, None))
+            continue
+        found += [(name, level) for level in sorted(set(words[~are_missing(words)].tolist()))[1:]]
+    return found
 
 
 def _missing_notes(kind: str, columns: dict[str, Array]) -> list[str]:

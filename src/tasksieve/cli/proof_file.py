@@ -14,6 +14,9 @@ from ..tables.recipe import table_recipe
 from ..tasks.cluster import ClusterMatrix
 from .chunked_source import LEAVING_OUT
 from .files import several_files, title
+from .genotype_proof import MOST_CALLS, genotype_recipe
+from .genotype_proof import reads_differently as genotypes_differ
+from .genotype_source import GenotypeSource
 from .messages import in_words
 from .results import Fitted
 from .run import Job
@@ -43,6 +46,10 @@ def write_proof(job: Job, fitted: Fitted) -> None:
             f"no {PROOF}: all of X would have to come here once more; model.certificate in Python writes it"
         )
         return
+    source = job.source if isinstance(job.source, GenotypeSource) else None
+    if source is not None and problem.X.n_rows * problem.X.n_variants > MOST_CALLS:
+        job.display.log(f"no {PROOF}: {problem.X.n_rows:,} people and {problem.X.n_variants:,} variants take long")
+        return
     whole = fitted.path is not None
     if whole and len(fitted.path) * problem.n_labels > MOST_NUMBERS:
         if job.config["command"] != "fit":
@@ -61,7 +68,10 @@ def write_proof(job: Job, fitted: Fitted) -> None:
         about["chosen"] = fitted.chosen if whole else 0
     about["table"] = title(job.config["table"])
     certificate.header["features"] = list(problem.encoding.feature_names)
-    _add_recipe(job, certificate)
+    if source is not None:
+        _add_genotype_recipe(job, source, certificate)
+    else:
+        _add_recipe(job, certificate)
     certificate.save(job.folder / PROOF)
 
 
@@ -92,6 +102,15 @@ def _add_recipe(job: Job, certificate: Certificate) -> None:
     if wrong:
         del certificate.header["table"]
         job.display.log(f"{PROOF} does not say how the table was read: {wrong}")
+
+
+def _add_genotype_recipe(job: Job, source: GenotypeSource, certificate: Certificate) -> None:
+    """Which people, variants and columns of the files, if the verifier finds the same by it."""
+    certificate.header["genotypes"] = genotype_recipe(source)
+    wrong = genotypes_differ(certificate, source)
+    if wrong:
+        del certificate.header["genotypes"]
+        job.display.log(f"{PROOF} does not say how genotypes were read: {wrong}")
 
 
 def reads_differently(certificate: Certificate, table: str) -> str | None:

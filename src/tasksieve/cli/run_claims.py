@@ -62,6 +62,16 @@ def compare_run(
     return [f"of path.npz the chosen value alone is proved, {len(path.alphas) - 1} others are not"]
 
 
+def compare_recipes(stated: dict[str, Any], found: dict[str, Any]) -> None:
+    """Refuse a certificate about other people, variants, phenotypes or covariates than those of the run's options."""
+    for name in found:
+        mine, theirs = (part.get(name) for part in (found, stated))
+        if name == "variants":  # chromosomes may be spelt in another way
+            mine, theirs = ([one.split(" ")[1:] for one in part or ()] for part in (mine, theirs))
+        if mine != theirs:
+            raise RunError(f"{name} of {PROOF} are not those that the options of the run name")
+
+
 @dataclass
 class _Claims:
     """A certificate and the model of a run, whose files must say the same."""

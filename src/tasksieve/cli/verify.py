@@ -15,9 +15,11 @@ from ..tables.packed import PACKED
 from .config import check_config
 from .exit_codes import OK, UsageError, say
 from .files import Tables, expand_tables
+from .genotype_proof import by_recipe, export_command, genotype_recipe, task_codes
+from .genotype_source import GenotypeSource
 from .options import Asked
 from .progress import working
-from .run_claims import compare_run
+from .run_claims import compare_recipes, compare_run
 from .sources import source_kind
 
 NOT_PROVED, UNREADABLE = 1, 2
@@ -51,20 +53,58 @@ def _verify(asked: Asked) -> int:
     if folder is not None:
         folder.verify()
     config = {} if folder is None else folder.read_json(CONFIG)
+    if GenotypeSource.recognises(config) or (folder is None and cert.header.get("genotypes") is not None):
+        return _verify_genotypes(asked, cert, folder, config, value)
     table = config.get("table") if asked.data is None else expand_tables([asked.data])
     if table is None:
         raise verifier.Unreadable(f"{asked.run} is a certificate alone: name the file of data with --data")
     with working("reading", quiet):
         rows, names = _read(cert, table, config)
         beyond = [] if folder is None else compare_run(folder, cert, rows, names, chosen_value(cert))
-    with working("verifying", quiet):
-        X, y, progress = rows.pop("X"), rows.pop("y"), None if quiet else _Lines()
-        if hasattr(X, "patterns"):  # with its holes
-            X = X.to_array()
+    if hasattr(rows["X"], "patterns"):  # with its holes
+        rows["X"] = rows["X"].to_array()
+    return _decide(asked, cert, rows, value, beyond)
+
+
+def _decide(
+    asked: Asked, cert: verifier.Certificate, rows: dict[str, Any], value: int | None, beyond: list[str]
+) -> int:
+    """Have the verifier check it, and say what it found."""
+    with working("verifying", asked.quiet):
+        X, y, progress = rows.pop("X"), rows.pop("y"), None if asked.quiet else _Lines()
         verdict = verifier.verify(cert, X, y, value=value, exact=asked.exact, progress=progress, **rows)
-    if not quiet or not verdict:
+    if not asked.quiet or not verdict:
         print("\n".join([verdict.words, *beyond]))
     return OK if verdict.proved else NOT_PROVED
+
+
+def _verify_genotypes(
+    asked: Asked, cert: verifier.Certificate, folder: RunFolder | None, config: dict[str, Any], value: int | None
+) -> int:
+    """From .bed files by the verifier's own reader; others as the fit has read them. --data is the prefix of .bed files
+    in the place of the run's."""
+    if folder is None:
+        raise verifier.Unreadable(f"{asked.run} is a certificate of genotypes alone: name the run, or use verify.py")
+    stated = cert.header.get("genotypes")
+    if asked.data is not None:
+        if stated is None:
+            raise verifier.Unreadable(f"--data: {PROOF} does not say how genotypes were read")
+        config = {key: own for key, own in config.items() if key not in ("pfile", "vcf_zarr")}
+        config["bfile"] = [asked.data]
+    with working("reading", asked.quiet):
+        source = GenotypeSource(config, check_config(config))
+        source.read()
+        found = {"X": source.matrix, "y": source.problem.y, **source.problem.row_arguments(groups=False)}
+        beyond = compare_run(folder, cert, found, source.problem.encoding.feature_names, chosen_value(cert))
+        if stated is not None:
+            compare_recipes(stated, genotype_recipe(source))
+        if stated is not None and config.get("bfile"):
+            rows = by_recipe(cert, config)
+        else:
+            rows = {**found, "X": found["X"].readable(task_codes(found.get("task")))}
+            if not config.get("bfile"):
+                beyond.append(f"read as the fit did; verify.py alone reads .bed files: {export_command(config)}")
+    return _decide(asked, cert, rows, value, beyond)
 
 
 def _read(

@@ -12,6 +12,7 @@ from .._kernels import kernels
 from ..design import BesideStorage, DenseStorage, PlinkStorage, Storage, thread_count
 from ..tasks import read_task
 from .cohort import Cohort
+from .rows import GenotypeRows
 from .table import Table
 
 Array = np.ndarray[Any, Any]
@@ -328,6 +329,16 @@ class Genotypes(Storage):
         for low in range(0, len(variants), step):
             some = slice(low, low + step)
             yield some, self.calls(variants[some])
+
+    def readable(self, codes: Array | None = None) -> GenotypeRows:
+        """As a verifier reads them.
+
+        Parameters
+        ----------
+        codes : array of int, one per person, optional
+            The task of each, by whose means missing calls are filled; by default all people are one.
+        """
+        return GenotypeRows(self, codes)
 
     # -- predictions ------------------------------------------------------------------------------------------------
 

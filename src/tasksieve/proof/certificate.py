@@ -133,6 +133,8 @@ class Certificate:
         if hasattr(X, "patterns") and task is None:  # rows of by_pattern: found again by their columns
             of, X, codes = X.patterns.of, X.to_array(), X.codes
             task = None if of is None else of[codes]
+        if hasattr(X, "readable"):  # genotypes: missing calls are means of tasks
+            X = X.readable(None if task is None else np.unique(np.asarray(task), return_inverse=True)[1])
         return verify.verify(
             self.to_bytes(),
             X,

@@ -28,7 +28,9 @@ def carry(content: ReportContent, source: bytes | str | os.PathLike[str], value:
     if "open" in stated.arrays:
         content.proven_zero, content.proven_nonzero = claims.proven_zero(), claims.proven_nonzero()
     content.proof_command = command
-    if len(alone) <= MOST_BYTES:
+    if "genotypes" in stated.header:
+        content.no_proof = "a page reads tables, no .bed files"
+    elif len(alone) <= MOST_BYTES:
         content.proof = alone
     else:
         content.no_proof = f"with {len(alone) / 1e6:,.1f} MB it is too large for a page"

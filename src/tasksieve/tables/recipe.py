@@ -61,7 +61,7 @@ def table_recipe(
     for column in columns:
         column["source"] = headed.get(column["source"], column["source"])
     targets = [
-        _outcome_recipe(survival[name], truths, headed) if name in survival else headed.get(name, name)
+        outcome_recipe(survival[name], truths, headed) if name in survival else headed.get(name, name)
         for name in problem.targets
     ]
     roles = {"task": task, "weight": weights, "offset": offset}
@@ -75,7 +75,7 @@ def table_recipe(
     }
 
 
-def _outcome_recipe(columns: SurvivalColumns, truths: dict[str, str], headed: dict[str, str]) -> dict[str, Any]:
+def outcome_recipe(columns: SurvivalColumns, truths: dict[str, str], headed: dict[str, str]) -> dict[str, Any]:
     """The columns of times to an event, as the file spells them; `equals` is what an event is called, where it is not
     1."""
     time, event = (headed.get(name, name) for name in (columns.time, columns.event))

@@ -37,7 +37,7 @@ class StoredMatrix(verify.Matrix):
         height = max(1, _ENTRIES // max(d, 1))
         width = max(1, _ENTRIES // max(n, 1))
         starts = range(0, d, width)
-        return _digest(
+        return digest_of(
             np.hstack([self.columns(slice(first, first + width))[low : low + height] for first in starts])
             for low in range(0, n, height)
         )
@@ -59,7 +59,7 @@ class LazyMatrix(verify.Matrix):
 
     def digest(self) -> str:
         if not self._found:
-            self._found = _digest(self._blocks())
+            self._found = digest_of(self._blocks())
         return self._found
 
     def _blocks(self) -> Iterator[Array]:
@@ -73,7 +73,7 @@ class LazyMatrix(verify.Matrix):
             future.release()
 
 
-def _digest(blocks: Iterable[Array]) -> str:
+def digest_of(blocks: Iterable[Array]) -> str:
     """Of blocks of rows, as the format has it."""
     found = verify.hashlib.sha256()
     for block in blocks:
@@ -91,13 +91,18 @@ def by_task(sources: list[Any], labels: Any, kept: Array) -> list[verify.Matrix]
     if labels.shared:
         return read * labels.n_tasks
     found = []
+    if len(read) == 1 and hasattr(matrices[0], "readable"):
+        codes = np.empty(read[0].shape[0], dtype=np.int64)
+        for t, part in enumerate(labels.per_task()):
+            codes[part if labels.order is None else labels.order[part]] = t
+        tasks = matrices[0].readable(codes)
     for t, part in enumerate(labels.per_task()):
         rows = np.flatnonzero(kept[part])
         if len(read) > 1:
             found.append(_some_rows(matrices[t], read[t], rows))
-        elif hasattr(matrices[0], "with_people"):  # genotypes: a missing call is the mean of its task
-            members = np.arange(part.start, part.stop) if labels.order is None else labels.order[part]
-            found.append(StoredMatrix(matrices[0].with_people(members)).take_rows(rows))
+        elif hasattr(matrices[0], "readable"):  # genotypes: a missing call is the mean of its task
+            rows = rows + part.start
+            found.append(tasks.take_rows(rows if labels.order is None else labels.order[rows]))
         elif hasattr(matrices[0], "patterns"):  # zeros in the place of what is absent
             rows = rows + part.start
             found.append(StoredMatrix(matrices[0][rows if labels.order is None else labels.order[rows]]))

@@ -82,6 +82,9 @@ class Source:
 
     def readable(self) -> verify.Matrix:
         """As a verifier reads it."""
+        if hasattr(self.matrix, "readable"):
+            found: verify.Matrix = self.matrix.readable()
+            return found
         return StoredMatrix(self.matrix) if self.by_columns else verify.Matrix(self.matrix)
 
     def take_columns(self, features: Array) -> Any:
