@@ -254,7 +254,8 @@ def _refuse(wrong: Array, values: Array, prefix: str, words: str) -> None:
         raise ValueError(prefix + words.format(value=f"{values[i]:g}", row=row_name(i)))
 
 
-def _absent(value: Any) -> bool:
+def is_absent(value: Any) -> bool:
+    """Whether a value stands for none: None, NaN, NA, NaT, masked."""
     return (
         value is None
         or value is np.ma.masked
@@ -286,7 +287,7 @@ def _numbers(values: Any, name: str, prefix: str) -> Array:
         found = np.empty(len(array))
         for i, value in enumerate(array.tolist()):
             try:
-                found[i] = np.nan if _absent(value) else float(value)
+                found[i] = np.nan if is_absent(value) else float(value)
             except (TypeError, ValueError):
                 raise ValueError(f"{prefix}{name} must hold numbers: {row_name(i)} is {value!r}.") from None
         return found
@@ -326,7 +327,7 @@ def _strata(values: Any, n_rows: int, prefix: str) -> Array:
     if len(array) != n_rows:
         raise ValueError(f"{prefix}time has {n_rows} entries, strata has {len(array)}.")
     if array.dtype.kind in "fO":
-        absent = [i for i, value in enumerate(array.tolist()) if _absent(value)]
+        absent = [i for i, value in enumerate(array.tolist()) if is_absent(value)]
         if absent:
             raise ValueError(
                 f"{prefix}strata has no label in {row_name(absent[0])}: every row belongs to a stratum."

@@ -17,9 +17,9 @@ from ..runs.arrays import plain_numbers
 from ..runs.folder import DATA
 from ..runs.out_of_fold import observed_columns, quality_columns, quality_labels
 from ..tables import Table, TableError, TableProblem
-from ..tables.labels_by_task import CLASSES
 from ..tables.problem import prepare_labelled, refuse_unknown_labels
 from ..tables.row_columns import RowColumns
+from ..tasks.sample_space import CLASSES
 from .exit_codes import OK, UsageError, say
 from .files import expand_tables, read_new_rows, tables_digest, title
 from .options import Asked, refuse

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..linear.grading import Grade, grade
 from ..losses import Cox, as_loss
+from ..row_names import label_word
 from ..tables import SurvivalColumns, Table, TableError, TableProblem, prepare, read_table
 from .commands import GRADE
 from .exit_codes import OK, UsageError, say
@@ -138,8 +139,7 @@ def _read_intercepts(table: Table, labels: list[str]) -> np.ndarray:
 
 
 def _words(table: Table, name: str) -> list[str]:
-    values = table.require(name, "coefficients").values.tolist()
-    return [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values]
+    return [label_word(value) for value in table.require(name, "coefficients").values.tolist()]
 
 
 def _numbers(table: Table, name: str) -> list[float]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..losses.mixed import stands_beside_others
 from ..members import LOSSES
 from ..runs import ModelKind
 from ..tables import TableProblem
@@ -63,7 +64,7 @@ def _loss(kind: str) -> str:
     """The loss of a kind, which may have options: ``tweedie:power=1.3``."""
     name, colon, options = kind.partition(":")
     loss = f"{KINDS.get(name, name)}{colon}{options}"
-    if loss not in LOSSES or not _stands_beside_others(loss):
+    if loss not in LOSSES or not stands_beside_others(loss):
         why = LOSSES[loss].alone if loss in LOSSES else ""
         raise UsageError(f"--outcome: {name!r} is no kind of outcome among others{f' ({why})' if why else ''}; kinds "
                          f"are {_offered()}")  # fmt: skip
@@ -74,14 +75,9 @@ def _loss(kind: str) -> str:
     return loss
 
 
-def _stands_beside_others(loss: str) -> bool:
-    kind = LOSSES[loss]
-    return not kind.alone and (LOSSES.offers(loss) or kind.labels in ("ordered", "survival"))
-
-
 def _offered() -> str:
     words = ", ".join(KINDS)
-    return f"{words}; or a loss: {', '.join(name for name in LOSSES if _stands_beside_others(name))}"
+    return f"{words}; or a loss: {', '.join(name for name in LOSSES if stands_beside_others(name))}"
 
 
 def loss_of(losses: Named, name: str, what: str) -> str:

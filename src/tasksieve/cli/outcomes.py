@@ -10,7 +10,7 @@ from typing import Any
 from ..members import LOSSES
 from ..runs import MODELS, ModelKind, RunError, SavedModel
 from ..tables import LabelsByTask, SurvivalColumns
-from ..tables.labels_by_task import CLASSES
+from ..tasks.sample_space import CLASSES
 from .exit_codes import UsageError
 from .options import flag, refuse
 from .outcome_kinds import loss_of, losses_of, refuse_kinds

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -205,7 +204,7 @@ class MultipleImputation(MetaEstimatorMixin, FeatureSelector):
         m = len(tables)
         _refuse_penalty(self.model, tables[0].shape[1], m)
         inner = _for_imputations(self.model, rows.tasks, m)
-        options = {} if rows.groups is None or not hasattr(inner, "cv") else {"groups": np.tile(rows.groups, m)}
+        options = {"groups": np.tile(rows.groups, m)} if hasattr(inner, "cv") else {}
         weights = None if rows.weights is None else np.tile(rows.weights, m)
         stacked = np.concatenate([table[rows.row] for table in tables])
         codes = np.concatenate([rows.block * m + a for a in range(m)])
@@ -215,8 +214,7 @@ class MultipleImputation(MetaEstimatorMixin, FeatureSelector):
         self.tables_ = tables
         self._single, self._by_task, self.tasks_ = rows.single, len(np.unique(rows.imputed_in)) > 1, rows.tasks
         self._set_feature_names(tables[0].shape[1], feature_names(X))
-        self.n_features_in_ = tables[0].shape[1]
-        self._states = [replace(_state_of(self.model_, rows.tasks, a, m), single=rows.single) for a in range(m)]
+        self._states = [_state_of(self.model_, rows.tasks, rows.single, a, m) for a in range(m)]
         coefs, constants = [own.coef for own in self._states], [own.intercept for own in self._states]
         self.coef_, self.intercept_ = _mean(coefs), _mean(constants)
         self.imputed_coef_ = coefs if isinstance(coefs[0], list) or coefs[0].ndim == 3 else np.stack(coefs)
@@ -335,14 +333,14 @@ class MultipleImputation(MetaEstimatorMixin, FeatureSelector):
             place = {label: t for t, label in enumerate(self.tasks_.tolist())}
             labels = row_labels(task, len(rows), "task").tolist()
             block = np.array([place.get(label, -1) for label in labels], dtype=np.int64)
-        total: Any = 0.0
+        scores = []
         for own, imputers in zip(self._states, self.imputers_, strict=True):
             completed = np.zeros_like(rows)
             for code in np.unique(block[block >= 0]).tolist():
                 some = block == code
                 completed[some] = self._completed(imputers[code], rows[some])
-            total = _plus(total, own.scores(completed, task))
-        return [part / len(self._states) for part in total] if isinstance(total, list) else total / len(self._states)
+            scores.append(own.scores(completed, task))
+        return _mean(scores)
 
     def _completed(self, imputer: Any, rows: Array) -> Array:
         found = np.asarray(imputer.transform(rows), dtype=np.float64)
@@ -450,10 +448,10 @@ def _for_imputations(model: Any, tasks: Array, m: int) -> Any:
     said of each imputation of the task."""
     found, given = clone(model), model.get_params(deep=False)
     root, changed = float(np.sqrt(m)), dict[str, Any]()
-    if isinstance(given.get("alpha"), int | float) and "alpha" in given:
+    if "alpha" in given:
+        if not isinstance(given["alpha"], int | float):
+            raise ParameterError("alpha", "must be a number where several imputations share it", given["alpha"])
         changed["alpha"] = given["alpha"] * root
-    elif "alpha" in given:
-        raise ParameterError("alpha", "must be a number where several imputations share it", given["alpha"])
     alphas = given.get("alphas")
     if alphas is not None and np.ndim(alphas):
         changed["alphas"] = np.asarray(alphas, dtype=np.float64) * root
@@ -489,7 +487,7 @@ def _refuse_penalty(model: Any, n_features: int, m: int) -> None:
         )
 
 
-def _state_of(model: Any, tasks: Array, a: int, m: int) -> LinearState:
+def _state_of(model: Any, tasks: Array, single: bool, a: int, m: int) -> LinearState:
     """What imputation a says of the tasks."""
     whole = model._learned()
     firsts = np.concatenate([[0], np.cumsum(whole.class_counts)])
@@ -504,23 +502,17 @@ def _state_of(model: Any, tasks: Array, a: int, m: int) -> LinearState:
         several = whole.coef.ndim == 3
         coef = np.stack(blocks, axis=1) if several else np.concatenate(blocks)
         intercept = np.stack(numbers, axis=1) if several else np.concatenate(numbers)
-    pick = (lambda own: [own[k] for k in places]) if isinstance(whole.classes, list) else (lambda own: own)
-    thresholds = whole.thresholds
+    classes, thresholds = whole.classes, whole.thresholds
+    if isinstance(classes, list):
+        classes = [classes[k] for k in places]
     if thresholds is not None:
         thresholds = [thresholds[k] for k in places]
         thresholds = thresholds if isinstance(whole.thresholds, list) else np.stack(thresholds)
-    classes = None if whole.classes is None else pick(whole.classes)
     owner = "MultipleImputation"
-    return LinearState(coef, intercept, tasks, classes, False, owner, whole.joint, False, None, thresholds)
+    return LinearState(coef, intercept, tasks, classes, single, owner, whole.joint, False, None, thresholds)
 
 
 def _mean(parts: list[Any]) -> Any:
     if isinstance(parts[0], list):
         return [np.mean([own[t] for own in parts], axis=0) for t in range(len(parts[0]))]
     return np.mean(parts, axis=0)
-
-
-def _plus(total: Any, scores: Any) -> Any:
-    if isinstance(scores, list) and isinstance(total, list):
-        return [one + other for one, other in zip(total, scores, strict=True)]
-    return scores if isinstance(scores, list) else total + scores

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..losses import Loss
 from ..tasks import TaskLabels
+from ..tasks.sample_space import CLASSES
 from .assess import STEPS, Cells, Column, Part, Ranked, auc, widening
 from .explained import constant_deviances
 from .folds import Folds
@@ -95,7 +96,7 @@ class MixedOutOfFold:
             for name, found in judged.columns(which, rows, weights, cells, self._losses[t].label):
                 _put(explained if name == EXPLAINED else own.setdefault(name, _nothing(cells)), found, t, cells)
         met = cells.mean(self._met[which][rows] / self._counts[rows])
-        for kind in ("signs", "ordered"):
+        for kind in CLASSES:
             self._of_kind(kind, "accuracy", own, cells, met)
         if self._ranks:
             self._of_kind("signs", "AUC", own, cells, self._areas(which, rows, cells))

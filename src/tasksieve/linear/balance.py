@@ -59,21 +59,16 @@ def _given(rule: Any, name: str, tasks: Array) -> Array:
     if rule is None:
         return np.full(len(tasks), np.nan)
     if isinstance(rule, Real):
-        found = np.full(len(tasks), float(rule))
-    elif isinstance(rule, Mapping):
+        return np.full(len(tasks), float(rule))
+    if isinstance(rule, Mapping):
         names = tasks.tolist()
         unknown = [task for task in rule if task not in names]
         if unknown:
             raise ValueError(f"{name} names the task {unknown[0]!r}, which is not in the data.")
-        found = np.array([float(rule.get(task, np.nan)) for task in names])
-    else:
-        found = np.array(rule, dtype=np.float64)
-        if found.shape != (len(tasks),):
-            raise ValueError(f"{name} has shape {found.shape}, but there are {len(tasks)} tasks: one number per task.")
-    wrong = ~((found > 0.0) & np.isfinite(found)) & ~(np.isnan(found) & isinstance(rule, Mapping))
-    if wrong.any():
-        t = int(np.argmax(wrong))
-        raise ValueError(f"{name} must be finite and positive, got {found[t]:g} for task {tasks.tolist()[t]!r}.")
+        return np.array([float(rule.get(task, np.nan)) for task in names])
+    found = np.array(rule, dtype=np.float64)
+    if found.shape != (len(tasks),):
+        raise ValueError(f"{name} has shape {found.shape}, but there are {len(tasks)} tasks: one number per task.")
     return found
 
 

@@ -35,13 +35,13 @@ from ..path.follow import PathSolution
 from ..path.problem import Problem
 from ..proof.certificate import Certificate
 from ..proof.prove import Proof, prove
-from ..tasks import TaskData, lay_out, read_task_graph
+from ..tasks import TaskData, lay_out, read_feature_weights, read_task_graph
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
 from .certified import CertifiedModel, Statement
 from .held_out import Judge, mean_held_out
 from .path_solver import PathSolver, RowSolver, SumsThenRows, memory_in_words, solve_along
-from .sums import sums_of_rows, weights_of_features
+from .sums import sums_of_rows
 from .units import Units, exponent_of, measured_exponent, refuse_vanished
 
 SCREENING: tuple[str | None, ...] = ("auto", "dpc", "dpc-published", "midpoint", "gap", None)
@@ -233,7 +233,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         return RowSolver(self, data, problem, n_values, start=start, note=True)
 
     def _problem(self, data: TaskData, n_threads: int | None = None) -> Problem:
-        feature_weights = weights_of_features(self, data)
+        feature_weights = read_feature_weights(self.feature_weights, data.n_features, self.positive)
         free = np.empty(0, dtype=np.int64) if feature_weights is None else np.flatnonzero(feature_weights == 0)
         if len(free):
             data.refuse_not_finite()  # unpenalised columns are used before their norms are known

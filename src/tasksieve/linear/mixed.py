@@ -19,7 +19,7 @@ from ..fitted.predicting import Predicting
 from ..fitted.predictions import Predictions
 from ..fitted.state import LinearState, as_they_are, class_probabilities
 from ..losses import Loss, Mixed
-from ..losses.mixed import refuse_in_mixture
+from ..losses.mixed import refuse_in_mixture, stands_beside_others
 from ..members import LOSSES
 from ..messages import Message, ParameterError, either
 from ..penalties import RowPenalty
@@ -73,12 +73,6 @@ class _AnyLosses(Predicting, AnyMembers):
     def _knows_loss(self) -> bool:
         return True  # they are looked at one by one
 
-    def _takes_name(self, name: str) -> bool:
-        """Whether a loss of this name can be that of one task among others."""
-        kind = LOSSES[name]
-        own_model = kind.labels in ("ordered", "survival")  # which is why they are not offered
-        return not kind.alone and (own_model or LOSSES.offers(name))
-
     @property
     def _loss(self) -> Loss:  # type: ignore[override]
         """What is common to all: objectives are means over tasks of what the rows add."""
@@ -104,7 +98,7 @@ class _AnyLosses(Predicting, AnyMembers):
 
     def _one_loss(self, loss: Any, name: str) -> Loss:
         if not isinstance(loss, Loss) and not (isinstance(loss, str) and loss in LOSSES):
-            names = ", ".join(repr(own) for own in LOSSES if self._takes_name(own))
+            names = ", ".join(repr(own) for own in LOSSES if stands_beside_others(own))
             words = Message("must be one of {names}{other}", names=names, other=either(" or a tasksieve.losses.Loss"))
             raise ParameterError(name, words, loss)
         found: Loss = LOSSES.make(loss)

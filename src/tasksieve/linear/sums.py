@@ -12,7 +12,6 @@ from ..fitted.arguments import kernel_threads, refuse_l1_length
 from ..fitted.progress import reporter
 from ..fitted.scales import SMALL_TYPES
 from ..losses import Squared
-from ..messages import value_error
 from ..path.gram import PATIENCE
 from ..path.policy import Choice, Facts, Kind, choose_for_data
 from ..path.sums import SumProblem, Unusable
@@ -65,18 +64,6 @@ def solver_of_rows(
     return found if found.problem.serves else None
 
 
-def weights_of_features(model: Any, facts: Any) -> np.ndarray | None:
-    """Weights of the features in the penalty, refused where one of weight 0 would have to be positive."""
-    weights = read_feature_weights(model.feature_weights, facts.n_features)
-    if model.positive and weights is not None and not np.all(weights):
-        raise value_error(
-            "{positive=} cannot be combined with {feature_weights} of 0: coefficients that are never penalised are "
-            "eliminated before the solve and cannot be constrained. Give them a small weight instead.",
-            positive=True,
-        )
-    return weights
-
-
 def penalty_of(model: Any, facts: Any) -> SparseGroup:
     """The penalty of all features at unit strength; a ValueError where it is none of the family."""
     options = model._penalty()
@@ -88,7 +75,7 @@ def penalty_of(model: Any, facts: Any) -> SparseGroup:
             f"{penalty.label} penalty. Fit it to the rows."
         )
     refuse_l1_length(penalty.l1_ratio, facts.n_features)
-    weights = weights_of_features(model, facts)
+    weights = read_feature_weights(model.feature_weights, facts.n_features, model.positive)
     fixed = options.pop("fixed_ridge", 0.0) * model._unit(facts)
     known = np.ones(facts.n_features) if weights is None else weights
     return penalty.on(known, facts.n_tasks, positive=model.positive, fixed_ridge=fixed, **options)

@@ -116,6 +116,13 @@ def refuse_in_mixture(loss: Loss) -> None:
         raise ValueError(loss.alone)
 
 
+def stands_beside_others(name: str) -> bool:
+    """Whether a loss of this name can be that of one task among others."""
+    kind = LOSSES[name]
+    own_model = kind.labels in ("ordered", "survival")  # which is why they are not offered
+    return not kind.alone and (own_model or LOSSES.offers(name))
+
+
 def same_loss(first: Loss, second: Loss) -> bool:
     """Whether two objects are the same loss, so that their tasks can be evaluated together."""
     if first is second:

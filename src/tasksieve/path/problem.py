@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -75,14 +76,13 @@ class Problem:
         self.units: Any = None
         #: past passes over the data, the first for the residual of W = 0
         self.anchors = Anchors(design)
-        #: the row metric under which its columns were measured last
-        self.metric = MeasuredMetric(design)
         self._null_levels: Any = None  # where they are
         self._null_array: Array | None = None
 
     def reweighted(self, feature_weights: Array) -> Problem:
         """The same problem with other weights of the features; no pass over the data."""
         other = copy(self)
+        other.metric = self.metric  # of the design, which they share
         other.penalty = copy(self.penalty)
         factor = np.divide(
             self.penalty.weights, feature_weights, out=np.zeros(len(feature_weights)), where=self.penalty.penalised
@@ -91,6 +91,11 @@ class Problem:
         other.penalty = other.penalty.at(1.0)
         other._null_levels = other._null_array = self.null_levels() * factor
         return other
+
+    @cached_property
+    def metric(self) -> MeasuredMetric:
+        """The row metric under which the columns were measured last; losses of constant curvature never ask for it."""
+        return MeasuredMetric(self.design)
 
     def _levels(self) -> Any:
         """The null levels, where they are: one full pass, which is remembered."""

@@ -46,7 +46,6 @@ class Sieve:
         self.safe = all(rule.safe for rule in rules)
         self._problem, self._design, self._loss = problem, problem.design, problem.loss
         self._columns, self._anchors, self._ledger = columns, problem.anchors, ledger
-        self._metric = problem.metric
         self._undecided = 1.0  # part of the features that the last screening before a value has left
         self._targets = np.empty(0, dtype=np.int64), np.empty((0, self._design.n_tasks))
         self._last: tuple[Pair, float, list[Ball]] | None = None
@@ -108,10 +107,10 @@ class Sieve:
         """Balls that could reject something, one after another: a cut may need one more anchor, of which balls before
         it do not know."""
         for ball in self._pair_balls(pair, lam, penalty):
-            lengths = None if ball.metric is None else self._metric.lengths(ball.metric)
+            lengths = None if ball.metric is None else self._problem.metric.lengths(ball.metric)
             if not self._hopeful(ball, lengths, lam):
                 continue
-            cover = None if ball.metric is None or lengths is None else self._metric.cover(ball.metric)
+            cover = None if ball.metric is None or lengths is None else self._problem.metric.cover(ball.metric)
             verb, arguments = self._question(ball, penalty, cover, pair.dual.at.leak)
             sharper = None
             # What was measured at the centre may be sharper than what the anchors know of it.
@@ -143,7 +142,7 @@ class Sieve:
             if ball.metric is not None and leak is not None:
                 centre = centre.loosened(leak)
             if cover is not None:
-                centre = centre.loosened(self._metric.drift(ball.vector))
+                centre = centre.loosened(self._problem.metric.drift(ball.vector))
         elif ball.cut_coef and self._cut is not None:
             # W = 0: one more pass, for the image of the cut, which the next solutions are not far from
             position = anchors.position_of(self._cut.image)
@@ -165,7 +164,7 @@ class Sieve:
         if any(rule.of_loss for rule in self.rules):
             metric = self._loss.metric(at, 1.0, self._loss.floored_gap(_TYPICAL_GAP * goal))
             if metric is not None:
-                self._metric.before_reading(metric, self._undecided)
+                self._problem.metric.before_reading(metric, self._undecided)
 
     # -- balls ----------------------------------------------------------------------------------------------------
 
@@ -243,7 +242,7 @@ class Sieve:
         if ball.stretch is None:
             return centre, errors, norms
         reach = norms * ball.stretch
-        if ball.metric is not None and self._metric.lengths(ball.metric) is not None:
+        if ball.metric is not None and self._problem.metric.lengths(ball.metric) is not None:
             under = self._columns.norms_under(ball.metric, self._columns.positions(features))
             if under is not None:
                 # beside nuisance columns what is packed of a column is known to so many digits of the column

@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 
 from ..report.content import CodeSample
 from ..report.rows import has_class_rows, row_labels, rows_are_classes
-from ..tables.labels_by_task import CLASSES
+from ..tasks.sample_space import CLASSES
 from .folder import STREAM, RunFolder
 from .model_file import SavedModel
 

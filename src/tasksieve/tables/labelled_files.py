@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..optional import require
+from ..row_names import label_word
 from .frame_columns import from_series
 from .frames import broken_file, check_header
 from .table import Column, Table, TableError, few
@@ -76,18 +77,19 @@ def _with_labels(column: Column, labels: Mapping[Any, str]) -> Column:
     keys = [None if gone else value for value, gone in zip(column.values.tolist(), missing.tolist(), strict=True)]
     known = {_key(value): str(label) for value, label in labels.items()}
     bare = sorted({key for key in keys if key is not None and _key(key) not in known}, key=str)
-    words = [None if key is None else known.get(_key(key), _shown(key)) for key in keys]
+    words = [None if key is None else known.get(_key(key), label_word(key)) for key in keys]
     if not any(word is not None for word in words):
         return column
-    used = sorted({_shown(key) for key in keys if key is not None and _key(key) in known})
+    used = sorted({label_word(key) for key in keys if key is not None and _key(key) in known})
     if not used:
         return column  # labels of values that are not there
     numbers = column.values.astype(np.float64) if column.kind == "number" else None
     found = Column("text", np.array(words, dtype=object), numbers=numbers)
     if bare and numbers is not None:
         shown = ", ".join(f"{value} {known[_key(float(value))]!r}" for value in used[:3])
+        others = few(list(map(label_word, bare)), 3)
         found.refusal = (
-            f"some numbers have value labels ({shown}) and others have none ({few([_shown(one) for one in bare], 3)}). "
+            f"some numbers have value labels ({shown}) and others have none ({others}). "
             "Codes for missing values? Declare them as missing in the file. --categorical takes all for categories, "
             "--no-value-labels for numbers as they are"
         )
@@ -99,7 +101,3 @@ def _with_labels(column: Column, labels: Mapping[Any, str]) -> Column:
 
 def _key(value: Any) -> Any:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
-
-
-def _shown(value: Any) -> str:
-    return str(int(value)) if isinstance(value, int | float) and float(value).is_integer() else str(value)

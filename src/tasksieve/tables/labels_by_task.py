@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..tasks.refusals import is_number
+from ..tasks.sample_space import CLASSES
 from .survival_columns import SurvivalColumns
 from .table import Array, Table, TableError, row_words, tidy_labels
 
-#: kinds of labels (`Loss.labels`) that are classes
-CLASSES = ("signs", "ordered")
 SURVIVAL = "survival"
 
 

@@ -26,6 +26,11 @@ class Cells:
     rows: list[list[Any]]
     merged: list[tuple[int, int, int, int, str]]
 
+    @property
+    def empty(self) -> bool:
+        """Whether no cell has a value."""
+        return all(value is None for row in self.rows for value in row)
+
 
 def column_letters(j: int) -> str:
     """What spreadsheets call a column."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..row_names import label_word
 from .excel import excel_sheets, read_excel_sheets
 from .frame_columns import dates_column
 from .frames import broken_file, table_format
@@ -17,17 +18,28 @@ from .number_words import MISSING_WORDS, beyond_doubles, find_decimal, is_plain_
 from .opendocument import opendocument_sheets, read_opendocument_sheets
 from .read_text import written_numbers
 from .sheet_cells import Cells, Refused, cell_name, column_letters
-from .table import Column, NamedRows, Table, TableError, few, glob
+from .table import Array, Column, NamedRows, Table, TableError, few, glob
 from .wide import LARGEST_WHOLE
 
-WORKBOOKS = ("excel", "ods")
-_WORDS = {"excel": "an Excel workbook", "ods": "an OpenDocument spreadsheet"}
+# Of each format: its name in messages, what lists the sheets of a file, and what reads some of them.
+_READERS = {
+    "excel": ("an Excel workbook", excel_sheets, read_excel_sheets),
+    "ods": ("an OpenDocument spreadsheet", opendocument_sheets, read_opendocument_sheets),
+}
+WORKBOOKS = tuple(_READERS)
 
 
 def sheet_names(path: Path, format: str) -> list[str]:
     """Names of the sheets of a workbook, in their order."""
-    with broken_file(str(path), _WORDS[format]):
-        return (excel_sheets if format == "excel" else opendocument_sheets)(path)
+    words, names, _ = _READERS[format]
+    with broken_file(str(path), words):
+        return names(path)
+
+
+def _cells_of(path: Path, format: str, sheets: list[str]) -> dict[str, Cells]:
+    words, _, read = _READERS[format]
+    with broken_file(str(path), words):
+        return read(path, sheets)
 
 
 def read_sheet(path: Path, format: str, sheet: str | None, decimal: str | None) -> Table:
@@ -36,9 +48,8 @@ def read_sheet(path: Path, format: str, sheet: str | None, decimal: str | None) 
     if sheet is not None and sheet not in names:
         raise TableError(f"--sheet: {path} has no sheet {sheet!r}; it has {few(list(map(repr, names)), 12)}")
     wanted = names if sheet is None else [sheet]
-    with broken_file(str(path), _WORDS[format]):
-        found = (read_excel_sheets if format == "excel" else read_opendocument_sheets)(path, wanted)
-    filled = [name for name in wanted if any(value is not None for row in found[name].rows for value in row)]
+    found = _cells_of(path, format, wanted)
+    filled = [name for name in wanted if not found[name].empty]
     if not filled:
         raise TableError(f"{path}: {'sheet ' + repr(sheet) if sheet is not None else 'its sheets'} hold no cell")
     if len(filled) > 1:
@@ -80,12 +91,11 @@ def read_sheets(
             raise TableError(f"--sheet: {path} has no sheet {pattern!r}; it has {few(list(map(repr, names)), 12)}")
         for name in found:
             wanted[name] = wanted.get(name, False) or pattern in names
-    with broken_file(str(path), _WORDS[format]):
-        cells = (read_excel_sheets if format == "excel" else read_opendocument_sheets)(path, list(wanted))
+    cells = _cells_of(path, format, list(wanted))
     tables: dict[str, Table] = {}
     empty = []
     for name, named in wanted.items():
-        if not any(value is not None for row in cells[name].rows for value in row):
+        if cells[name].empty:
             if named:
                 raise TableError(f"{path}: sheet {name!r} holds no cell")
             empty.append(repr(name))
@@ -176,7 +186,7 @@ def _column(values: list[Any], rows: Sequence[int], j: int, name: str, stored: l
     values = [None if isinstance(one, str) and one.strip() in MISSING_WORDS else one for one in values]
     present = [(k, value) for k, value in enumerate(values) if value is not None]
     refused = next((value for _, value in present if isinstance(value, Refused)), None)
-    objects = np.array([*values, None], dtype=object)[:-1]
+    objects = _objects(values)
     if refused is not None:
         return Column("other", objects, refusal=str(refused))
     kinds = {_kind(value) for _, value in present}
@@ -199,7 +209,7 @@ def _column(values: list[Any], rows: Sequence[int], j: int, name: str, stored: l
     if kinds == {"number", "text"} and all(is_plain_number(value) for _, value in texts):
         stored.append(f"{name!r} ({len(texts)}, first {cell_name(rows[texts[0][0]], j)})")
         return _numbers([float(value) if isinstance(value, str) else value for value in values])
-    return Column("text", np.array([*[None if v is None else _word(v) for v in values], None], dtype=object)[:-1])
+    return Column("text", _words(values))
 
 
 def _kind(value: Any) -> str:
@@ -214,16 +224,23 @@ def _numbers(values: Sequence[Any]) -> Column:
     wholes = [value for value in values if isinstance(value, int)]
     beyond = next((value for value in wholes if abs(value) > LARGEST_WHOLE), None)
     if beyond is not None:
-        words = [None if value is None else _word(value) for value in values]
-        return Column("text", np.array([*words, None], dtype=object)[:-1], refusal=beyond_doubles(beyond))
+        return Column("text", _words(values), refusal=beyond_doubles(beyond))
     if len(wholes) == len(values):
         return Column("number", np.array(values, dtype=np.int64))
     return Column("number", np.array([np.nan if value is None else value for value in values], dtype=np.float64))
 
 
+def _objects(values: Sequence[Any]) -> Array:
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
+
+
+def _words(values: Sequence[Any]) -> Array:
+    return _objects([None if value is None else _word(value) for value in values])
+
+
 def _word(value: Any) -> str:
     if isinstance(value, datetime.datetime):
         return str(value.date()) if value.time() == datetime.time() else value.isoformat(" ")
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
+    return label_word(value)

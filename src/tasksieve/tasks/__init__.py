@@ -10,10 +10,9 @@ cross-validation are one and the same thing: a row whose weight is 0. Nothing is
    \text{ is not observed}
 """
 
-from .blocks import Layout, lay_out
 from .class_weights import with_class_weight
 from .cluster import map_rows
-from .data import TaskData, read_tasks
+from .data import Layout, TaskData, lay_out, read_tasks
 from .fills import Fills
 from .gather import GatheredFolds, gather_at_once, gather_rows, one_matrix
 from .labels import (

@@ -34,7 +34,11 @@ def is_lazy_frame(X: Any) -> bool:
 
 def frame_of(X: Any) -> Any:
     """A data frame as narwhals shows it."""
-    return require("narwhals", "data frames need", "'tasksieve[frames]'").from_native(X, eager_only=True)
+    return _narwhals().from_native(X, eager_only=True)
+
+
+def _narwhals() -> Any:
+    return require("narwhals", "data frames need", "'tasksieve[frames]'")
 
 
 def frame_columns(X: Any) -> list[Any] | None:
@@ -52,8 +56,7 @@ def pick_columns(X: Any, names: Sequence[Any]) -> Any:
 
 def stack_frames(parts: Sequence[Any]) -> Any:
     """Frames on top of each other."""
-    narwhals = require("narwhals", "data frames need", "'tasksieve[frames]'")
-    stacked = narwhals.concat([frame_of(part) for part in parts], how="vertical").to_native()
+    stacked = _narwhals().concat([frame_of(part) for part in parts], how="vertical").to_native()
     return stacked.reset_index(drop=True) if hasattr(stacked, "reset_index") else stacked
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..complex_numbers import refuse_complex
 from ..messages import Message, either, parameter_name, value_error
-from ..outcomes import encode
+from ..outcomes import encode, is_absent
 from ..row_names import row_name
 from .endpoints import read_endpoints, read_outcomes
 from .refusals import is_number, mask_of, refuse_masked_or_complex
@@ -250,8 +250,7 @@ def _missing(values: np.ndarray) -> np.ndarray | None:
     elif values.dtype.kind in "mM":
         mask = np.isnat(values)
     elif values.dtype.kind == "O":
-        absent = (v is None or v is np.ma.masked or type(v).__name__ == "NAType" or v != v for v in values.ravel())
-        mask = np.fromiter(absent, bool, values.size).reshape(values.shape)
+        mask = np.fromiter(map(is_absent, values.ravel()), bool, values.size).reshape(values.shape)
     else:
         return None
     return mask if mask.any() else None

@@ -19,7 +19,7 @@ from .data import TaskData, read_tasks
 from .labels import label_array, read_classes, read_labels, read_values, refuse_empty_tasks, some_of
 from .ordered import orders_by_task
 from .refusals import mask_of
-from .sample_space import TaskLabels, as_array, one_column
+from .sample_space import CLASSES, TaskLabels, as_array, one_column
 from .source import count_rows, is_task_list
 from .tensors import to_numpy
 from .weights import read_task_weights
@@ -223,11 +223,11 @@ class _Task:
 
     def read(self, raw: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Labels as numbers, and which of them are observed."""
-        read = read_classes if self._kind in ("signs", "ordered") else read_values
+        read = read_classes if self._kind in CLASSES else read_values
         values, seen = read(raw, None, self._where)
         seen = np.ones(len(values), dtype=bool) if seen is None else seen
         live = seen & (weights > 0.0)
-        if self._kind in ("signs", "ordered"):
+        if self._kind in CLASSES:
             codes = self._codes(values, live)
             return np.where(live, codes if self._kind == "ordered" else 2.0 * codes - 1.0, 0.0), seen
         limits = {"counts": (values >= 0.0, "must not be negative"), "positive": (values > 0.0, "must be above 0")}

@@ -12,7 +12,7 @@ import scipy.sparse
 from ..design import ColumnGroup, PresentStorage, Storage
 from ..messages import Message, ParameterError, either, value_error
 from ..optional import data_frame
-from ..row_names import cell_name
+from ..row_names import cell_name, row_numbers
 from ..user_warnings import warn
 from .frames import frame_columns
 from .labels import label_array, row_labels, sorted_labels
@@ -368,8 +368,7 @@ def _found(
     present = np.unpackbits(packed, axis=1, count=n_features).astype(bool)
     empty = np.flatnonzero(~present.any(axis=1))
     if len(empty):
-        bare = called[np.isin(codes, empty)]
-        named = ", ".join(str(i + 1) for i in bare[:5].tolist()) + (" and more" if len(bare) > 5 else "")
+        named = row_numbers(called[np.isin(codes, empty)].tolist())
         raise value_error("rows {named} have no value at all (row 1 is the first): leave them out.", named=named)
     n_dropped = 0
     if least > 1:

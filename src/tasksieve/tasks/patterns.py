@@ -9,13 +9,11 @@ from typing import Any, Literal
 import numpy as np
 
 from ..messages import either, value_error
-from ..row_names import row_name
+from ..row_names import label_word, row_name, row_numbers
 from .labels import label_array, some_of
 
 Array = np.ndarray[Any, Any]
 Unseen = Literal["error", "nearest"]
-
-_ROWS_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -99,20 +97,18 @@ class Patterns:
         )  # fmt: skip
 
     def _refuse(self, other: Patterns, k: int, which: Array, same: Array, unseen: Unseen, remedy: str) -> None:
-        named = ", ".join(str(i + 1) for i in which[:_ROWS_NAMED].tolist())
-        more = f" and {len(which) - _ROWS_NAMED} more" if len(which) > _ROWS_NAMED else ""
-        family = other.family(k)
+        named, family = row_numbers(which.tolist()), other.family(k)
         where = "" if family is None else f" of task {family!r}"
         if unseen == "nearest":
             raise value_error(
-                "rows {named}{more}{where} have {have}, and no pattern that was fitted needs only these: there is no "
+                "rows {named}{where} have {have}, and no pattern that was fitted needs only these: there is no "
                 "model for them. Leave them out, or fill in what is missing (row 1 is the first).",
-                named=named, more=more, where=where, have=other.words(k),
+                named=named, where=where, have=other.words(k),
             )  # fmt: skip
         raise value_error(
-            "rows {named}{more}{where} have {have} in a pattern that was not fitted ({n} of them were; row 1 is the "
+            "rows {named}{where} have {have} in a pattern that was not fitted ({n} of them were; row 1 is the "
             "first). {remedy}.",
-            named=named, more=more, where=where, have=other.words(k), n=len(same), remedy=remedy,
+            named=named, where=where, have=other.words(k), n=len(same), remedy=remedy,
         )  # fmt: skip
 
     def on_columns(self, places: Array, n_features: int) -> Patterns:
@@ -168,14 +164,12 @@ def merge_small(families: Array, present: Array, codes: Array, min_rows: int, ca
             if not movable:
                 k = int(small[0])
                 rows = called[np.isin(codes, own[target == k])]
-                named = ", ".join(str(i + 1) for i in rows[:_ROWS_NAMED].tolist())
-                more = f" and {len(rows) - _ROWS_NAMED} more" if len(rows) > _ROWS_NAMED else ""
                 raise value_error(
-                    "{asked}: a pattern of {columns:,} of {d:,} columns has {n} rows only (rows {named}{more}; row 1 "
+                    "{asked}: a pattern of {columns:,} of {d:,} columns has {n} rows only (rows {named}; row 1 "
                     "is the first), and no other pattern of its task has a part of these columns. Lower it, leave "
                     "these rows out, or fill in what is missing.",
                     asked=either(f"min_rows={min_rows}", f"--pattern-rows {min_rows}"), columns=int(sizes[k]),
-                    d=present.shape[1], n=len(rows), named=named, more=more,
+                    d=present.shape[1], n=len(rows), named=row_numbers(rows.tolist()),
                 )  # fmt: skip
             kept[min(movable, key=lambda k: (total[k], -sizes[k], k))] = False
         stands[own] = own[target]
@@ -200,12 +194,8 @@ def pattern_names(labels: Array | None, families: Array) -> Array:
         names, seen = [], np.zeros(len(counts), dtype=np.int64)
         for family in families.tolist():
             seen[family] += 1
-            label, width = _word(labels[family : family + 1].tolist()[0]), len(str(counts[family]))
+            label, width = label_word(labels[family : family + 1].tolist()[0]), len(str(counts[family]))
             names.append(label if counts[family] == 1 and not always else f"{label}/{seen[family]:0{width}}")
         if len(set(names)) == len(names):
             break  # where a task is called as a pattern of another, all names say the pattern
     return label_array(names)
-
-
-def _word(label: Any) -> str:
-    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)

@@ -15,6 +15,9 @@ from .tensors import to_numpy
 
 Form = Literal["stacked", "list", "shared", "single"]
 
+#: kinds of labels (`Loss.labels`) that are classes
+CLASSES = ("signs", "ordered")
+
 
 @dataclass(frozen=True)
 class TaskLabels:
@@ -144,7 +147,7 @@ class TaskLabels:
         for kind, part in zip(self.kinds, self.per_task(), strict=True):
             if kind == "survival":
                 codes[part] = self.y["event"][part]
-            elif kind in ("signs", "ordered"):
+            elif kind in CLASSES:
                 codes[part] = np.maximum(values[part], 0.0)
         return codes if self.balanced_by else None
 

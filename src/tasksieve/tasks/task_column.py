@@ -10,6 +10,7 @@ import scipy.sparse
 
 from ..messages import ParameterError, value_error
 from .frames import frame_columns, frame_of, is_lazy_frame, pick_columns
+from .labels import label_array
 from .source import is_task_list
 
 _NAMED = 8  # columns in a message
@@ -66,8 +67,7 @@ def task_column(X: Any, column: Any) -> TaskColumn:
         raise ValueError("X is a lazy frame, a query that has not been run: pass X.collect().")
     names = frame_columns(X)
     if names is not None:
-        values = frame_of(X)[:, _position(names, column)].to_list()
-        return _labels(values)
+        return label_array(frame_of(X)[:, _position(names, column)].to_list()).view(TaskColumn)
     if is_task_list(X) or isinstance(X, dict):
         raise ValueError(
             f"task={column!r} names a column of X, but X is {'a dict' if isinstance(X, dict) else 'a list'} of tasks: "
@@ -87,7 +87,8 @@ def task_column(X: Any, column: Any) -> TaskColumn:
     if not -X.shape[1] <= column < X.shape[1]:
         raise ValueError(f"task={column!r}: X has {X.shape[1]} columns.")
     values = X[:, [int(column)]]
-    return _labels((values.toarray() if scipy.sparse.issparse(values) else np.asarray(values))[:, 0].tolist())
+    values = values.toarray() if scipy.sparse.issparse(values) else np.asarray(values)
+    return label_array(values[:, 0].tolist()).view(TaskColumn)
 
 
 def without_task_column(X: Any, model: Any) -> Any:
@@ -107,13 +108,3 @@ def _position(names: list[Any], column: Any) -> int:
         return int(column) % len(names)
     shown = ", ".join(map(repr, names[:_NAMED])) + (", ..." if len(names) > _NAMED else "")
     raise ValueError(f"task={column!r} is no column of X, which has {shown}.")
-
-
-def _labels(values: list[Any]) -> TaskColumn:
-    """Labels of one type as NumPy has them, others as objects."""
-    kinds = {type(value) for value in values}
-    if len(kinds) == 1 and kinds <= {str, int, bool, float}:
-        return np.array(values).view(TaskColumn)
-    out = np.empty(len(values), dtype=object)
-    out[:] = values
-    return out.view(TaskColumn)

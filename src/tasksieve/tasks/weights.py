@@ -60,8 +60,8 @@ def read_task_weights(rule: Any, labels: TaskLabels) -> np.ndarray:
     return weights
 
 
-def read_feature_weights(feature_weights: Any, n_features: int) -> np.ndarray | None:
-    """u_j >= 0, one per feature, or None for all 1."""
+def read_feature_weights(feature_weights: Any, n_features: int, positive: bool = False) -> np.ndarray | None:
+    """u_j >= 0, one per feature, or None for all 1; 0 is refused where coefficients are to be `positive`."""
     if feature_weights is None:
         return None
     there = f"X has {n_features} features: one weight per feature"
@@ -72,6 +72,12 @@ def read_feature_weights(feature_weights: Any, n_features: int) -> np.ndarray | 
         raise ValueError(
             f"feature_weights must be finite and >= 0, got feature_weights[{j}] = {weights[j]}. "
             "0 means never penalised; to leave a feature out, drop its column."
+        )
+    if positive and not np.all(weights):
+        raise value_error(
+            "{positive=} cannot be combined with {feature_weights} of 0: coefficients that are never penalised are "
+            "eliminated before the solve and cannot be constrained. Give them a small weight instead.",
+            positive=True,
         )
     return weights
 
