@@ -29,8 +29,8 @@ LIBRARY = (
 #: files with messages about what no command passes on: lists of matrices, tensors, splitters, tools called from Python
 NOT_TYPED = {
     "design/device/matrix.py", "design/storage/compose.py", "findings/gaussian_copies.py", "findings/imputation.py",
-    "findings/imputed_halves.py", "findings/knockoffs.py", "findings/split.py", "fitted/fill_missing.py",
-    "fitted/model_selection.py", "fitted/state.py", "graph/certified.py", "graph/cross_validation.py",
+    "findings/imputed_halves.py", "findings/knockoffs.py", "fitted/fill_missing.py", "fitted/model_selection.py",
+    "fitted/state.py", "graph/certified.py", "graph/cross_validation.py",
     "online/certify.py", "penalties/dirty.py", "penalties/sorted.py", "screening/gap.py", "screening/standalone.py",
     "screening/state.py", "tasks/named.py", "tasks/task_column.py", "tasks/tensors.py",
 }  # fmt: skip

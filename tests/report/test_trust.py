@@ -151,13 +151,21 @@ def test_findings_of_the_library_in_a_report_of_a_model() -> None:
     stable.fit(X, y, task=task)
     test = ts.permutation_test(ts.MultiTaskLasso(), X, y, task, n_permutations=19)
     versus = ts.compare(model, X, y, task, cv=3)
-    content = ts.report.content_from_model(model, X, y, task, stability=stable, permutation=test, comparison=versus)
+    effects = ts.split_inference(ts.MultiTaskLasso(alpha=0.3), X, y, task)
+    found = {"stability": stable, "permutation": test, "comparison": versus, "intervals": effects}
+    content = ts.report.content_from_model(model, X, y, task, **found, task_names=["north", "south"])
     assert content.answered.startswith("1 feature is stable (x2): found again in at least")
     assert content.trust is not None
     assert content.trust.stability is not None
     np.testing.assert_array_equal(content.trust.stability.stable, stable.get_support())
     assert content.headline is not None
     assert content.headline.unseen
+    assert content.trust.intervals is not None
+    assert set(content.trust.intervals.task) == {"north", "south"}
+    assert set(content.trust.intervals.feature) == {f"x{j}" for j in effects.feature}
+    page = render(content)
+    assert page.index("Which features would be found again?") < page.index("How large are the effects?")
+    assert page.index("How large are the effects?") < page.index("Does sharing help?")
     page = render(content)
     for title in ("Does anything matter?", "Which features would be found again?", "Does sharing help?"):
         assert title in page

@@ -15,6 +15,7 @@ from tasksieve.report.from_findings import sharing_finding, stability_finding
 from tasksieve.runs import RunError, RunFolder
 from tasksieve.runs.findings import (
     read_comparison,
+    read_intervals,
     read_permutation,
     read_stability,
     write_comparison,
@@ -125,6 +126,22 @@ def test_spoilt_stability_is_refused(
     spoil(folder)
     with pytest.raises(RunError, match=r"stability\.(json|npz) is not readable"):
         read_stability(folder)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"level": 0.9, "halves": "", "columns": {"feature": ["a"], "task": [], "estimate": [1.0]}},
+        {"level": 0.9, "halves": "", "columns": {"feature": [], "task": []}},
+        {"level": 0.9, "halves": "", "columns": [1]},
+        {"halves": "", "columns": {}},
+    ],
+)
+def test_spoilt_intervals_are_refused(tmp_path: Path, content: dict[str, Any]) -> None:
+    folder = folder_at(tmp_path / "r")
+    (folder / "intervals.json").write_text(json.dumps(content))
+    with pytest.raises(RunError, match=r"intervals\.json is not readable"):
+        read_intervals(folder)
 
 
 @pytest.mark.parametrize(

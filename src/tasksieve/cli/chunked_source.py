@@ -25,7 +25,7 @@ from .background import in_background
 from .exit_codes import UsageError
 from .files import several_files
 from .source import Source, named
-from .trust import asks_comparison, asks_stability
+from .trust import findings_asked
 
 # Models whose loss is known by sums of products, whatever the number of rows.
 SUMMED = ("lasso", "elastic-net", "sparse-group")
@@ -103,7 +103,7 @@ def _why_not(config: dict[str, Any], kind: ModelKind) -> str | None:
     go_by = ", ".join(CHUNKED)
     folds = "needs the whole table; without it folds are shuffled within tasks, row by row"
     reasons = (
-        (asks_stability(config) or asks_comparison(config), "--stability and --compare need all rows in memory"),
+        (findings_asked(config), "--stability, --intervals and --compare need all rows in memory"),
         (config.get("offset") is not None, "--offset is for rows in memory"),
         (format not in CHUNKED, f"tables of format {format} are read as a whole; {go_by} go by in chunks"),
         (config.get("row_groups") is not None, f"--row-groups {folds}"),

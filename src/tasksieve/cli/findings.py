@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,20 +12,24 @@ from sklearn.base import clone
 import tasksieve
 
 from ..findings.compare import plan_comparison
-from ..report.from_findings import sharing_finding, stability_finding
+from ..findings.split import plan_split
+from ..report.from_findings import named_intervals, sharing_finding, stability_finding
+from ..report.intervals import by_evidence
+from ..report.rows import row_labels
 from ..report.trust import Trust
 from ..report.words import few
 from ..runs.findings import read_findings, write_findings
-from ..runs.folder import COMPARISON, PERMUTATION, STABILITY, RunFolder
+from ..runs.folder import COMPARISON, INTERVALS, PERMUTATION, STABILITY, RunFolder
 from ..runs.methods import write_methods
 from .estimators import make_estimator
 from .messages import in_words
 from .options import Asked
 from .progress import working
 from .run import Job, carry_out
-from .trust import asks_comparison, asks_stability
+from .trust import asks_comparison, asks_intervals, asks_stability
 
 STRONGEST = 10  # stable features that are named
+EFFECTS, OF_TASKS = 5, 3  # features with intervals that are printed, and of how many tasks
 
 
 def run_findings(asked: Asked) -> int:
@@ -69,6 +75,13 @@ def find(job: Job, model: Any) -> Trust | int:
         if selection.interrupted_:
             counted = f"the {selection.n_pairs_} pairs of halves finished so far are counted"
             stopped = f"{counted} in {job.folder / 'stability.csv'}"
+    if asks_intervals(config) and not stopped:
+        # with --cv the half that selects chooses its strength, too: that of all rows has seen the other half
+        with job.working_on("intervals"):
+            rows = {**problem.row_arguments(), "level": config["level"], **halved(config)}
+            intervals = tasksieve.split_inference(job.estimator, problem.X, problem.y, **rows)
+        tasks = dict(zip(model.tasks_.tolist(), row_labels(model, problem.targets), strict=True))
+        found.intervals = named_intervals(intervals, problem.encoding.feature_names, tasks)
     if asks_comparison(config) and not stopped:
         shared, given, options = compared(job)
         with job.working_on("comparison"):
@@ -82,17 +95,35 @@ def find(job: Job, model: Any) -> Trust | int:
 
 
 def check_findings(job: Job) -> None:
-    """Refuse now what a comparison would refuse after the fit; files of findings no longer asked for go."""
+    """Refuse now what would be refused after the fit; files of findings no longer asked for go."""
     if not asks_stability(job.config):
         job.folder.remove_files(PERMUTATION, STABILITY, "stability.npz", "stability.csv")
-    if not asks_comparison(job.config):
+    if asks_intervals(job.config):
+        rows = {"task": None, **job.problem.row_arguments(), **halved(job.config)}
+        with named_refusal("--intervals"):
+            plan_split(job.estimator, job.problem.X, job.problem.y, **rows)
+    else:
+        job.folder.remove_files(INTERVALS, "intervals.csv")
+    if asks_comparison(job.config):
+        model, given, options = compared(job)
+        with named_refusal("--compare"):
+            plan_comparison(model, *given, **options)
+    else:
         job.folder.remove_files(COMPARISON, "comparison.csv")
-        return
-    model, rows, options = compared(job)
+
+
+@contextmanager
+def named_refusal(flag: str) -> Iterator[None]:
+    """What the library refuses, as an error of an option."""
     try:
-        plan_comparison(model, *rows, **options)
+        yield
     except ValueError as error:
-        raise ValueError(f"--compare: {in_words(error)}") from error
+        raise ValueError(f"{flag}: {in_words(error)}") from error
+
+
+def halved(config: dict[str, Any]) -> dict[str, Any]:
+    """How the rows of intervals are halved."""
+    return {"random_state": config["seed"], "small_tasks": config["small_tasks"]}
 
 
 def compared(job: Job) -> tuple[Any, tuple[Any, Any], dict[str, Any]]:
@@ -104,6 +135,16 @@ def compared(job: Job) -> tuple[Any, tuple[Any, Any], dict[str, Any]]:
 
 
 # --- results -----------------------------------------------------------------------------------------------------
+
+
+def strongest_effects(found: Any) -> list[str]:
+    """Features with the smallest p-values, and their intervals."""
+    lines: dict[str, list[str]] = {}
+    for k in by_evidence(found).tolist():
+        name, at = str(found.feature[k]), found.estimate[k]
+        own = lines.setdefault(f"{name} (p = {found.row_pvalue[k]:.2g})", [])
+        own.append(f"{found.task[k]} {at:.3g} ({found.lower[k]:.3g} to {found.upper[k]:.3g})")
+    return [f"{name}: {few(own, OF_TASKS)}" for name, own in [*lines.items()][:EFFECTS]]
 
 
 def summary(folder: RunFolder) -> list[str]:
@@ -118,6 +159,8 @@ def summary(folder: RunFolder) -> list[str]:
             order = chosen[np.argsort(-shares[chosen], kind="stable")]
             shown = few((f"{names[j]} ({shares[j]:.0%})" for j in order), STRONGEST)
             lines += [f"stable: {shown}", found.stability.guarantee()]
+    if found.intervals is not None:
+        lines += [found.intervals.summary(), *strongest_effects(found.intervals)]
     if found.sharing is not None:
         lines.append(found.sharing.sentence())
     return lines

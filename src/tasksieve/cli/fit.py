@@ -22,7 +22,7 @@ from .progress import working
 from .proof_file import write_proof
 from .results import Fitted, summary, write_results
 from .run import Job, carry_out
-from .trust import asks_comparison, asks_stability
+from .trust import findings_asked
 from .variants import write_variants
 
 
@@ -55,7 +55,7 @@ def solve(job: Job) -> int:
         write_variants(job, fitted, None)
     with working("writing the certificate", job.call.quiet):
         write_proof(job, fitted)
-    if asks_stability(job.config) or asks_comparison(job.config):
+    if findings_asked(job.config):
         code = find_beside(job, fitted)
         if code is not None:
             return code
@@ -72,7 +72,7 @@ def find_beside(job: Job, fitted: Fitted) -> int | None:
     except Exception:
         say(
             f"tasksieve: the model is in {job.folder.path}{os.sep}; --resume tries again what comes now, and without "
-            "--stability and --compare ends the run with the model alone"
+            "--stability, --intervals and --compare ends the run with the model alone"
         )
         raise
     if isinstance(found, int):

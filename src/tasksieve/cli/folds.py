@@ -7,7 +7,7 @@ from typing import Any
 from ..fitted.folds import ConsecutiveFolds, ShuffledFolds
 from .exit_codes import UsageError
 from .options import flag, refuse
-from .trust import asks_comparison, asks_stability
+from .trust import findings_asked
 
 FOLD_OPTIONS = ("seed", "shuffle", "row_groups", "early_stopping", "fold_tol")
 
@@ -27,7 +27,7 @@ def check_folds(config: dict[str, Any]) -> None:
     """Refuse options of folds that do not go together."""
     if not 0 <= config.get("seed", 0) < 2**32:
         raise UsageError(f"--seed: a whole number from 0 to 2**32 - 1, got {config['seed']}")
-    halves = asks_stability(config) or asks_comparison(config)
+    halves = bool(findings_asked(config))
     if "cv" not in config:
         unused = (key for key in FOLD_OPTIONS if key in config and not (halves and key in ("seed", "row_groups")))
         refuse(unused, "is for --cv, the cross-validation that chooses alpha")

@@ -223,11 +223,16 @@ OPTIONS = [
     option_of("small_tasks", "Trust", "config", TRUST, table=STABILITY),
     Option("permutations", int, "Shuffles of the labels that test whether anything matters; 0: none. (default: 1000)",
            "Trust", "config", TRUST),
+    Option("intervals", bool, "Say how large the effects are, with standard errors, intervals and p-values: features "
+           "are selected on one half of the rows (where --cv chooses the strength, too), and their coefficients are "
+           "estimated without the penalty on the other.", "Trust", "config", ("fit",),
+           flag="--intervals/--no-intervals"),
     Option("compare", bool, "Say whether sharing helps: against one model per task, one for all rows, and the mean.",
            "Trust", "config", ("fit",), flag="--compare/--no-compare"),
     Option("outer_folds", int, "Folds whose rows judge the models compared, each chosen by --cv folds of the others. "
            "(default: 5)", "Trust", "config", CHOOSING),
-    Option("level", float, "Of the intervals of a comparison. (default: 0.9)", "Trust", "config", CHOOSING),
+    Option("level", float, "Confidence level of the intervals of effects and of a comparison. (default: 0.9)", "Trust",
+           "config", CHOOSING),
     option_of("n_jobs", "Run", "config", EVERY, {"stability": "--jobs", "compare": "--jobs"}, key="threads"),
     option_of("device", "Run"),
     Option("cluster", str, "Address of a Dask scheduler (tcp://host:8786) whose workers hold the columns of data.zarr; "

@@ -83,7 +83,8 @@ def draw_halves(
     kind = "rows" if named is None else "whole groups of rows"
     within = "tasks" if data.classes is None else "classes of tasks"
     within += ", stratified by event" if data.balanced_by == "event" else ""
-    words = f"{n_pairs} pairs of complementary halves of {kind}, within {within}, seed {seed}"
+    pairs = "1 pair" if n_pairs == 1 else f"{n_pairs} pairs"
+    words = f"{pairs} of complementary halves of {kind}, within {within}, seed {seed}"
     return Halves(first, of_sample, dropped, words)
 
 

@@ -15,10 +15,11 @@ from ..docstrings import described_by
 from ..fitted.arguments import check_choice, check_level, feature_names
 from ..fitted.documented import DATA
 from ..losses import Loss, RowLoss
+from ..messages import either, setting, value_error
 from ..tasks import TaskData, placed
 from ..tasks.named import takes_named_tasks
 from .columns import Estimates
-from .halves import SmallTasks, draw_halves
+from .halves import Halves, SmallTasks, draw_halves
 from .path_model import check_linear
 from .refit import fit_support
 from .unpenalised import TaskFit
@@ -143,12 +144,9 @@ def split_inference(
     (array([0, 0]), array(['a', 'b'], dtype='<U1'), array([1.88, 1.64]), array([2.76, 2.36]))
     """
     check_level(level)
-    check_choice(small_tasks, "small_tasks", ("error", "drop"))
-    check_linear(model, "does not select features by a penalty; give a linear model such as MultiTaskLasso().")
     matrices = placed(X, model)  # once, for both halves
-    data = model._read_with(matrices, y, task, sample_weight, offset)
-    refuse_loss(model._loss_of(data))
-    halves = draw_halves(data, 1, random_state, groups=groups, small_tasks=small_tasks)
+    given = {"sample_weight": sample_weight, "offset": offset, "groups": groups}
+    data, halves = plan_split(model, matrices, y, task, random_state, small_tasks=small_tasks, **given)
     selecting, estimating = (halves.weights(half, data.weights) for half in (0, 1))
     # tasks that cannot be halved may help to select
     selecting = np.where(halves.unit < 0, data.weights, selecting)
@@ -170,15 +168,36 @@ def split_inference(
     return SplitInference(**columns, level=float(level), halves=halves.words)
 
 
+def plan_split(
+    model: Any,
+    X: Any,
+    y: Any,
+    task: Any,
+    random_state: Any,
+    *,
+    sample_weight: Any = None,
+    offset: Any = None,
+    groups: Any = None,
+    small_tasks: SmallTasks = "error",
+) -> tuple[TaskData, Halves]:
+    """The rows and their halves; here is refused what can be refused before anything is fitted."""
+    check_choice(small_tasks, "small_tasks", ("error", "drop"))
+    check_linear(model, "does not select features by a penalty; give a linear model such as MultiTaskLasso().")
+    data = model._read_with(X, y, task, sample_weight, offset)
+    refuse_loss(model._loss_of(data))
+    return data, draw_halves(data, 1, random_state, groups=groups, small_tasks=small_tasks)
+
+
 def refuse_loss(loss: Loss) -> None:
     """Refuse a loss whose estimates have no errors here."""
     if loss.estimates:
         return
     what = "more than two classes" if loss.labels == "one-hot" else f"the {loss.label}"
-    raise ValueError(
-        "model: split_inference knows errors of least squares, of Huber's, log-cosh and expectile losses, and of "
-        f"logistic, Poisson, negative binomial, gamma and Tweedie regression, not of {what}. Give a model with one of "
-        "these losses."
+    raise value_error(
+        "{known} of least squares, of Huber's, log-cosh and expectile losses, and of logistic, Poisson, negative "
+        "binomial, gamma and Tweedie regression, not of {what}. Take a model with one of these losses.",
+        known=either("model: split_inference knows errors", "standard errors are known"),
+        what=what,
     )
 
 
@@ -190,9 +209,12 @@ def _large_enough(data: TaskData, weights: Array, supports: list[Array], small_t
         names = data.tasks.tolist()
         words = [f"{names[t]!r} has {rows[t]} for {len(supports[t])} features" for t in small[:3]]
         more = f" and {len(small) - 3} more task(s)" if small[3:] else ""
-        raise ValueError(
-            f"The half that estimates needs more than |S| + 2 rows in each task: task {', '.join(words)}{more}. Select "
-            "fewer features (a larger alpha), or leave such tasks out with small_tasks='drop'."
+        raise value_error(
+            "The half that estimates needs more than |S| + 2 rows in each task: task {words}{more}. Select fewer "
+            "features (a larger {alpha}), or leave such tasks out with {drop}.",
+            words=", ".join(words),
+            more=more,
+            drop=setting("small_tasks", "'drop'"),
         )
     return [t for t in range(data.n_tasks) if t not in small]
 

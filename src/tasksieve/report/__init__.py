@@ -24,8 +24,8 @@ def write_report(model: Any, path: str | os.PathLike[str], **about: Any) -> Path
         The file to write; it is replaced as a whole or not at all.
     **about
         What to say about an estimator or a path: ``X``, ``y``, ``task``, ``sample_weight``, ``along``, ``held_out``,
-        ``permutation``, ``stability``, ``comparison``, ``feature_names``, ``title``, ``asked``, ``answered``, ... as in
-        `tasksieve.report.content_from_model`.
+        ``permutation``, ``stability``, ``comparison``, ``intervals``, ``feature_names``, ``title``, ``asked``,
+        ``answered``, ... as in `tasksieve.report.content_from_model`.
 
     Returns
     -------

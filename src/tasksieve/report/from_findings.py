@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,19 @@ from .trust import Trust
 MOST_CURVES = 200
 
 
-def trust_of(permutation: Any, stability: Any, comparison: Any) -> Trust:
-    """A `PermutationTest`, a fitted `StabilitySelection` and a `Comparison` for a report, as far as they are there."""
+def trust_of(permutation: Any, stability: Any, comparison: Any, intervals: Any) -> Trust:
+    """A `PermutationTest`, a fitted `StabilitySelection`, a `Comparison` and a `SplitInference` for a report, as far as
+    they are there."""
     found = None if stability is None else stability_finding(stability)
-    return Trust(permutation, found, None if comparison is None else sharing_finding(comparison))
+    return Trust(permutation, found, None if comparison is None else sharing_finding(comparison), intervals)
+
+
+def named_intervals(found: Any, features: Sequence[str], tasks: Mapping[Any, str]) -> Any:
+    """A `SplitInference` with the names of features that are numbers there, and of tasks by their labels."""
+    numbers = np.issubdtype(found.feature.dtype, np.integer)
+    names = [str(features[j]) if numbers else str(j) for j in found.feature.tolist()]
+    labels = [str(tasks.get(label, label)) for label in found.task.tolist()]
+    return replace(found, feature=np.array(names, dtype=object), task=np.array(labels, dtype=object))
 
 
 def stability_finding(found: Any) -> StabilityFinding:

@@ -18,7 +18,7 @@ from ..tasks.task_column import TaskColumn, column_of_tasks, split_task_column
 from ..verify import Mismatch
 from ..versions import versions
 from .content import CodeSample, FitQuality, ReportContent
-from .from_findings import trust_of
+from .from_findings import named_intervals, trust_of
 from .members import member_tables
 from .methods import RULES, fit_words, model_sentence, paper, software
 from .model_content import (
@@ -51,6 +51,7 @@ def content_from_model(
     permutation: Any = None,
     stability: Any = None,
     comparison: Any = None,
+    intervals: Any = None,
     feature_names: Sequence[Any] | None = None,
     task_names: Sequence[Any] | None = None,
     title: str | None = None,
@@ -84,6 +85,8 @@ def content_from_model(
         Which features would be found again?
     comparison : Comparison, optional
         What `compare` has found: does sharing help?
+    intervals : SplitInference, optional
+        What `split_inference` has found: how large are the effects?
     feature_names, task_names : sequences, optional
         By default the model's ``feature_names_in_`` (or x0, x1, ...) and ``tasks_``.
     title, asked, answered : str, optional
@@ -119,7 +122,7 @@ def content_from_model(
             X, y = rows.pop("X"), rows.pop("y")
         X, rows["task"] = pattern_rows(X, rows["task"], model)
         rows = {name: values for name, values in rows.items() if values is not None}
-        trust = trust_of(permutation, stability, comparison)
+        trust = trust_of(permutation, stability, comparison, intervals)
         content = _content_of_model(model, X, y, rows, along, held_out, n_alphas, trust, feature_names, task_names)
     words = {"title": title or None, "asked": asked, "answered": answered, "reproduce": reproduce}
     given: dict[str, Any] = {name: text for name, text in words.items() if text is not None}
@@ -149,6 +152,8 @@ def _content_of_model(
     own = model.classes_ if by_class else getattr(model, "tasks_", np.arange(n_rows))
     tasks = _names(task_names, own, len(own), "task_names")
     features = _names(feature_names, getattr(model, "feature_names_in_", None), n_features, "feature_names")
+    if trust.intervals is not None:
+        trust.intervals = named_intervals(trust.intervals, features, dict(zip(own.tolist(), tasks, strict=True)))
     path = along if along is not None else getattr(model, "path_", None)
     if path is None and X is not None and n_alphas and hasattr(model, "alpha_max"):
         path = _path_to(model, X, y, n_alphas, given)

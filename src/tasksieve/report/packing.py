@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse
 
 from .content import ReportContent, count_selected, stability_of, without_columns
+from .intervals import interval_data
 from .survival import risk_data
 from .trust import Trust
 from .words import capital, number, numbers, plural
@@ -208,8 +209,10 @@ def _encoded(values: np.ndarray) -> str:
 
 
 def trust_data(trust: Trust, features: np.ndarray) -> dict[str, Any]:
-    """Pictures of the findings: the null distribution, and how features become stable."""
-    found: dict[str, Any] = {"permutation": None, "stability": None}
+    """Pictures of the findings: the null distribution, how features become stable, and effects."""
+    found: dict[str, Any] = {"permutation": None, "stability": None, "intervals": None}
+    if trust.intervals is not None:
+        found["intervals"] = interval_data(trust.intervals)
     if trust.permutation is not None:
         permutation = trust.permutation
         found["permutation"] = {"statistic": number(permutation.statistic), "null": numbers(permutation.null)}

@@ -17,6 +17,7 @@ from ..atomic import write_bytes
 from ..optional import require
 from ..verify import read_certificate
 from .content import ReportContent, mean_of, stability_of
+from .intervals import explanation, interval_words
 from .packing import Packed, pack, shorten
 from .proof import checker_script
 from .trust import Trust
@@ -28,7 +29,7 @@ STATIC_ROWS = 25  # of the table of features: what is there without the script, 
 # The script in parts, in their order; what shows a fitted model is left out where there is none.
 SCRIPT = (
     *("helpers", "axes", "saving", "basics", "plots", "path", "table", "features", "genome", "survival", "tasks"),
-    *("stream", "trust", "verify", "ready"),
+    *("stream", "trust", "intervals", "verify", "ready"),
 )
 OF_A_MODEL = ("path", "features", "genome", "survival", "tasks", "stream")
 
@@ -79,6 +80,8 @@ def render(content: ReportContent) -> str:
         interval=optimum_interval(content.certificate),
         most_rows=STATIC_ROWS,
         stable_shown=stability_of(content) is not None,
+        about_intervals=explanation,
+        interval_words=interval_words,
         trust_shown=content.trust is not None and content.trust.any_found,
         has_path=content.fitted and packed.data["path"] is not None,
         row_nouns=plural(content.row_noun),

@@ -23,10 +23,11 @@ class Trust:
     permutation: Any = None  # a `PermutationTest`
     stability: StabilityFinding | None = None
     sharing: SharingFinding | None = None
+    intervals: Any = None  # a `SplitInference`
 
     @property
     def any_found(self) -> bool:
-        return any(part is not None for part in (self.permutation, self.stability, self.sharing))
+        return any(part is not None for part in (self.permutation, self.stability, self.sharing, self.intervals))
 
     def headline(self, features: Sequence[str]) -> str:
         """What must be read first; `features` are names of all of them."""

@@ -1,4 +1,4 @@
-"""Findings in a run folder: permutations, stability, comparisons; written for people and read back without trust."""
+"""Findings in a run folder: permutations, stability, intervals, comparisons; read back without trust."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from ..findings.permutation import PermutationTest
+from ..findings.split import SplitInference
 from ..fitted.quality import ALL
 from ..report.findings import ASSUMPTIONS, StabilityFinding
 from ..report.sharing import SharingFinding
@@ -24,7 +25,7 @@ from .arrays import (
     unpack_names,
     unpack_rows,
 )
-from .folder import COMPARISON, PERMUTATION, STABILITY, RunError, RunFolder
+from .folder import COMPARISON, INTERVALS, PERMUTATION, STABILITY, RunError, RunFolder
 
 T = TypeVar("T")
 
@@ -51,6 +52,7 @@ OF_STABILITY: Fields = {
 OF_COMPARISON: Fields = {
     "loss": str, "score": str, "level": float, "folds": str, "classes": bool, "models": _words, "note": str,
 }  # fmt: skip
+OF_INTERVALS: Fields = {"level": float, "halves": str}
 
 
 def _read(folder: RunFolder, name: str, build: Callable[[dict[str, Any]], T]) -> T | None:
@@ -74,6 +76,8 @@ def write_findings(folder: RunFolder, found: Trust, names: Sequence[str]) -> Non
         write_permutation(folder, found.permutation)
     if found.stability is not None:
         write_stability(folder, found.stability, names)
+    if found.intervals is not None:
+        write_intervals(folder, found.intervals)
     if found.sharing is not None:
         write_comparison(folder, found.sharing)
 
@@ -81,7 +85,7 @@ def write_findings(folder: RunFolder, found: Trust, names: Sequence[str]) -> Non
 def read_findings(folder: RunFolder) -> tuple[Trust, list[str]]:
     """All that a run has found about its findings, and the names of all features where stability is part of it."""
     stability, names = read_stability(folder) or (None, [])
-    return Trust(read_permutation(folder), stability, read_comparison(folder)), names
+    return Trust(read_permutation(folder), stability, read_comparison(folder), read_intervals(folder)), names
 
 
 # --- does anything matter? ---------------------------------------------------------------------------------------
@@ -163,6 +167,28 @@ def _stability(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[
         **_fields(content, OF_STABILITY),
     )
     return found, names
+
+
+# --- how large are the effects? ----------------------------------------------------------------------------------
+
+
+def write_intervals(folder: RunFolder, found: SplitInference) -> None:
+    """``intervals.csv`` (one line for each coefficient) and ``intervals.json``."""
+    columns = {name: plain_numbers(values) for name, values in found.to_dict().items()}
+    write_table(folder / "intervals.csv", columns)
+    folder.write_json(INTERVALS, {**{name: getattr(found, name) for name in OF_INTERVALS}, "columns": columns})
+
+
+def read_intervals(folder: RunFolder) -> SplitInference | None:
+    return _read(folder, INTERVALS, _intervals)
+
+
+def _intervals(content: dict[str, Any]) -> SplitInference:
+    columns = dict(content["columns"])
+    names = {name: np.array(_words(columns.pop(name)), dtype=object) for name in ("feature", "task")}
+    found: dict[str, Any] = {**names, **{name: numbers_from(values) for name, values in columns.items()}}
+    require(len({len(values) for values in found.values()}) == 1, "lengths")
+    return SplitInference(**found, **_fields(content, OF_INTERVALS))
 
 
 # --- does sharing help? ------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ PROOF = "certificate.npz"  # the same with its proof, for others to check
 STREAM = "stream.npz"  # the state of an online model
 HISTORY = "history.npz"  # which features it used along the stream
 PERMUTATION, STABILITY, COMPARISON = "permutation.json", "stability.json", "comparison.json"  # findings
+INTERVALS = "intervals.json"
 RISK = "risk_groups.json"  # of a survival model: what became of rows of low and of high risk
 MISSING_VALUES = "missing_values.csv"  # how many, by column and task, and what became of them
 METHODS = "methods.txt"  # a paragraph for an article
@@ -29,8 +30,8 @@ TABLES = "tables.json"  # what a loss or penalty adds to the report
 RESULTS = (
     "model.json", "model.npz", "coefficients.csv", "coefficients.parquet", "intercepts.csv", "path.npz", "path.csv",
     "cv_scores.csv", "quality.csv", "cv_quality.csv", "out_of_fold.csv", MISSING_VALUES, PERMUTATION, STABILITY,
-    "stability.npz", "stability.csv", COMPARISON, "comparison.csv", METHODS, TABLES, VARIANTS, SCORE, CERTIFICATE,
-    PROOF, "timing.json", "report.html", STREAM, HISTORY,
+    "stability.npz", "stability.csv", COMPARISON, "comparison.csv", INTERVALS, "intervals.csv", METHODS, TABLES,
+    VARIANTS, SCORE, CERTIFICATE, PROOF, "timing.json", "report.html", STREAM, HISTORY,
 )  # fmt: skip
 PIECES = "pieces"
 OWN = {CONFIG, DATA, VERSIONS, LOG, LOCK, MANIFEST, *RESULTS, PIECES}

@@ -23,6 +23,11 @@ PERMUTATION_PAPER = (
     "B. Phipson, G. K. Smyth (2010). Permutation P-values should never be zero: calculating exact P-values when "
     "permutations are randomly drawn. Statistical Applications in Genetics and Molecular Biology 9, 39."
 )
+INTERVAL_PAPERS = (
+    "D. R. Cox (1975). A note on data-splitting for the evaluation of significance levels. Biometrika 62, 441-444.",
+    "R. M. Bell, D. F. McCaffrey (2002). Bias reduction in standard errors for linear regression with multi-stage "
+    "samples. Survey Methodology 28, 169-181.",
+)
 COMPARISON_PAPERS = (
     "C. Nadeau, Y. Bengio (2003). Inference for the generalization error. Machine Learning 52, 239-281.",
     "S. Holm (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6, "
@@ -66,6 +71,9 @@ def methods(folder: RunFolder) -> tuple[str, list[str]]:
     if trust.stability is not None:
         said.append(_stability(trust.stability))
         citations += STABILITY_PAPERS
+    if trust.intervals is not None:
+        said.append(_intervals(trust.intervals, config))
+        citations += INTERVAL_PAPERS
     if sharing is not None:
         said.append(
             f"The shared model was compared with one model per task by nested cross-validation ({sharing.folds}): "
@@ -172,4 +180,17 @@ def _stability(found: Any) -> str:
         f"selected on at least {found.threshold:.0%} of the {2 * found.n_pairs} halves were called stable "
         f"({count(n, 'feature')}). The expected number of stable {found.noun}s whose selection probability on a half "
         f"is at most q/p is bounded by {found.bound:.2g} {ASSUMED[found.assumption]}{more}."
+    )
+
+
+def _intervals(found: Any, config: dict[str, Any]) -> str:
+    where = ", where cross-validation chose the penalty strength anew" if config.get("cv") else ""
+    errors = "CR2, by groups of rows" if config.get("row_groups") else "HC2"
+    features = count(len(set(found.feature.tolist())), "feature")
+    return (
+        f"Effects were estimated by data splitting (Cox 1975): the model selected {features} on one half of the rows"
+        f"{where}, and on the other half their coefficients were estimated task by task without a penalty ("
+        f"{found.halves}), with robust standard errors ({errors}) and degrees of freedom after Bell and McCaffrey "
+        f"(2002). Intervals have a level of {found.level:.0%}; p-values are not corrected for the number of "
+        "coefficients."
     )

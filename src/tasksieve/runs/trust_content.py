@@ -21,6 +21,7 @@ SPENT = {
     "fit": "seconds to fit",
     "permutations": "seconds for the permutations",
     "stability": "seconds for the halves",
+    "intervals": "seconds for the intervals",
     "comparison": "seconds to compare",
 }
 
