@@ -27,6 +27,9 @@ def table_of_sites(path: Path) -> pd.DataFrame:
 def test_tasks_left_out(cli: CommandLine, tmp_path: Path) -> None:
     frame = table_of_sites(tmp_path / "t.csv")
     frame.loc[frame.site == "B", "a"] = np.nan  # of a task that is left out: no error
+    frame.loc[frame.site == "B", "ward"] = "only here"  # no category
+    frame["arm"] = np.where(np.arange(63) % 4 == 0, "old", "new")
+    frame.loc[frame.site == "D", "arm"] = "other"  # of two categories that are left one is the reference
     frame.to_csv(tmp_path / "t.csv", index=False)
     fit = ("fit", tmp_path / "t.csv", "-y", "y", "-t", "site", "--drop", "state", *QUICK)
     cli(*fit, "--exclude-task", "B", "--min-rows", 10, "--out", tmp_path / "run")
@@ -34,6 +37,8 @@ def test_tasks_left_out(cli: CommandLine, tmp_path: Path) -> None:
     cli("fit", tmp_path / "short.csv", *fit[2:], "--out", tmp_path / "short")
     one, other = (load_model(RunFolder(tmp_path / name)).estimator for name in ("run", "short"))
     assert one.tasks_.tolist() == ["A", "C"]
+    names = [load_model(RunFolder(tmp_path / name)).feature_names for name in ("run", "short")]
+    assert names[0] == names[1] == ["a", "b", "ward=x", "ward=y", "ward=z", "arm=old"]
     np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-6)
     log = (tmp_path / "run" / "log.txt").read_text()
     assert "left out (--exclude-task): task 'B' (20 rows)" in log

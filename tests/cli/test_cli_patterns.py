@@ -56,9 +56,19 @@ def test_a_run_of_patterns(cli: CommandLine, tmp_path: Path) -> None:
     assert len(out) == 120  # every row is used, and held out once
     assert {line["task"] for line in out} == {"north", "south"}
     assert {line["pattern"] for line in out} == set(model.tasks_.tolist())
+    assert "R² out of fold of the tasks that the patterns are parts of: " in said.out
+    whole = {line["task"]: line for line in lines(run / "cv_quality_by_task.csv") if line["measure"] == "squared error"}
+    assert list(whole) == ["north", "south", "all tasks"]
+    for site in ("north", "south"):
+        own = [line for line in out if line["task"] == site]
+        errors = [(float(line["observed"]) - float(line["prediction"])) ** 2 for line in own]
+        assert int(whole[site]["rows"]) == len(own)
+        np.testing.assert_allclose(float(whole[site]["value"]), np.mean(errors))
+    assert model.cv_quality_by_task_.tasks.tolist() == ["north", "south"]
     assert "No missing value was filled in" in (run / "methods.txt").read_text(encoding="utf-8")
     report = (run / "report.html").read_text(encoding="utf-8")
     assert "Patterns of present columns" in report
+    assert "All patterns of a task together." in report
     assert "patterns=saved.estimator.patterns_" in report
     assert "Base R only" not in report  # it would not find the patterns
     assert "not measured in" in report

@@ -209,6 +209,65 @@ def test_cross_validation_uses_every_row_once() -> None:
     np.testing.assert_array_equal(again.predict(ts.by_pattern(X, task)), model.predict(rows))
 
 
+@pytest.mark.parametrize("given", [True, False], ids=["tasks", "one task"])
+def test_quality_of_the_tasks_that_patterns_are_parts_of(given: bool) -> None:
+    """From predictions out of fold, rows of all patterns of a task together."""
+    X, y, task = data(n=160)
+    rows = ts.by_pattern(X, task if given else None)
+    families = {"A": task == "A", "B": task == "B"} if given else {"all rows": np.ones(160, dtype=bool)}
+
+    model = ts.MultiTaskLassoCV(n_alphas=8, cv=3).fit(rows, y)
+    whole = model.cv_quality_by_task_
+    assert whole.tasks.tolist() == list(families)
+    assert whole.n_rows.tolist() == [own.sum() for own in families.values()]
+    for t, own in enumerate(families.values()):
+        error = (y - model.cv_predictions_)[own]
+        squared = np.mean(error**2)
+        np.testing.assert_allclose(whole.values[t], [1 - squared / np.var(y[own]), squared], rtol=1e-10)
+    each = model.cv_quality_
+    assert each.tasks.tolist() == model.tasks_.tolist()
+    np.testing.assert_allclose(whole.n_rows @ whole.values[:, 1], each.n_rows @ each.values[:, 1])
+
+    sick = np.where(y > 0, "sick", "well")
+    classifier = ts.MultiTaskLogisticRegressionCV(n_alphas=4, cv=3).fit(rows, sick)
+    chance, fold = classifier.cv_predictions_[:, 1], classifier.cv_fold_
+    for t, own in enumerate(families.values()):
+        high, low = own & (sick == "well"), own & (sick == "sick")
+        pairs = [(chance[high & (fold == f)][:, None], chance[low & (fold == f)]) for f in (1, 2, 3)]
+        right = sum(float(np.sum(a > b) + 0.5 * np.sum(a == b)) for a, b in pairs)
+        met = np.where(chance > 0.5, "well", "sick")[own] == sick[own]
+        found = classifier.cv_quality_by_task_.values[t]
+        np.testing.assert_allclose(found[:2], [met.mean(), right / sum(a.size * b.size for a, b in pairs)])
+
+    model.fit(np.nan_to_num(X), y, task=task)
+    assert not hasattr(model, "cv_quality_by_task_")
+
+
+def test_quality_of_survival_compares_rows_of_a_pattern() -> None:
+    """Hazards of different patterns have no scale in common: pairs are of one pattern, sums of all of a task."""
+    X, y, task = data(n=160)
+    label = ts.survival(np.exp(-y), event=np.arange(160) % 4 > 0)
+    rows = ts.by_pattern(X, task)
+    model = ts.MultiTaskCoxCV(n_alphas=4, cv=3).fit(rows, label)
+    risk, fold, whole = model.cv_predictions_, model.cv_fold_, model.cv_quality_by_task_
+    time, event = label["time"], label["event"]
+    for t, name in enumerate("AB"):
+        right = total = 0.0
+        for i in np.flatnonzero((task == name) & event):
+            later = (rows.task == rows.task[i]) & (fold == fold[i]) & (time > time[i])
+            total += later.sum()
+            right += np.sum(risk[later] < risk[i]) + 0.5 * np.sum(risk[later] == risk[i])
+        np.testing.assert_allclose(whole.values[t, 0], right / total)
+        own = model.patterns_.of == name
+        # of the deviance for each event the mean, weighted by events
+        events = np.array([event[rows.task == label].sum() for label in model.tasks_[own]])
+        np.testing.assert_allclose(whole.values[t, 2], events @ model.cv_quality_.values[own, 2] / events.sum())
+    from tasksieve.fitted.new_rows import quality_on
+
+    new = quality_on(model, rows, label, task=rows.task, given_tasks=True)
+    assert new.tasks.tolist() == ["A", "B"]
+
+
 def test_scikit_learn_takes_rows() -> None:
     from sklearn.model_selection import cross_val_score
 

@@ -94,7 +94,8 @@ def fit_estimator(job: Job) -> Fitted:
     job.source.fit(model)
     if job.config.get("cv"):
         path, k = model.path_, int(np.flatnonzero(model.path_.alphas == model.alpha_)[0])
-        chosen = set_state(path.model(k), cv_quality=model.cv_quality_)
+        named = ("cv_quality", "cv_quality_by_task")
+        chosen = set_state(path.model(k), **{n: getattr(model, f"{n}_") for n in named if hasattr(model, f"{n}_")})
         if hasattr(model, "baseline_hazard_"):  # of the rows, which a value of the path no longer has
             set_state(chosen, baseline_hazard=model.baseline_hazard_)
         return Fitted(chosen, path, k, model, bool(path.converged[k]))

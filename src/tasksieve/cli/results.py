@@ -14,11 +14,11 @@ from ..fitted.risk_groups import risk_groups
 from ..linear.base import PathEstimator
 from ..report.model_content import compared_values
 from ..report.rows import coefficient_rows, row_labels, task_names
-from ..report.unseen import beside_null, unseen_quality
+from ..report.unseen import beside_null, out_of_fold, unseen_quality
 from ..report.words import count, few
 from ..runs import ModelKind, SavedModel, save_model
 from ..runs.findings import read_comparison
-from ..runs.folder import CERTIFICATE
+from ..runs.folder import CERTIFICATE, QUALITY_BY_TASK
 from ..runs.out_of_fold import quality_columns, quality_labels, write_out_of_fold
 from ..runs.results import (
     write_coefficients,
@@ -60,6 +60,9 @@ def write_results(job: Job, fitted: Fitted) -> None:
         held_out = fitted.cv.cv_quality_
         named, unlike = quality_labels(held_out, problem.targets), job.kind.targets == "mixed"
         write_table(folder / "cv_quality.csv", quality_columns(held_out, named, defined=unlike))
+        if hasattr(fitted.cv, "cv_quality_by_task_"):
+            by_task = fitted.cv.cv_quality_by_task_
+            write_table(folder / QUALITY_BY_TASK, quality_columns(by_task, quality_labels(by_task, problem.targets)))
         if source.has_rows:
             write_out_of_fold(folder, fitted.cv, problem)
     empty = model.null_objective_
@@ -174,6 +177,9 @@ def summary(job: Job, fitted: Fitted) -> list[str]:
         lines.append(f"covariates, not penalised: {few((names[j] for j in covariates), 10)}")
     if fitted.cv is not None:
         lines += unseen_lines(job, fitted.cv.cv_quality_)
+        if hasattr(fitted.cv, "cv_quality_by_task_"):
+            whole = out_of_fold(fitted.cv.cv_quality_by_task_)[0]
+            lines.append(f"{whole.measure} of the tasks that the patterns are parts of: {whole.figures()}")
     null = model.null_objective_
     relative = f" ({model.dual_gap_ / null:.1e} of the empty model's)" if null > 0 else ""
     lines.append(

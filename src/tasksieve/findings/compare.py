@@ -328,7 +328,7 @@ def _conclude_survival(plan: Plan, contenders: Contenders, results: list[dict[st
                 both += data.known[:, None]
             parts = {t: (np.arange(part.start, part.stop), both[part]) for t, part in enumerate(data.per_task())}
             rows[name].add_fold(parts, *folds.weights[f])
-    about = {"units": plan.nest.unit, "weights": data.weights}
+    about: dict[str, Any] = {"units": plan.nest.unit, "weights": data.weights}
     groups = None if plan.unit == "rows" else plan.nest.unit
     quality = {
         name: own.quality(

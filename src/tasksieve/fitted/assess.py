@@ -19,6 +19,11 @@ NOTHING = 1e-14
 STEPS = "mean absolute error"  # of ordered classes: how many classes a prediction is off
 
 
+#: tasks that several of a model's tasks are parts of, as patterns of present columns are: their labels, and the place
+#: among them of each of the model's
+Families = tuple[np.ndarray, np.ndarray]
+
+
 @dataclass(frozen=True)
 class Ranked:
     """Scores by which classes are ranked, a column for each class or one for the later of two: an entry for every time
@@ -37,6 +42,7 @@ class HeldOutRows:
         self.times, self._loss, self._judged = np.zeros((3, n_rows))
         self._steps: np.ndarray | None = None
         self._ranks: list[tuple[np.ndarray, np.ndarray]] = []
+        self._folds: list[int] = []
 
     def add(
         self,
@@ -45,13 +51,16 @@ class HeldOutRows:
         judged: np.ndarray,
         ranks: np.ndarray | None = None,
         steps: np.ndarray | None = None,
+        fold: int | None = None,
     ) -> None:
         """Rows that one model has judged: losses, what the measure sums (losses of its own, or whether the class was
-        met), the scores by which classes are ranked, and of ordered ones how many the predicted class is off."""
+        met), the scores by which classes are ranked, and of ordered ones how many the predicted class is off. What is
+        added for one `fold` is of one model, by default all at once."""
         self.times[flat] += 1.0
         self._loss[flat] += loss
         self._judged[flat] += judged
         if ranks is not None:
+            self._folds.append(len(self._ranks) if fold is None else fold)
             self._ranks.append((flat, ranks.reshape(len(flat), -1)))
         if steps is not None:
             self._steps = np.zeros(len(self.times)) if self._steps is None else self._steps
@@ -73,7 +82,7 @@ class HeldOutRows:
         position = np.full(len(self.times), -1)
         position[rows] = np.arange(len(rows))
         row = np.concatenate([position[flat] for flat, _ in self._ranks])
-        fold = np.repeat(np.arange(len(self._ranks)), [len(flat) for flat, _ in self._ranks])
+        fold = np.repeat(self._folds, [len(flat) for flat, _ in self._ranks])
         ranks = np.concatenate([np.pad(part, ((0, 0), (0, width - part.shape[1]))) for _, part in self._ranks])
         kept = row >= 0
         return Ranked(row[kept], fold[kept], ranks[kept])
@@ -103,6 +112,24 @@ def spread_of_folds(n_rows: float, held: np.ndarray, learned: np.ndarray) -> flo
     return float(np.sqrt(max(1.0, n_rows / np.sum(held) + n_rows / np.mean(learned))))
 
 
+def cells_of(
+    labels: TaskLabels,
+    held: np.ndarray,
+    weights: np.ndarray,
+    units: np.ndarray,
+    factor: float,
+    families: Families | None = None,
+) -> tuple[np.ndarray, Cells]:
+    """The rows that were held out (a mask), in the order of the tasks that are asked about, and their cells."""
+    tasks, task = labels.tasks, labels.task_of_sample
+    if families is not None:
+        tasks, places = families
+        task = places[task]
+    rows = np.flatnonzero(held)
+    rows = rows[np.argsort(task[rows], kind="stable")]
+    return rows, Cells(task[rows], weights[rows], units[rows], len(tasks), factor)
+
+
 def assess(
     labels: TaskLabels,
     found: HeldOutRows,
@@ -113,6 +140,7 @@ def assess(
     units: np.ndarray,
     factor: float = 1.0,
     null: HeldOutRows | None = None,
+    families: Families | None = None,
     **words: Any,
 ) -> HeldOutQuality:
     """The quality of predictions of held-out rows.
@@ -121,13 +149,13 @@ def assess(
     - `units` (int array of shape (N,)): Samples of one unit are not independent.
     - `factor`: Of the standard errors (`widening`).
     - `null`: The same rows, judged by the null models of the same folds.
+    - `families`: Tasks to speak of in place of the model's, where these are parts of them.
     - `**words`: ``unit``, ``folds``, ``n_tried``, ``tuned``, ``null_covariates`` of `HeldOutQuality`.
     """
-    rows = np.flatnonzero((weights > 0.0) & (found.times > 0.0))
-    cells = Cells(labels.task_of_sample[rows], weights[rows], units[rows], labels.n_tasks, factor)
+    rows, cells = cells_of(labels, (weights > 0.0) & (found.times > 0.0), weights, units, factor, families)
     columns = _columns(labels, found, rows, cells, loss, rooted)
     beside = None if null is None else _columns(labels, null, rows, cells, loss, rooted)
-    return cells.quality(labels.tasks, columns, beside, **words)
+    return cells.quality(labels.tasks if families is None else families[0], columns, beside, **words)
 
 
 def _columns(
@@ -192,20 +220,20 @@ class OutOfFold:
         self._rows, self._null = (HeldOutRows(len(labels.y), measure, codes) for _ in range(2))
         self._sums, self._counts = np.zeros((len(labels.y), width)), np.zeros((len(labels.y), 1))
 
-    def add(self, flat: np.ndarray, of_model: np.ndarray, of_null: np.ndarray) -> None:
-        """Scores of rows that a fold holds out."""
+    def add(self, flat: np.ndarray, of_model: np.ndarray, of_null: np.ndarray, fold: int | None = None) -> None:
+        """Scores of rows that a fold holds out, all at once, or task by task with the number of the `fold`."""
         found = self._answers(of_model).reshape(len(flat), -1)
         self._sums[flat, : found.shape[1]] += found
         self._counts[flat] += 1.0
-        self._judge(self._rows, flat, of_model)
-        self._judge(self._null, flat, of_null)
+        self._judge(self._rows, flat, of_model, fold)
+        self._judge(self._null, flat, of_null, fold)
 
-    def _judge(self, rows: HeldOutRows, flat: np.ndarray, z: np.ndarray) -> None:
+    def _judge(self, rows: HeldOutRows, flat: np.ndarray, z: np.ndarray, fold: int | None) -> None:
         if self._codes is not None:
             decided = self._decide(z)
             met = self._codes[flat] == decided
             steps = np.abs(self._codes[flat] - decided) if self._labels.ordered else None
-            rows.add(flat, self._losses(flat, z), met, self._ranks(z), steps)
+            rows.add(flat, self._losses(flat, z), met, self._ranks(z), steps, fold)
             return
         assert self._measure.row_losses is not None
         predicted = z if self._measure.of_scores else self._answers(z)

@@ -108,6 +108,8 @@ cv_predictions_ : ndarray, or list of such for a list
 cv_quality_ : HeldOutQuality
     How good these are, task by task and overall, with standard errors: R² or D², or accuracy and AUC, and the loss.
     ``alpha_`` was chosen by the same rows, and it says so.
+cv_quality_by_task_ : HeldOutQuality
+    Where X is rows of `by_pattern`: the same for the tasks as they were given, all patterns of each together.
 cv_task_scores_ : ndarray of shape (T, n_folds)
     What ``cv_scores_`` at ``alpha_`` are the mean of; NaN for tasks without held-out rows.
 path_ : RegularizationPath

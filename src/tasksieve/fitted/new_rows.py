@@ -55,8 +55,8 @@ def quality_on(
     if given_tasks and patterns is not None and patterns.of is not None:
         if isinstance(getattr(model, "classes_", None), list):
             raise ValueError("the patterns have classes of their own: there is no quality of the tasks as given.")
-        tasks, family = np.unique(patterns.of, return_inverse=True)
-        code = family.ravel()[code]
+        tasks, family = patterns.families()
+        code = family[code]
     used = np.flatnonzero(labels.weights > 0.0)
     used = used[np.argsort(code[used], kind="stable")]
     cells = Cells(code[used], labels.weights[used], units_of(labels, groups)[used], len(tasks))
@@ -66,7 +66,8 @@ def quality_on(
         if model._targets == "survival":
             scores = labels.flatten(model._scores(X, task, offset=offset))[used]
             known = None if offset is None else read_offset(offset, labels)[used]
-            return quality_columns(labels.y[used], scores, known, labels.weights[used], cells, model._loss)
+            within = labels.task_of_sample[used]  # hazards of different patterns have no scale in common
+            return quality_columns(labels.y[used], scores, known, labels.weights[used], cells, model._loss, within)
         if measure.constant_losses is None:
             return _of_classes(model, X, options, labels, used, cells)
         answer = model._scores(X, task, offset=offset) if measure.of_scores else model.predict(X, **options)

@@ -65,6 +65,7 @@ ATTRIBUTES = {
     "choice": "choice_",
     "fills": "_fills",
     "cv_quality": "cv_quality_",
+    "cv_quality_by_task": "cv_quality_by_task_",
     "baseline_hazard": "baseline_hazard_",
     "patterns": "patterns_",
 }

@@ -14,7 +14,7 @@ import numpy as np
 from ..losses import Loss
 from ..losses.partial_likelihood import PartialLikelihood
 from ..tasks import TaskLabels
-from .assess import Cells, Column, Part, widening
+from .assess import Cells, Column, Families, Part, cells_of, widening
 from .concordance import compare_pairs
 from .folds import Folds
 from .quality import HeldOutQuality
@@ -68,20 +68,23 @@ class SurvivalOutOfFold:
         weights: Array,
         loss: str,
         rooted: bool,
+        families: Families | None = None,
         **facts: Any,
     ) -> HeldOutQuality:
-        """How good they are."""
-        labels, rows, cells = self._labels, *self.cells(folds, units, weights)
-        of_model, of_null = (self.columns(which, rows, weights, cells, loss) for which in (0, 1))
+        """How good they are; of patterns of present columns, for the tasks that they are `families` of."""
+        tasks, places = families or (self._labels.tasks, None)
+        rows, cells = self.cells(folds, units, weights, families)
+        of_model, of_null = (self.columns(which, rows, weights, cells, loss, places) for which in (0, 1))
         unit = "rows" if groups is None else "groups"
-        return cells.quality(labels.tasks, of_model, of_null, unit=unit, folds=folds.words, **facts)
+        return cells.quality(tasks, of_model, of_null, unit=unit, folds=folds.words, **facts)
 
-    def cells(self, folds: Folds, units: Array, weights: Array) -> tuple[Array, Cells]:
+    def cells(
+        self, folds: Folds, units: Array, weights: Array, families: Families | None = None
+    ) -> tuple[Array, Cells]:
         """The rows that were held out."""
         trainings, tests = zip(*folds.weights, strict=True)
-        rows = np.flatnonzero((weights > 0.0) & (self._counts > 0.0))
-        task, factor = self._labels.task_of_sample[rows], widening(tests, trainings)
-        return rows, Cells(task, weights[rows], units[rows], self._labels.n_tasks, factor)
+        rows = (weights > 0.0) & (self._counts > 0.0)
+        return cells_of(self._labels, rows, weights, units, widening(tests, trainings), families)
 
     def beyond(self, other: SurvivalOutOfFold, rows: Array) -> Part:
         """By how much the deviance for each event is larger than that of another model, and what held-out rows
@@ -89,14 +92,18 @@ class SurvivalOutOfFold:
         apart = self._deviances[0] - other._deviances[0]
         return _at(ratio_part(apart, self._events, self._labels.task_of_sample, self._labels.n_tasks), rows)
 
-    def columns(self, which: int, rows: Array, weights: Array, cells: Cells, loss: str) -> list[Column]:
-        """All measures of the model (0) or of its null model (1), on some rows of the flat sample space."""
+    def columns(
+        self, which: int, rows: Array, weights: Array, cells: Cells, loss: str, places: Array | None = None
+    ) -> list[Column]:
+        """All measures of the model (0) or of its null model (1), on some rows of the flat sample space; `places` of
+        the tasks where those of `cells` are others. Rows are compared within the model's own tasks."""
         labels, task = self._labels, self._labels.task_of_sample
         row, fold, z = (np.concatenate([part[k] for part in self._held]) for k in range(3))
         held = labels.y[row]
         cell = (fold * labels.n_tasks + task[row]) * (int(held["stratum"].max(initial=0)) + 1) + held[
             "stratum"
         ]
+        task = task if places is None else places[task]
         pairs = concordance_part(
             held, z[:, which], weights[row], cell, task[row], row, len(task), cells.n_tasks
         )
@@ -111,18 +118,18 @@ class SurvivalOutOfFold:
 
 
 def quality_columns(
-    y: Array, scores: Array, known: Array | None, weights: Array, cells: Cells, loss: Loss
+    y: Array, scores: Array, known: Array | None, weights: Array, cells: Cells, loss: Loss, within: Array
 ) -> list[Column]:
-    """Measures of scores of new rows, in the order of `cells`, by one model."""
+    """Measures of scores of new rows, in the order of `cells`, by one model; rows are compared `within` its tasks."""
     constant = np.zeros(len(y)) if known is None else known
     deviances, events = np.zeros((2, len(y))), weights * y["event"]
-    for t in np.unique(cells.task).tolist():
-        here = np.flatnonzero(cells.task == t)
+    for t in np.unique(within).tolist():
+        here = np.flatnonzero(within == t)
         own = loss.held_out(
             y[here], np.column_stack([scores, constant])[here], np.zeros(len(here)), weights[here]
         )
         deviances[:, here] = own.T
-    cell = cells.task * (int(y["stratum"].max(initial=0)) + 1) + y["stratum"]
+    cell = within * (int(y["stratum"].max(initial=0)) + 1) + y["stratum"]
     row = np.arange(len(y))
     return [
         (CONCORDANCE, concordance_part(y, scores, weights, cell, cells.task, row, len(y), cells.n_tasks)),

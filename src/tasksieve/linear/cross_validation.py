@@ -18,7 +18,7 @@ from ..fitted.assess import units_of
 from ..fitted.choosing import CrossValidated, fold_tolerance, select
 from ..fitted.documented import CHOSEN, DATA
 from ..fitted.folds import FoldRules, Folds, make_folds
-from ..fitted.measures import measure_of
+from ..fitted.measures import kind_of_targets, measure_of
 from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import check_common
 from ..fitted.path import RegularizationPath
@@ -192,22 +192,28 @@ class PathEstimatorCV(CrossValidated, CertifiedModel, TaskLinearModel):
                 answers.add_fold({t: (data.offsets[t] + chosen[t], z) for t, z in scores.items()}, train, test)
                 continue
             for t, z in scores.items():
-                answers.add(data.offsets[t] + chosen[t], z[:, 0], z[:, 1])
+                answers.add(data.offsets[t] + chosen[t], z[:, 0], z[:, 1], f)
         fold = np.full(len(data.weights), np.nan)  # from 1; NaN for rows that are never held out
         for f, (_, test) in enumerate(folds.weights, start=1):
             fold[test > 0] = f
         self.cv_fold_ = data.unflatten(fold)
         self.cv_predictions_, self.cv_task_scores_ = in_form_of_y(data, answers.means()), task_scores
-        self.cv_quality_ = answers.quality(
-            folds,
-            groups=groups,
-            units=units_of(data, groups),
-            weights=data.weights if data.class_factors is None else data.weights / data.class_factors,
-            loss=loss.label,
-            rooted=loss.rooted,
-            null_covariates=len(null.covariates),
-            n_tried=n_tried,
-        )
+        facts: dict[str, Any] = {
+            "groups": groups,
+            "units": units_of(data, groups),
+            "weights": data.weights if data.class_factors is None else data.weights / data.class_factors,
+            "loss": loss.label,
+            "rooted": loss.rooted,
+            "null_covariates": len(null.covariates),
+            "n_tried": n_tried,
+        }
+        self.cv_quality_ = answers.quality(folds, **facts)
+        self.__dict__.pop("cv_quality_by_task_", None)
+        patterns = data.patterns
+        # patterns with classes or losses of their own are no parts of a whole
+        alike = not isinstance(data.classes, list) and kind_of_targets(self) != "mixed"
+        if patterns is not None and alike and len(patterns.families()[0]) < len(patterns):
+            self.cv_quality_by_task_ = answers.quality(folds, **facts, families=patterns.families())
 
     def _out_of_fold(self, data: TaskData, loss: Loss) -> Any:
         """What gathers predictions out of fold."""

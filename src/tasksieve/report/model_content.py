@@ -13,7 +13,7 @@ from ..tasks import Patterns
 from .content import ExtraTable, FitQuality, ReportContent, mean_of
 from .covariates import covariate_tables
 from .rows import coefficient_rows, row_labels, row_noun
-from .unseen import own_measures
+from .unseen import out_of_fold, own_measures
 from .words import are, capital, count, number, quantity
 
 
@@ -56,6 +56,11 @@ def model_content(
         *((part.measure, f"{mean_of(part):.3f} (mean over tasks)") for part in content.by_task),
     ]
     beside = own_measures(getattr(model, "cv_quality_", None), tasks)
+    whole = getattr(model, "cv_quality_by_task_", None)
+    if whole is not None:
+        for table in quality_tables(out_of_fold(whole), [str(own) for own in whole.tasks.tolist()]):
+            table.note = f"All patterns of a task together. {table.note}"
+            beside = [*beside, table]
     content.tables = [*covariate_tables(content), *quality_tables(content.by_task, tasks), *beside, *tables]
     return content
 

@@ -38,6 +38,8 @@ NUMBERS = ("objective", "dual_gap", "null_objective")
 BASELINE = ("task", "stratum", "time", "log_increment", "end")
 # Parameters that are arrays go into the npz file.
 ARRAY_PARAMETERS = ("graph", "task_graph", "feature_weights", "weights", "l1", "loss_weights", "target_scales")
+# What cross-validation has found: by the model's tasks, and by those that patterns of present columns are parts of.
+QUALITIES = ("cv_quality", "cv_quality_by_task")
 # What a model of unlike outcomes has found of each task.
 BALANCE = ("loss_weights", "target_scales")
 
@@ -136,7 +138,7 @@ def save_model(folder: RunFolder, saved: SavedModel) -> None:
         **{name: float(state[name]) for name in NUMBERS if name in state},
         "n_iter": int(state["n_iter"]),
         **({"status": str(state["status"])} if "status" in state else {}),
-        **({"cv_quality": plain_quality(state["cv_quality"])} if "cv_quality" in state else {}),
+        **{name: plain_quality(state[name]) for name in QUALITIES if name in state},
         "encoding": saved.encoding.to_json(),
         "targets": saved.targets,
         "task": saved.task,
@@ -209,8 +211,7 @@ def _rebuild(
         state["patterns"] = _patterns_from(arrays["present"], state["tasks"], content["pattern_of"], len(names))
     if "status" in content:  # runs of version 0.2 have none
         state["status"] = Status(content["status"])
-    if "cv_quality" in content:
-        state["cv_quality"] = quality_from(content["cv_quality"])
+    state |= {name: quality_from(content[name]) for name in QUALITIES if name in content}
     if "thresholds" in arrays:
         steps = arrays["threshold_counts"]
         require(steps.shape == (len(state["tasks"]),), "tasks with thresholds")

@@ -10,7 +10,7 @@ from .categories import named_references, told_codings
 from .dates import FIRST_DAY, LAST_DAY, DateParts, date_ways
 from .encode import Encoding
 from .ids import FEWEST_NUMBERS, why_id
-from .table import NAMED_CELLS, Table, TableError
+from .table import NAMED_CELLS, Array, Table, TableError
 from .wide import WideColumns
 
 
@@ -56,10 +56,11 @@ def _told_left_out(ids: Mapping[str, str], dates: Sequence[str]) -> list[str]:
 
 
 def choose_features(
-    table: Table, roles: Mapping[str, str], choice: FeatureChoice
+    table: Table, roles: Mapping[str, str], choice: FeatureChoice, among: Array | None = None
 ) -> tuple[Encoding, list[str]]:
     """How the features of a table are encoded, and notes about columns left out and about categories. `roles` say which
-    columns are no features, and what they are: targets, task, weights, id."""
+    columns are no features, and what they are: targets, task, weights, id. Words are those of the rows `among` (a mask)
+    which it is decided."""
     if table.matrix is not None:
         return Encoding([], _from_matrix(table, choice)), []
     names = _names(table, list(table.columns), roles, choice)
@@ -72,7 +73,7 @@ def choose_features(
     if isinstance(table.columns, WideColumns):
         looked = table.columns.worth_a_look(names, FEWEST_NUMBERS, (FIRST_DAY, LAST_DAY))
     for name in (name for name in looked if name not in as_they_are):
-        column = table.present(name)
+        column = table.present(name, among)
         ways = date_ways(column)
         if ways and choice.date_parts:
             dates[name] = DateParts.of(column, ways, name, table.source)
@@ -92,7 +93,7 @@ def choose_features(
     if choice.date_parts and not dates:
         notes.append("--date-parts: no feature column holds dates")
     references = named_references(choice.reference, found)
-    encoding = Encoding.of(table, found, coded, choice.max_categories, dates, references)
+    encoding = Encoding.of(table, found, coded, choice.max_categories, dates, references, among)
     return encoding, [*notes, *told_codings(encoding.categories, references)]
 
 

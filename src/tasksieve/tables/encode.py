@@ -57,12 +57,14 @@ class Encoding:
         max_categories: int,
         dates: Mapping[str, DateParts] | None = None,
         references: Mapping[str, str] | None = None,
+        among: Array | None = None,
     ) -> Encoding:
         """Decide how to encode the named columns of a table.
 
         - `categorical`: Columns of numbers that are names of things (codes), not quantities.
         - `references` (dict of column to category): Categories without an indicator, where others than those of
           `Categories.of` are wanted. None: every category has an indicator.
+        - `among` (bool array): Rows whose words become categories; by default all.
         """
         coded, unused = set(categorical), dict(references or {})
         known = np.zeros(len(names), dtype=bool)
@@ -76,7 +78,7 @@ class Encoding:
             if dates and name in dates:
                 coding = dates[name]
             elif name in coded or not plain:
-                counts = _counted_categories(table, name, name in coded, max_categories)
+                counts = _counted_categories(table, name, name in coded, max_categories, among)
                 if counts is not None:
                     reference = unused.pop(name, None)
                     _check_reference(table, name, reference, counts)
@@ -319,7 +321,9 @@ def _features(name: str, coding: Coding) -> list[str]:
     return [name] if coding is None else coding.features(name)
 
 
-def _counted_categories(table: Table, name: str, coded: bool, most: int) -> dict[str, int] | None:
+def _counted_categories(
+    table: Table, name: str, coded: bool, most: int, among: Array | None
+) -> dict[str, int] | None:
     """The words of a column that becomes categories (or numbers that are codes), and in how many rows they are; None
     for one of numbers."""
     column = table.require(name, "--features")
@@ -339,7 +343,7 @@ def _counted_categories(table: Table, name: str, coded: bool, most: int) -> dict
         if column.kind == "number":
             return None
         refuse_spoilt_numbers(column, name, table.source)
-    counts = counted_words(table.present(name))
+    counts = counted_words(table.present(name, among))
     refuse_error_cells(table, name, counts)
     if len(counts) > most:
         raise TableError(

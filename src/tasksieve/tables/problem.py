@@ -159,9 +159,12 @@ def prepare(
     beside: dict[str, Any] = {"weights": weights, "offset": offset, "groups": groups, "survival": survival or {}}
     beside |= {"flag": flag, "by_task": by_task}
     columns = RowColumns.of(table, target, task, **beside)
-    encoding, notes = choose_features(table, columns.roles(table, id), FeatureChoice(**choice))
+    chosen = columns.roles(table, id), FeatureChoice(**choice)
+    encoding, notes = choose_features(table, *chosen)
     beyond: dict[str, Any] = {"tasks": exclude_task, "classes": exclude_class, "min_rows": min_rows}
     gone, told = rows_left_out(table, columns, encoding, missing, **beyond, has_classes=classes is True)
+    if gone.any():  # their words are no categories
+        encoding, notes = choose_features(table, *chosen, among=~gone)
     notes += told
     rows, holes = columns.usable(table, encoding, missing, excluded=gone)
     several = columns.targets if len(columns.targets) > 1 else ()
@@ -173,7 +176,7 @@ def prepare(
     if missing == "indicator":
         encoding = with_indicators(encoding, table, rows)
     counts = missing_counts(table, task, holes, missing)
-    X, fill = _some_rows(encoding.matrix(table), rows), None
+    X, fill = _some_rows(encoding.matrix(table, "zero" if gone.any() else "error"), rows), None
     known: dict[str, Any] = columns.read(table, rows, classes)
     if missing == "patterns":
         if several:

@@ -141,12 +141,13 @@ class Table:
             raise TableError(f"{role}: {self.source} has no column {name!r}{self._hint(name)}")
         return self.columns[name]
 
-    def present(self, name: str) -> Column:
-        """A column without the rows of tasks that do not have it."""
+    def present(self, name: str, among: Array | None = None) -> Column:
+        """A column without the rows of tasks that do not have it, and without those that are not `among` (a mask)."""
         column = self.columns[name]
-        if name not in self.absent:
+        if name not in self.absent and among is None:
             return column
-        own = ~self.absent[name]
+        own = ~self.absent.get(name, np.zeros(self.n_rows, dtype=bool))
+        own = own if among is None else own & among
         numbers = None if column.numbers is None else column.numbers[own]
         return Column(column.kind, column.values[own], column.seen, column.refusal, numbers)
 

@@ -61,6 +61,13 @@ class Patterns:
         """The task, as it was given, of one."""
         return None if self.of is None else self.of[k : k + 1].tolist()[0]
 
+    def families(self) -> tuple[Array, Array]:
+        """The tasks as they were given, sorted ("all rows" where there were none), and the place of each pattern's."""
+        if self.of is None:
+            return np.array(["all rows"]), np.zeros(len(self), dtype=np.int64)
+        tasks, places = np.unique(self.of, return_inverse=True)
+        return tasks, places.ravel()
+
     def place(self, other: Patterns, unseen: Unseen, codes: Array, rows: Array, remedy: str) -> Array:
         """Where those of other rows are among these: the same columns of the same task or, `unseen` being "nearest",
         the largest part of its columns. What has no place is a ValueError that names rows.
