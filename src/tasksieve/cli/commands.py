@@ -49,8 +49,32 @@ SURVIVAL = (
 )
 
 
-def tables(help: str) -> Option:
-    return Option("table", list[str], help, default=REQUIRED, argument=True)
+def tables(help: str, default: Any = REQUIRED) -> Option:
+    return Option("table", list[str], help, default=default, argument=True)
+
+
+def of_genotypes(key: str, kind: Any, help: str) -> Option:
+    return Option(key, kind, help, "Genotypes")
+
+
+#: files of genotypes, and which people of them
+GENOTYPES = (
+    of_genotypes("bfile", list[str], "Prefix of PLINK files (.bed, .bim, .fam); @ stands for the chromosome. Several: "
+                 "cohorts."),
+    of_genotypes("pfile", list[str], "The same of PLINK 2 files (.pgen, .pvar, .psam); needs pgenlib."),
+    of_genotypes("vcf_zarr", list[str], "The same of VCF-Zarr stores (sgkit, bio2zarr), by their paths; needs zarr."),
+    of_genotypes("keep", str, "File of the people to keep (FID IID)."),
+    of_genotypes("remove", str, "File of people to leave out (FID IID)."),
+)  # fmt: skip
+#: in place of a table, for a model that was fitted to genotypes
+NEW_PEOPLE = (
+    *GENOTYPES,
+    of_genotypes("pheno", str, "File of FID, IID and the columns that the model needs beside covariates: task, offset, "
+                 "labels."),
+    of_genotypes("covar", str, "File of FID, IID and the covariates of the fit."),
+    of_genotypes("missing_variants", str, "Variants of the model that the files lack: error (default), mean (those of "
+                 "the fit stand for them), or the part that may be missing and is filled so (0.05)."),
+)  # fmt: skip
 
 
 def parameter(key: str, kind: Any, help: str | None, default: Any = None, **more: Any) -> Option:
@@ -63,7 +87,7 @@ PENALTY_STRENGTH = "Strength of the penalty."
 
 PREDICT = (
     RUN,
-    tables("The rows to predict; several files, a glob, a folder."),
+    tables("The rows to predict; several files, a glob, a folder.", None),
     Option("out", str, "A .csv or .parquet file; by default standard output.", flag="--out,-o"),
     Option("alpha", float, "Predict with this value of the path."),
     Option("task", str, "Task column, where it has another name here."),
@@ -73,15 +97,16 @@ PREDICT = (
     Option("probabilities", bool, "Of the classes, too.", default=False),
     Option("times", str, "Of a survival model: the probability to be without an event at these times, too (1,3,5)."),
     Option("strata", str, "Column of strata, where it has another name here; --times needs it."),
-    *(MISSING, UNSEEN, UNKNOWN, *READING, MAX_MEMORY, QUIET, DEBUG),
+    *(MISSING, UNSEEN, UNKNOWN, *READING, *NEW_PEOPLE, MAX_MEMORY, QUIET, DEBUG),
 )
 EVALUATE = (
     RUN,
-    tables("Rows that the model has not seen, with labels; several files, a glob, a folder."),
+    tables("Rows that the model has not seen, with labels; several files, a glob, a folder.", None),
     Option("out", str, "Write the scores of each task to a .csv or .parquet file.", flag="--out,-o"),
     Option("predictions", str, "Write every row's id, task, label and prediction to a .csv or .parquet file."),
     Option("alpha", float, "Evaluate this value of the path."),
-    Option("target", list[str], "Target column, where it has another name here.", flag="--target,-y"),
+    Option("target", list[str], "Target column, where it has another name here.", flag="--target,-y",
+           also={"evaluate": "--pheno-name"}),
     *SURVIVAL,
     Option("task", str, "Task column, where it has another name here.", flag="--task,-t"),
     TASK_NAME,
@@ -89,7 +114,7 @@ EVALUATE = (
     Option("row_groups", str, "Column that related rows share: they count as one in the uncertainty."),
     *(ID, MISSING, UNSEEN, UNKNOWN),
     Option("level", float, "Of the intervals.", default=0.9),
-    *(*READING, MAX_MEMORY, QUIET, DEBUG),
+    *(*READING, *NEW_PEOPLE, MAX_MEMORY, QUIET, DEBUG),
 )
 EXPORT = (
     RUN,
@@ -98,9 +123,9 @@ EXPORT = (
     *(MAX_MEMORY, QUIET, DEBUG),
 )
 INSPECT = (
-    Option("run", str, "Folder of a run, a certificate.npz, a saved online model, or a table: how it is read.",
-           default=REQUIRED, argument=True),
-    *(FORMAT, SEPARATOR, ENCODING, DECIMAL, SHEET, VALUE_LABELS, JSON, MAX_MEMORY, DEBUG),
+    Option("run", str, "Folder of a run, a certificate.npz, a saved online model, or a table: how it is read. With "
+           "genotypes: a run whose variants are looked for.", argument=True),
+    *(FORMAT, SEPARATOR, ENCODING, DECIMAL, SHEET, VALUE_LABELS, *GENOTYPES, JSON, MAX_MEMORY, DEBUG),
 )  # fmt: skip
 DIFF = (
     Option("runs", list[str], "Folders of two or more finished runs.", default=REQUIRED, argument=True),
@@ -241,7 +266,8 @@ COMMANDS = (
     Command("export", EXPORTING, "export:run_export", EXPORT),
     Command("report", "Write report.html of a run once more.", "report:run_report", (RUN, MAX_MEMORY, QUIET, DEBUG)),
     Command("inspect", "Say what is in a run: model, objective, data and their digests, features, gap, files, "
-            "versions; or how a table is read: encoding, separator, sheets, columns.", "inspect:run_inspect", INSPECT),
+            "versions; or how a table is read: encoding, separator, sheets, columns; or what genotypes have.",
+            "inspect:run_inspect", INSPECT),
     Command("diff", "Say how runs differ: settings, features, coefficients, scores, gaps.", "diff:run_diff", DIFF),
     Command("verify", CHECK, "verify:run_verify", VERIFY),
     Command("grade", "Say how far the COEFFICIENTS of any program are from the optimum, and which of its zeros are "

@@ -14,17 +14,17 @@ from ..report.content import with_error
 from ..report.words import count
 from ..runs import RunFolder, SavedModel
 from ..runs.arrays import plain_numbers
-from ..runs.folder import DATA
 from ..runs.out_of_fold import observed_columns, quality_columns, quality_labels
-from ..tables import Table, TableError, TableProblem
+from ..tables import TableError, TableProblem
 from ..tables.problem import prepare_labelled, refuse_unknown_labels
 from ..tables.row_columns import RowColumns
 from ..tasks.sample_space import CLASSES
 from .exit_codes import OK, UsageError, say
-from .files import expand_tables, read_new_rows, tables_digest, title
+from .new_people import names_genotypes, open_rows
+from .new_rows import NewRows
 from .options import Asked, refuse
 from .outcomes import SURVIVAL, is_mixed, read_survival, saved_labels_by_task, saved_survival
-from .predict import chosen_model, spread, with_names
+from .predict import chosen_model, spread
 from .progress import working
 from .written import aligned, refuse_file, write_columns
 
@@ -37,39 +37,41 @@ def run_evaluate(asked: Asked) -> int:
         raise UsageError(f"--level: between 0 and 1, got {asked.level:g}")
     folder = RunFolder(asked.run)
     saved = chosen_model(folder, asked)
+    if names_genotypes(asked):  # as in fit --pheno-name A,B
+        asked.target = [name for word in asked.target or () for name in word.split(",") if name]
     with working("predicting", asked.quiet):
         roles = {"--weights": asked.weights, "--row-groups": asked.row_groups, "--offset": saved.facts.get("offset")}
         columns = row_columns_of(saved, asked)
         needed = [(flag, name) for target in columns.targets for name, flag in columns.columns_of(target).items()]
         beside = [(flag, name) for flag, name in roles.items() if name]
-        if columns.by_task is None:
-            table = read_new_rows(asked, saved, [*needed, *beside])
-        else:
-            table = read_new_rows(asked, saved, beside, some=needed)
-        labelled = read_rows(saved, table, columns, asked)
+        classes = columns.targets if is_classifier(saved.estimator) else ()
+        by_task = columns.by_task is not None
+        wanted = {"some": needed} if by_task else {"classes": classes}
+        new = open_rows(asked, saved, folder, beside if by_task else [*needed, *beside], **wanted)
+        labelled = read_rows(saved, new, columns)
         rows = labelled.row_arguments()
         quality = quality_on(saved.estimator, labelled.X, labelled.y, **rows, null=saved.null)
         given = None
         if labelled.given_task is not None and not isinstance(getattr(saved.estimator, "classes_", None), list):
             given = quality_on(saved.estimator, labelled.X, labelled.y, **rows, null=saved.null, given_tasks=True)
-    names, files = quality_labels(quality, saved.targets), expand_tables(asked.table, asked.format, asked.skip)
+    names, n_rows = quality_labels(quality, saved.targets), new.table.n_rows
     if not asked.quiet:
-        for note in table.notes:
+        for note in new.notes:
             say(f"note: {note}")
-        if folder.read_json(DATA).get("sha256") == tables_digest(files):
-            say(f"note: {title(files)} is the table that the run was fitted to: rows that it has seen flatter it")
-        if len(labelled.rows) < table.n_rows:
-            n_lost = table.n_rows - len(labelled.rows)
-            say(f"note: {n_lost} of {table.n_rows} rows have missing values and are left out")
+        if new.seen_by(folder):
+            say(f"note: {new.title} is the {new.kind} that the run was fitted to: rows that it has seen flatter it")
+        if len(labelled.rows) < n_rows:
+            say(f"note: {n_rows - len(labelled.rows)} of {n_rows} rows have missing values and are left out")
     if asked.out is not None:
         write_columns(asked.out, quality_columns(quality, names, asked.level, defined=is_mixed(saved)))
     if asked.predictions is not None:
-        write_columns(asked.predictions, with_names(row_columns(saved, table, labelled), table, saved, asked))
+        write_columns(asked.predictions, new.with_names(row_columns(saved, labelled), saved, asked))
+    new.write_beside(asked.out or asked.predictions)
     if not asked.quiet and asked.out != "-" and asked.predictions != "-":
-        print(summary(quality, names, asked.level, title(files)), flush=True)
+        print(summary(quality, names, asked.level, new.title), flush=True)
         if given is not None and len(given.tasks) < len(quality.tasks):
             print("\nof the tasks that the patterns are parts of:")
-            print(summary(given, [str(own) for own in given.tasks.tolist()], asked.level, title(files)), flush=True)
+            print(summary(given, [str(own) for own in given.tasks.tolist()], asked.level, new.title), flush=True)
     return OK
 
 
@@ -101,26 +103,17 @@ def row_columns_of(saved: SavedModel, asked: Asked) -> RowColumns:
     return RowColumns(targets, asked.task or saved.task, *beside, survival)
 
 
-def read_rows(saved: SavedModel, table: Table, columns: RowColumns, asked: Asked) -> TableProblem:
+def read_rows(saved: SavedModel, new: NewRows, columns: RowColumns) -> TableProblem:
     """Rows and labels as the model needs them; labels that it cannot know are errors."""
-    model, named = saved.estimator, columns.task
+    model, named, table = saved.estimator, columns.task, new.table
     classes: bool | frozenset[str] = is_classifier(model)
     if is_mixed(saved):
         pairs = zip(columns.targets, model.losses_, strict=False)
         classes = frozenset(name for name, loss in pairs if loss.labels in CLASSES)
     if named is not None and named not in table.columns:
         raise TableError(f"{table.source} has no task column {named!r}; --task names it")
-    found = prepare_labelled(
-        table,
-        saved.encoding,
-        columns,
-        classes=classes,
-        missing=asked.missing,
-        **saved.filling,
-        unknown=asked.unknown,
-        patterns=getattr(model, "patterns_", None),
-        unseen=asked.unseen,
-    )
+    found = prepare_labelled(table, new.encoding, columns, classes=classes, **new.how)
+    found.X = new.features(found.X, found.rows)
     if isinstance(found.y, dict):  # by the names that the model has for them
         found.y, found.targets = dict(zip(saved.targets, found.y.values(), strict=True)), list(saved.targets)
     if named is not None and found.task is not None and found.given_task is None:
@@ -184,7 +177,7 @@ def figure(value: float, error: float) -> str:
     return f"{value:.4g}" + ("" if np.isnan(error) else f" ± {error:.2g}")
 
 
-def row_columns(saved: SavedModel, table: Table, labelled: TableProblem) -> dict[str, list[Any]]:
+def row_columns(saved: SavedModel, labelled: TableProblem) -> dict[str, list[Any]]:
     """Every row of the table: its task, label and prediction; empty where it was left out."""
     found: dict[str, Any] = {} if labelled.task is None else {"task": labelled.task}
     given = {name: own for name, own in labelled.row_arguments().items() if name in ("task", "offset")}
@@ -194,4 +187,4 @@ def row_columns(saved: SavedModel, table: Table, labelled: TableProblem) -> dict
         for heading, own in observed_columns(labelled.labels_of(t)).items():
             found[f"{heading}{suffix}"] = np.array(plain_numbers(own), dtype=object) if labelled.several else own
         found[f"prediction{suffix}"] = predicted[:, t] if labelled.several else predicted.reshape(labelled.n_used)
-    return {name: spread(values, labelled.rows, table.n_rows) for name, values in found.items()}
+    return {name: spread(values, labelled.rows, labelled.n_rows) for name, values in found.items()}

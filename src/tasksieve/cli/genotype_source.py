@@ -22,6 +22,7 @@ from ..genotypes import (
 from ..genotypes.files import matching_prefixes
 from ..genotypes.people import are_coded_missing, are_missing
 from ..tables import SurvivalColumns, TableProblem
+from ..tables.categories import Categories
 from ..tables.encode import Encoding
 from ..tables.row_columns import Labels, RowColumns
 from ..tables.table import Column, NamedRows, Table, tidy_labels
@@ -111,13 +112,15 @@ class GenotypeSource(Source):
         kind_of_files, prefixes = FILES[option][0], config[option]
         X = open_genotypes(prefixes[0] if len(prefixes) == 1 else prefixes, kind=kind_of_files, keep=keep, **given)
         n_people = X.n_rows
-        tables = _Columns(X, config)
+        tables = PeopleColumns(X, config)
         targets: list[str] = config["target"]
         phenotypes = self._phenotypes(tables)
         words, classes = phenotypes.words, phenotypes.classes
         beside = tables.covariates([*targets, *words])
-        self.covariates = covariate_columns(beside)
-        covariates, names = _encoded(beside, n_people)
+        covariates, codings = _encoded(beside, n_people)
+        self.covariates = []  # of each its column, and the word that it is an indicator of
+        for name, coding in codings:
+            self.covariates += [(name, word) for word in ([None] if coding is None else coding.indicators)]
         absent = {
             "people without a phenotype": phenotypes.absent,
             "people without a task": tables.missing("task"),
@@ -142,8 +145,8 @@ class GenotypeSource(Source):
         task = tables.labels("task", rows)
         limits = {key: config.get(key) for key in ("geno", "maf", "task_geno", "task_maf")}
         X = filter_variants(X, task=None if task is None else task.astype(str), **limits)
-        if names:
-            X = X.with_covariates(covariates[rows], names)
+        if covariates.shape[1]:
+            X = X.with_covariates(covariates[rows], Encoding(codings).feature_names)
         notes = [
             *_missing_notes("phenotypes", words),
             *_missing_notes("covariates", beside),
@@ -156,7 +159,7 @@ class GenotypeSource(Source):
             task,
             tables.numbers("weights", rows),
             targets,
-            Encoding([(str(name), None) for name in X.feature_names]),
+            Encoding([*codings, *((str(name), None) for name in X.feature_names[X.n_covariates :])]),
             None,
             rows,
             n_people,
@@ -168,7 +171,7 @@ class GenotypeSource(Source):
         )
         return self
 
-    def _phenotypes(self, tables: _Columns) -> _Phenotypes:
+    def _phenotypes(self, tables: PeopleColumns) -> _Phenotypes:
         """The labels that are asked for."""
         config, survival = self.config, survival_of(self.config)
         targets: list[str] = config["target"]
@@ -196,7 +199,7 @@ class GenotypeSource(Source):
         )
 
 
-    def _unlike(self, tables: _Columns, survival: dict[str, SurvivalColumns]) -> _Phenotypes:
+    def _unlike(self, tables: PeopleColumns, survival: dict[str, SurvivalColumns]) -> _Phenotypes:
         """Phenotypes of unlike kinds: a column each, or those of the tasks that people belong to."""
         targets, task = self.config["target"], self.config.get("task")
         how = mixed_labels(self.config, targets)
@@ -233,12 +236,12 @@ def file_option(config: dict[str, Any]) -> str:
     return given[0]
 
 
-class _Columns:
+class PeopleColumns:
     """Columns of the phenotype and the covariate file, in the order of people."""
 
     def __init__(self, X: Genotypes, config: dict[str, Any]) -> None:
         self._config, samples = config, X.sample_table
-        self._pheno = align_people(samples, config["pheno"], "--pheno")
+        self._pheno = align_people(samples, config["pheno"], "--pheno") if "pheno" in config else {}
         self._covar = align_people(samples, config["covar"], "--covar") if "covar" in config else {}
         self._cohort = {"cohort": samples["cohort"]} if X.n_cohorts > 1 else {}
         self._n_people = X.n_rows
@@ -262,6 +265,18 @@ class _Columns:
                 return found[name]
         known = ", ".join([*self._pheno, *self._covar])
         raise UsageError(f"{flag}: neither --pheno nor --covar has a column {name!r}; they have {known}")
+
+    def has(self, name: str) -> bool:
+        return any(name in found for found in (self._pheno, self._covar, self._cohort))
+
+    def covariate(self, name: str) -> Array:
+        """A column of --covar that a model was fitted with."""
+        if name in self._covar:
+            return self._covar[name]
+        if not self._covar:
+            raise UsageError(f"--covar: name the file of the covariates, of which the model has {name!r}")
+        known = ", ".join(self._covar)
+        raise UsageError(f"--covar: has no column {name!r}, which the model was fitted with; it has {known}")
 
     def _asked(self, key: str) -> Array | None:
         name = self._config.get(key)
@@ -294,29 +309,20 @@ class _Columns:
         return {name: self._covar[name] for name in chosen or [name for name in self._covar if name not in used]}
 
 
-def _encoded(covariates: dict[str, Array], n_people: int) -> tuple[Array, list[str]]:
-    """Numbers as they are; words as indicators of all but the first, since covariates are not penalised."""
-    columns, names = [np.empty((n_people, 0))], list[str]()
-    for name, level in covariate_columns(covariates):
-        words = covariates[name]
-        if level is None:
-            columns.append(as_numbers(words, name)[:, None])
-            names.append(name)
-            continue
-        columns.append(np.where(are_missing(words), np.nan, words == level)[:, None])
-        names.append(f"{name}={level}")
-    return np.hstack(columns), names
-
-
-def covariate_columns(covariates: dict[str, Array]) -> list[tuple[str, str | None]]:
-    """Of each feature its column, and the word that it is an indicator of."""
-    found: list[tuple[str, str | None]] = []
+def _encoded(covariates: dict[str, Array], n_people: int) -> tuple[Array, list[tuple[str, Categories | None]]]:
+    """Numbers as they are; words as indicators of all but the first, since covariates are not penalised. And how each
+    column was read."""
+    columns, codings = [np.empty((n_people, 0))], list[tuple[str, Categories | None]]()
     for name, words in covariates.items():
         if are_numbers(words):
-            found.append((name, None))
+            columns.append(as_numbers(words, name)[:, None])
+            codings.append((name, None))
             continue
-        found += [(name, level) for level in sorted(set(words[~are_missing(words)].tolist()))[1:]]
-    return found
+        absent = are_missing(words)
+        levels = sorted(set(words[~absent].tolist()))
+        columns += [np.where(absent, np.nan, words == level)[:, None] for level in levels[1:]]
+        codings.append((name, Categories(tuple(levels), levels[0])))
+    return np.hstack(columns), codings
 
 
 def _missing_notes(kind: str, columns: dict[str, Array]) -> list[str]:

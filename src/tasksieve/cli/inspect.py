@@ -1,4 +1,4 @@
-"""``tasksieve inspect``: what a run folder, a certificate, a saved online model or a table holds."""
+"""``tasksieve inspect``: what a run folder, a certificate, a saved online model, a table or genotypes hold."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from ..tables import TableError
 from .diff import listed, option_name, setting
 from .exit_codes import OK, UsageError
 from .files import READING
+from .inspect_genotypes import genotype_lines, inspect_genotypes
 from .inspect_table import inspect_file, table_lines
+from .new_people import names_genotypes
 from .options import Asked, gibibytes
 
 NAMED = 15  # features that are named
@@ -26,7 +28,8 @@ def run_inspect(asked: Asked) -> int:
     if asked.json:
         print(json.dumps(found, indent=1, ensure_ascii=False))
     else:
-        print("\n".join(table_lines(found) if "tables" in found else inspection_lines(found)))
+        write = table_lines if "tables" in found else genotype_lines if "genotypes" in found else inspection_lines
+        print("\n".join(write(found)))
     return OK
 
 
@@ -35,6 +38,12 @@ def _inspected(asked: Asked) -> dict[str, Any]:
     options = {key: getattr(asked, key) for key in (*READING, "sheet")}
     given = [key for key, value in options.items() if value not in (None, [])]
     path = asked.run
+    if names_genotypes(asked):
+        if given:
+            raise UsageError(f"--{given[0].replace('_', '-')}: is for a table, not for genotypes")
+        return inspect_genotypes(asked)
+    if path is None:
+        raise UsageError("name a run, a certificate, a model, a table, or genotypes (--bfile, --pfile, --vcf-zarr)")
     if os.path.isfile(path) and (given or not path.lower().endswith(".npz")):
         return inspect_file(asked)
     if given:

@@ -1,4 +1,4 @@
-"""``tasksieve predict``: a run's model on the rows of another table."""
+"""``tasksieve predict``: a run's model on the rows of another table, or on people of other genotype files."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..runs.model_file import set_rows
 from ..runs.out_of_fold import class_names
 from ..runs.results import read_path
 from ..runs.stream_run import load_stream
-from ..tables import Table, TableError, prepare_rows
-from ..tables.ids import row_names
+from ..tables import TableError, prepare_rows
 from ..tables.row_columns import labels_of_rows
 from .exit_codes import OK, UsageError, say
-from .files import read_new_rows
+from .new_people import open_rows
+from .new_rows import NewRows
 from .options import Asked, gibibytes, read_numbers
 from .outcomes import saved_survival
 from .progress import working
@@ -28,19 +28,21 @@ from .written import refuse_file, write_columns
 def run_predict(asked: Asked) -> int:
     """One line of predictions for each row of the tables, in their order."""
     refuse_file("--out", asked.out)
-    saved = chosen_model(RunFolder(asked.run), asked)
+    folder = RunFolder(asked.run)
+    saved = chosen_model(folder, asked)
     with working("predicting", asked.quiet):
         offset, strata = saved.facts.get("offset"), strata_column(saved, asked)
         named = [(flag, name) for flag, name in (("--offset", offset), ("--strata", strata)) if name]
-        table = read_new_rows(asked, saved, named, asked.all_tasks)
-        columns = predictions(saved, table, asked)
+        new = open_rows(asked, saved, folder, named, all_tasks=asked.all_tasks)
+        columns = predictions(saved, new, asked)
     if not asked.quiet:
-        for note in table.notes:
+        for note in new.notes:
             say(f"note: {note}")
-    n_empty = int(sum(value is None for value in next(iter(columns.values()), [])))
-    write_columns(asked.out, with_names(columns, table, saved, asked))
+    n_rows, n_empty = new.table.n_rows, int(sum(value is None for value in next(iter(columns.values()), [])))
+    write_columns(asked.out, new.with_names(columns, saved, asked))
+    new.write_beside(asked.out)
     if n_empty and not asked.quiet:
-        say(f"note: {n_empty} of {table.n_rows} rows have missing values and no prediction")
+        say(f"note: {n_empty} of {n_rows} rows have missing values and no prediction")
     return OK
 
 
@@ -92,9 +94,9 @@ def choose_value(saved: SavedModel, folder: RunFolder, alpha: float | None) -> N
     )
 
 
-def predictions(saved: SavedModel, table: Table, asked: Asked) -> dict[str, list[Any]]:
+def predictions(saved: SavedModel, new: NewRows, asked: Asked) -> dict[str, list[Any]]:
     """Columns of the output, each as long as the table; None where there is no prediction."""
-    model, task = saved.estimator, asked.task or saved.task
+    model, task, table = saved.estimator, asked.task or saved.task, new.table
     if saved.task is None:
         if task is not None or asked.all_tasks:
             raise UsageError("--task, --all-tasks: the model was fitted without a task column")
@@ -106,12 +108,13 @@ def predictions(saved: SavedModel, table: Table, asked: Asked) -> dict[str, list
         )
     if asked.probabilities and not hasattr(model, "predict_proba"):
         raise UsageError(f"--probabilities: {type(model).__name__} gives none")
-    how = {"offset": saved.facts.get("offset"), "missing": asked.missing, "unknown": asked.unknown}
-    how |= {"patterns": getattr(model, "patterns_", None), "unseen": asked.unseen}
-    if how["patterns"] is not None and asked.all_tasks:
+    patterns = new.how.get("patterns")
+    if patterns is not None and asked.all_tasks:
         raise UsageError("--all-tasks: a model of patterns predicts a row by the pattern that it has")
-    X, labels, offsets, rows = prepare_rows(table, saved.encoding, task=task, **saved.filling, **how)
-    beside = {"task": labels if how["patterns"] is None else X.task, "offset": offsets}
+    found = prepare_rows(table, new.encoding, task=task, offset=saved.facts.get("offset"), **new.how)
+    X, labels, offsets, rows = found
+    X = new.features(X, rows)
+    beside = {"task": labels if patterns is None else X.task, "offset": offsets}
     keywords = {name: values for name, values in beside.items() if values is not None}
     columns: dict[str, list[Any]] = {}
 
@@ -126,7 +129,7 @@ def predictions(saved: SavedModel, table: Table, asked: Asked) -> dict[str, list
 
     if labels is not None:
         add("task", labels)
-    if how["patterns"] is not None and len(how["patterns"]) > 1:
+    if patterns is not None and len(patterns) > 1:
         add("pattern", X.task)
     add("prediction", np.asarray(model.predict(X, **keywords)) if len(rows) else np.zeros(0))
     if asked.probabilities and len(rows):
@@ -193,18 +196,6 @@ def strata_column(saved: SavedModel, asked: Asked) -> str | None:
     if asked.strata is not None and not names:
         raise UsageError("--strata: the model was fitted without strata")
     return asked.strata or next(iter(names), None)
-
-
-def with_names(columns: dict[str, list[Any]], table: Table, saved: SavedModel, asked: Asked) -> dict[str, list[Any]]:
-    """The columns after the one that names the rows, where the fit or this call has one."""
-    name = asked.id or saved.facts.get("id")
-    if not isinstance(name, str):
-        return columns
-    if asked.id is None and name not in table.columns:
-        if not asked.quiet:
-            say(f"note: {table.source} has no column {name!r}, the --id of the fit: predictions come without it")
-        return columns
-    return {f"{name} (id)" if name in columns else name: row_names(table.require(name, "--id")), **columns}
 
 
 def spread(values: Any, rows: np.ndarray, n_rows: int) -> list[Any]:

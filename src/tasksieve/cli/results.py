@@ -9,7 +9,9 @@ import numpy as np
 
 from ..fitted.covariates import covariates_of
 from ..fitted.measures import kind_of_targets
+from ..fitted.path import fills_along
 from ..fitted.quality import HeldOutQuality
+from ..fitted.restore import set_state
 from ..fitted.risk_groups import risk_groups
 from ..linear.base import PathEstimator
 from ..report.model_content import compared_values
@@ -100,6 +102,8 @@ def write_results(job: Job, fitted: Fitted) -> None:
         facts |= {"lacking": problem.lacking, "sheets": several_sheets(config)}
     if config.get("value_labels") is False:
         facts["value_labels"] = False
+    if fitted.path is not None and (fills := fills_along(fitted.path)) is not None:
+        set_state(model, fills=fills)  # of all values: predict --alpha needs them
     how = (problem.encoding, problem.fill, problem.targets, task_column(config))
     save_model(folder, SavedModel(model, job.kind.name, *how, facts, null))
 

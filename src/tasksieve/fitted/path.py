@@ -14,7 +14,7 @@ from ..path.policy import Choice
 from ..path.status import statuses_of
 from ..path.values import Values
 from ..plotting import axes_or_new
-from ..tasks import Patterns, label_array, like
+from ..tasks import Fills, Patterns, label_array, like
 from ..tasks.named import pattern_rows
 from .covariates import covariates_of
 from .parameters import unfitted
@@ -433,3 +433,9 @@ def _live_covariates(points: Sequence[Any], covariates: np.ndarray) -> np.ndarra
         return np.zeros(len(points), dtype=np.int64)
     live = (point.features[point.rows.any(axis=1)] for point in points)
     return np.array([np.count_nonzero(np.isin(features, covariates)) for features in live], dtype=np.int64)
+
+
+def fills_along(path: RegularizationPath) -> Fills | None:
+    """What stands for missing calls of features that any value uses; None where nothing can be missing."""
+    used = (path.features(k) for k in range(len(path)))
+    return None if path._facts is None else path._facts.fills(*used)

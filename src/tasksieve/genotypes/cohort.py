@@ -49,6 +49,12 @@ class Cohort:
     def with_variants(self, chosen: Array) -> Cohort:
         return replace(self, home=self.home[chosen], index=self.index[chosen], flip=self.flip[chosen])
 
+    def among(self, places: Array, count: int) -> Cohort:
+        """The variants in these places of `count`; the others are in no file."""
+        home, index, flip = np.full(count, -1), np.full(count, -1), np.zeros(count, dtype=np.uint8)
+        home[places], index[places], flip[places] = self.home, self.index, self.flip
+        return replace(self, home=home, index=index, flip=flip)
+
     def lies_as(self, people: Array) -> bool:
         """Whether these are all people of the files, in their order, and all variants as they are counted there."""
         if self.flip.any() or (self.home < 0).any() or (np.diff(self.home) < 0).any():

@@ -11,6 +11,7 @@ import numpy as np
 from .._kernels import kernels
 from ..design import BesideStorage, DenseStorage, PlinkStorage, Storage, thread_count
 from ..tasks import read_task
+from .alleles import Matched
 from .cohort import Cohort
 from .rows import GenotypeRows
 from .table import Table
@@ -38,6 +39,10 @@ class Genotypes(Storage):
         fid, iid, father, mother, sex, phenotype, cohort: in the order of the rows.
     dropped : dict
         How many people and variants were left out, by reason.
+    matched : dict
+        With ``like=``, for each cohort how its variants were found: ``X.matched[name].counts()`` says how many are
+        matched, counted by the other allele (swapped), on the other strand (flipped), ambiguous (A/T, C/G: taken to be
+        on the same strand), found by their identifier, or missing.
     n_covariates : int
     feature_names : array of str
         Names of the covariates; identifier and effect allele of the variants, as in ``rs123_A``.
@@ -58,6 +63,7 @@ class Genotypes(Storage):
         covariates: Array | None = None,
         covariate_names: Sequence[str] = (),
         dropped: dict[str, int] | None = None,
+        matched: dict[str, Matched] | None = None,
     ) -> None:
         self._cohorts, self._variants = list(cohorts), variants
         self._cohort_of, self._person = cohort_of, person  # of each row: its cohort, and its place there
@@ -66,7 +72,7 @@ class Genotypes(Storage):
         self._covariate_names = list(covariate_names)
         self.n_covariates = self.covariates.shape[1]
         self.n_rows, self.n_features = len(person), self.n_covariates + self.n_variants
-        self.dropped = dict(dropped or {})
+        self.dropped, self.matched = dict(dropped or {}), dict(matched or {})
         self._made: tuple[Any, Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -82,6 +88,10 @@ class Genotypes(Storage):
     @property
     def n_cohorts(self) -> int:
         return len(self._cohorts)
+
+    @property
+    def cohorts(self) -> Sequence[Cohort]:
+        return self._cohorts
 
     @property
     def variant_table(self) -> Table:
@@ -127,6 +137,7 @@ class Genotypes(Storage):
             "covariates": self.covariates,
             "covariate_names": self._covariate_names,
             "dropped": self.dropped,
+            "matched": self.matched,
         }
         return Genotypes(**{**same, **changes})
 
@@ -163,6 +174,22 @@ class Genotypes(Storage):
             variants=self._variants.take(chosen),
             dropped={**self.dropped, **(dropped or {})},
         )
+
+    def among(self, places: Array, variants: Table) -> Genotypes:
+        """These in some places of a longer list of variants, of which the others are missing for all people.
+
+        Parameters
+        ----------
+        places : array of int
+        variants : Table
+            The longer list.
+
+        Returns
+        -------
+        Genotypes
+        """
+        cohorts = [cohort.among(places, len(variants)) for cohort in self._cohorts]
+        return self._with(cohorts=cohorts, variants=variants)
 
     def with_covariates(self, covariates: Any, names: Sequence[str] | None = None) -> Genotypes:
         """The same genotypes behind columns of ordinary numbers, which are the first features.

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..fitted.arguments import check_number
 from ..messages import value_error
-from .alleles import ambiguous_variants, match_variants, repeated_variants
+from .alleles import Matched, ambiguous_variants, match_variants, repeated_variants
 from .cohort import Cohort, open_cohort
 from .files import BedFile
 from .held import CallSource
@@ -43,8 +43,9 @@ def open_genotypes(
     for file in sources:
         for reason, count in file.dropped.items():
             dropped[reason] = dropped.get(reason, 0) + count
+    matched: dict[str, Matched] = {}
     if like is not None:
-        cohorts, variants = _like(cohorts, like)
+        cohorts, variants, matched = _like(cohorts, like)
     elif len(cohorts) > 1:
         cohorts, variants = _match(cohorts, dropped)
     else:
@@ -63,7 +64,9 @@ def open_genotypes(
             raise ValueError(f"no variant is left: all are {sources[0].unusable}.")
         if like is None and useless.any():
             X = X.with_variants(np.flatnonzero(~useless))
-    X.dropped = dropped
+        for cohort, one in zip(X.cohorts, matched.values(), strict=False):
+            one.without(cohort.home < 0, "unusable")
+    X.dropped, X.matched = dropped, matched
     return X
 
 
@@ -104,16 +107,15 @@ def _match(cohorts: list[Cohort], dropped: dict[str, int]) -> tuple[list[Cohort]
     dropped["variants there twice (cohorts)"] = int((twice & ~unsure).sum())
     found = [match_variants(reference.take(chosen), other.variants) for other in cohorts[1:]]
     everywhere = np.all([one.index >= 0 for one in found], axis=0)
-    dropped["variants with other alleles (cohorts)"] = sum(one.clashing for one in found)
-    dropped["variants there twice (cohorts)"] += sum(one.repeated for one in found)
-    dropped["variants not in every cohort"] = int(np.count_nonzero(~everywhere)) - sum(
-        one.clashing + one.repeated for one in found
-    )
+    clashing, repeated = (np.any([getattr(one, name) for one in found], axis=0) for name in ("clashing", "repeated"))
+    dropped["variants with other alleles (cohorts)"] = int(clashing.sum())
+    dropped["variants there twice (cohorts)"] += int((repeated & ~clashing).sum())
+    dropped["variants not in every cohort"] = int((~everywhere & ~clashing & ~repeated).sum())
     if not everywhere.any():
         raise ValueError("prefix: the cohorts have no variant in common (chromosome, position and alleles).")
     kept = [cohorts[0].with_variants(chosen[everywhere])]
     for cohort, one in zip(cohorts[1:], found, strict=True):
-        kept.append(_turned(cohort, one.index[everywhere], one.flip[everywhere]))
+        kept.append(_turned(cohort, one.index[everywhere], one.swapped[everywhere]))
     return kept, reference.take(chosen[everywhere])
 
 
@@ -125,16 +127,17 @@ def _turned(cohort: Cohort, index: Array, flip: Array) -> Cohort:
     return Cohort(cohort.name, cohort.files, cohort.rows, home, own, (flip & ~absent).astype(np.uint8))
 
 
-def _like(cohorts: list[Cohort], like: Any) -> tuple[list[Cohort], Table]:
+def _like(cohorts: list[Cohort], like: Any) -> tuple[list[Cohort], Table, dict[str, Matched]]:
     if isinstance(like, Genotypes):
         wanted = like.variant_table
     else:
         names = ("chr", "pos", "id", "effect_allele", "other_allele")
         wanted = Table({name: np.asarray(like[name]) for name in names})
-    found = [match_variants(wanted, cohort.variants) for cohort in cohorts]
-    if not any((one.index >= 0).any() for one in found):
+    found = {cohort.name: match_variants(wanted, cohort.variants) for cohort in cohorts}
+    if len(wanted) and all(one.missing.all() for one in found.values()):
         raise ValueError("like: the files have none of these variants (chromosome, position and alleles).")
-    return [_turned(cohort, one.index, one.flip) for cohort, one in zip(cohorts, found, strict=True)], wanted
+    turned = [_turned(cohort, one.index, one.swapped) for cohort, one in zip(cohorts, found.values(), strict=True)]
+    return turned, wanted, found
 
 
 def _stay(
@@ -171,6 +174,6 @@ def _with_identifiers(X: Genotypes, extract: Any, exclude: Any, dropped: dict[st
         return np.array([own in wanted for own in names], dtype=bool)
 
     stay = _stay(len(names), "variants", {"extract": extract, "exclude": exclude}, flag, dropped)
-    if not stay.any():
+    if len(stay) and not stay.any():
         raise ValueError("extract and exclude leave no variant: they must hold identifiers of the files.")
     return X if stay.all() else X.with_variants(np.flatnonzero(stay))

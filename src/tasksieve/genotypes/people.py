@@ -108,7 +108,7 @@ def align_people(samples: Table, source: Any, name: str, columns: Sequence[str] 
 
 def are_coded_missing(words: Array) -> Array:
     """Which words are PLINK's number for a missing value."""
-    return np.array([word is not None and _number(word) == MISSING_CODE for word in words.tolist()], dtype=bool)
+    return np.array([word is not None and as_number(word) == MISSING_CODE for word in words.tolist()], dtype=bool)
 
 
 def are_missing(words: Array) -> Array:
@@ -121,14 +121,14 @@ def as_numbers(words: Array, name: str) -> Array:
     """Words as numbers, NaN where missing; a ValueError that names the first that is none."""
     out = np.full(len(words), np.nan)
     for i in np.flatnonzero(~are_missing(words)).tolist():
-        number = _number(words[i])
+        number = as_number(words[i])
         if number is None:
             raise ValueError(f"{name}: {words[i]!r} in {row_name(i)} is no number.")
         out[i] = number
     return out
 
 
-def _number(word: str) -> float | None:
+def as_number(word: str) -> float | None:
     try:
         return float(word)
     except ValueError:
