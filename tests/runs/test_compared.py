@@ -104,8 +104,9 @@ def test_inspect_says_what_is_there(cli: CommandLine, runs: tuple[Path, Path, Pa
     assert found["settings"]["--alpha"] == "0.05"
     assert found["data"]["digest (sha256)"] == json.loads((weak / "data.json").read_text())["sha256"]
     table = pd.read_csv(weak / "coefficients.csv")
-    sizes = (table.coefficient**2).groupby(table.feature).sum() ** 0.5
+    sizes = pd.read_csv(weak / "features.csv").set_index("feature").strength_per_standard_deviation
     assert {one["feature"]: one["strength"] for one in found["selected"]["strongest"]} == pytest.approx(dict(sizes))
+    assert set(sizes.index) == set(table.feature)
     assert {file["state"] for file in found["files"]} == {"as written", ""}
     out = cli("inspect", weak).out
     for words in ("minimises", "gap, at most", "features in use", "tasksieve verify", "scikit-learn"):

@@ -8,8 +8,6 @@ from dataclasses import fields
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from ..design.memory import free_memory
 from ..linear.from_moments import null_of_moments
 from ..path.policy import sums_are_smaller, table_is_tall
@@ -177,6 +175,3 @@ class ChunkedSource(Source):
     def quality(self, model: Any) -> FitQuality:
         moments = self.problem.moments
         return FitQuality("R² on the training rows", moments.r2(model), moments.rows_per_task_)
-
-    def deviations(self, features: np.ndarray) -> np.ndarray:
-        return self.problem.moments.deviations()[features]

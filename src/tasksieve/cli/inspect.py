@@ -67,7 +67,8 @@ def inspection_lines(found: dict[str, Any]) -> list[str]:
             lines += ["", title, *pairs(found[title])]
     selected = found.get("selected")
     if selected is not None:
-        lines += ["", f"features in use: {selected['number']:,} of {selected['of']:,}"]
+        per = f"; strengths per {selected['per']}" if "per" in selected else ""
+        lines += ["", f"features in use: {selected['number']:,} of {selected['of']:,}{per}"]
         lines += strengths(selected["strongest"], selected["number"])
         n_covariates = len(selected["covariates"])
         if n_covariates:

@@ -15,9 +15,10 @@ from ..fitted.restore import set_state
 from ..fitted.risk_groups import risk_groups
 from ..linear.base import PathEstimator
 from ..report.model_content import compared_values
-from ..report.rows import coefficient_rows, row_labels, task_names
+from ..report.rows import coefficient_rows, row_labels, row_noun, task_names
+from ..report.standardised import by_row, used_columns
 from ..report.unseen import beside_null, out_of_fold, unseen_quality
-from ..report.words import count, few
+from ..report.words import count, few, plural
 from ..runs import ModelKind, SavedModel, save_model
 from ..runs.findings import read_comparison
 from ..runs.folder import CERTIFICATE, QUALITY_BY_TASK
@@ -35,7 +36,6 @@ from .files import PART, file_tasks, several_sheets, task_column
 from .options import flag
 from .outcomes import has_tasks, labels_by_task, survival_of
 from .run import Job
-from .source import Source
 
 
 @dataclass
@@ -55,6 +55,7 @@ def write_results(job: Job, fitted: Fitted) -> None:
     labels = row_labels(model, problem.targets)
     covariates = covariates_of(model, len(names))
     write_coefficients(folder, *coefficient_rows(model), labels, names, covariates)
+    write_features(job, model)
     if fitted.path is not None:
         write_path(folder, fitted.path)
     if fitted.cv is not None:
@@ -105,7 +106,12 @@ def write_results(job: Job, fitted: Fitted) -> None:
     if fitted.path is not None and (fills := fills_along(fitted.path)) is not None:
         set_state(model, fills=fills)  # of all values: predict --alpha needs them
     how = (problem.encoding, problem.fill, problem.targets, task_column(config))
-    save_model(folder, SavedModel(model, job.kind.name, *how, facts, null))
+    scales = None
+    if hasattr(model, "scale_"):
+        along = [] if fitted.path is None else [fitted.path.coef(k) for k in range(len(fitted.path))]
+        used = used_columns([coefficient_rows(model)[0], *along])
+        scales = used, np.ascontiguousarray(model.scale_[:, used])
+    save_model(folder, SavedModel(model, job.kind.name, *how, facts, null, scales))
 
 
 def outcome_facts(config: dict[str, Any], kind: ModelKind, model: Any) -> dict[str, Any]:
@@ -142,21 +148,28 @@ SCALES = {
 }
 
 
-def comparable_strengths(model: Any, coef: np.ndarray, source: Source) -> np.ndarray:
-    """Lengths of the features' coefficients, where the fit has standardised per standard deviation of the column."""
-    strength = np.linalg.norm(coef, axis=0)
-    if getattr(model, "standardize", False):
-        chosen = np.flatnonzero(strength)
-        strength[chosen] *= source.deviations(chosen)
-    return strength
+def comparable_strengths(model: Any) -> np.ndarray:
+    """Lengths of the features' coefficients over all tasks, where the fit has standardised per standard deviation."""
+    coef, _ = coefficient_rows(model)
+    return np.linalg.norm(coef * by_row(model, model.scale_) if hasattr(model, "scale_") else coef, axis=0)
+
+
+def write_features(job: Job, model: Any) -> None:
+    """``features.csv``: features in use, strongest first; the name of the column says in which units."""
+    (coef, _), strength = coefficient_rows(model), comparable_strengths(model)
+    used = np.setdiff1d(np.flatnonzero(strength), covariates_of(model, len(strength)))
+    order = used[np.argsort(-strength[used], kind="stable")]
+    names, unit = job.problem.encoding.feature_names, "standard_deviation" if hasattr(model, "scale_") else "unit"
+    columns: dict[str, Any] = {"feature": [names[j] for j in order.tolist()], f"strength_per_{unit}": strength[order]}
+    noun = plural(row_noun(model, job.problem.targets))
+    write_table(job.folder / "features.csv", {**columns, f"{noun}_in_use": np.count_nonzero(coef[:, order], axis=0)})
 
 
 def summary(job: Job, fitted: Fitted) -> list[str]:
     """A few lines for stdout."""
     model, problem, source = fitted.model, job.problem, job.source
-    coef, _ = coefficient_rows(model)
-    strength = comparable_strengths(model, coef, source)
-    covariates = covariates_of(model, coef.shape[1])
+    strength = comparable_strengths(model)
+    covariates = covariates_of(model, len(strength))
     chosen = np.setdiff1d(np.flatnonzero(strength), covariates)
     names = problem.encoding.feature_names
     selects = hasattr(model, "get_support")

@@ -8,15 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import scipy.sparse
-
 from ..linear.null_model import fit_null
 from ..report.content import FitQuality
 from ..report.from_model import task_quality
 from ..runs import ModelKind
 from ..runs.folder import file_digest
-from ..tasks import kind_of
 from .exit_codes import UsageError
 from .feature_groups import GROUP_WORDS
 from .files import tables_digest, title
@@ -130,16 +126,3 @@ class Source:
         """How well each task is fitted."""
         rows = self.problem.row_arguments(groups=False)
         return task_quality(model, self.problem.X, self.problem.y, **rows, where="the training rows")
-
-    def deviations(self, features: np.ndarray) -> np.ndarray:
-        """Standard deviations of some features."""
-        X = self.problem.X
-        if hasattr(X, "patterns"):  # of the rows that have them
-            whole = np.ma.masked_array(X.take(features), ~X.present[:, features][X.codes])
-            return np.asarray(np.ma.filled(np.ma.std(whole, axis=0), 0.0))
-        columns = kind_of(X)(X).take_columns(features)
-        if not scipy.sparse.issparse(columns):
-            return np.std(columns, axis=0, dtype=np.float64)
-        means = np.asarray(columns.mean(axis=0, dtype=np.float64)).ravel()
-        squares = np.asarray(columns.astype(np.float64).power(2).mean(axis=0)).ravel()
-        return np.sqrt(np.maximum(squares - means**2, 0.0))

@@ -178,6 +178,9 @@ class ReportContent:
     row_scales : array of shape (T,), optional
         What coefficients are divided by before they are compared between rows: strengths, order and colours. Numbers
         are shown as they are.
+    column_scales : sparse matrix of shape (T, d), optional
+        Standard deviations that the fit has divided columns by, of features in use: strengths, order and colours are of
+        coefficients per standard deviation.
     shared : bool
         Whether all tasks share one X: they are targets of the same rows.
     methods : str
@@ -234,6 +237,7 @@ class ReportContent:
     code: Sequence[CodeSample] = ()
     stream: StreamHistory | None = None
     row_scales: Array | None = None
+    column_scales: scipy.sparse.csr_array | None = None
     present: Array | None = None
 
     @property

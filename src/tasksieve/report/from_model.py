@@ -31,6 +31,7 @@ from .model_content import (
 )
 from .proof import carry
 from .rows import coefficient_rows, multinomial
+from .standardised import scales_of, used_columns
 from .survival import calibration_table, risk_table
 from .trust import Trust
 from .unseen import unseen_quality
@@ -202,6 +203,7 @@ def _content_of_model(
         content.tasks = np.array(tasks, dtype=object)
     if path is not None and len(path):
         _add_path(content, path)
+    _standardise(content, model)
     if X is not None and kind_of_targets(model) in ("survival", "mixed"):
         content.risk = risk_groups(model, X, y, **given)
         more = [] if content.risk is None else [risk_table(content.risk), *calibration_table(content.risk)]
@@ -294,6 +296,7 @@ def _content_of_path(
         proof_command="path.certificate(X, y, ...).verify(X, y, ...)",
     )
     _add_path(content, path)
+    _standardise(content, path.model(-1))
     return content
 
 
@@ -335,6 +338,13 @@ def _add_path(content: ReportContent, path: RegularizationPath) -> None:
     n_open = int(np.count_nonzero(~path.converged))
     left = f"{n_open} of the {len(path)} values did not reach the tolerance; their gaps, shown below, are true."
     content.warnings = [*interrupted, left] if n_open else interrupted
+
+
+def _standardise(content: ReportContent, model: Any) -> None:
+    """Rank features per standard deviation, where the fit has standardised."""
+    if hasattr(model, "scale_"):
+        used = used_columns([content.coef, *content.path_coefs])
+        content.column_scales = scales_of(model, used, model.scale_[:, used], content.coef.shape[1])
 
 
 def _path_to(model: Any, X: Any, y: Any, n_alphas: int, given: dict[str, Any]) -> Any:

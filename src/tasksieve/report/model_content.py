@@ -13,6 +13,7 @@ from ..tasks import Patterns
 from .content import ExtraTable, FitQuality, ReportContent, mean_of
 from .covariates import covariate_tables
 from .rows import coefficient_rows, row_labels, row_noun
+from .standardised import by_row
 from .unseen import out_of_fold, own_measures
 from .words import are, capital, count, number, quantity
 
@@ -36,7 +37,7 @@ def model_content(
     coef, intercept = coefficient_rows(model)
     patterns = getattr(model, "patterns_", None)
     if patterns is not None and not patterns.complete:
-        words["present"] = present_rows(model, patterns)
+        words["present"] = by_row(model, patterns.present)
         tables = [*tables, pattern_table(patterns, tasks)]
     content = ReportContent(
         tasks=np.array(row_labels(model, names), dtype=object),
@@ -63,14 +64,6 @@ def model_content(
             beside = [*beside, table]
     content.tables = [*covariate_tables(content), *quality_tables(content.by_task, tasks), *beside, *tables]
     return content
-
-
-def present_rows(model: Any, patterns: Patterns) -> np.ndarray:
-    """Which features were measured, for each row of coefficients."""
-    if isinstance(model.coef_, list):
-        return np.repeat(patterns.present, [len(own) for own in model.coef_], axis=0)
-    n_classes = 1 if model.coef_.ndim == 2 else len(model.coef_)
-    return np.tile(patterns.present, (n_classes, 1))
 
 
 def pattern_table(patterns: Patterns, tasks: Sequence[str]) -> ExtraTable:

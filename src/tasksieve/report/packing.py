@@ -25,6 +25,7 @@ from .words import capital, number, numbers, plural
 MAX_COEFFICIENTS = 3_000_000  # of the model shown: features x tasks
 MAX_PATH_COEFFICIENTS = 1_000_000  # of the models along the path
 MAX_STRENGTHS = 2_000_000  # features x values of alpha
+MAX_SCALES = 1_000_000  # features x tasks
 MAX_FEATURES = 20_000
 MAX_TASKS = 2_000
 NAME_LENGTH = 120
@@ -42,6 +43,7 @@ class Packed:
     order: np.ndarray  # columns of the features kept: those of the model shown first, strongest first
     strengths: np.ndarray  # of each of them in the model shown
     coefficients: np.ndarray  # (selected and kept, tasks kept)
+    sizes: np.ndarray  # the same in units that can be compared
     tasks: np.ndarray  # rows of the tasks kept
     left_out: list[str]  # sentences about what did not fit
 
@@ -49,10 +51,10 @@ class Packed:
 def pack(content: ReportContent) -> Packed:
     """Choose what to show and pack it."""
     left_out: list[str] = []
-    coef = in_scales(content.penalised_coef, content.row_scales)
+    coef, sizes = in_scales(content.penalised_coef, content.row_scales), comparable(content, content.penalised_coef)
     n_tasks, n_features = coef.shape
-    tasks = _kept_tasks(coef, content.row_noun, left_out)
-    strength = row_norms(coef)
+    tasks = _kept_tasks(sizes, content.row_noun, left_out)
+    strength = row_norms(sizes)
     n_selected = int(np.count_nonzero(strength))
 
     columns, along = _strengths_along_path(content, strength)
@@ -84,6 +86,7 @@ def pack(content: ReportContent) -> Packed:
         "nColumns": n_features,
         "covariates": _covariate_rows(content, tasks),
         "nTasks": n_tasks,
+        "columnScales": _column_scales(content, order, tasks),
         "rowScales": None if content.row_scales is None else np.asarray(content.row_scales)[tasks].tolist(),
         "nSelected": n_selected,
         "nKept": kept_selected,
@@ -121,7 +124,8 @@ def pack(content: ReportContent) -> Packed:
         data["pathCoefficients"] = every
     else:
         data["coefficients"] = _packed_rows(chosen)
-    return Packed(data, order, strength[order], chosen, tasks, left_out)
+    shown = chosen if content.column_scales is None else dense_rows(sizes, order[:kept_selected], tasks)
+    return Packed(data, order, strength[order], chosen, shown, tasks, left_out)
 
 
 def _absent(content: ReportContent, features: np.ndarray, tasks: np.ndarray) -> list[list[int]] | None:
@@ -144,6 +148,23 @@ def in_scales(coef: Any, scales: np.ndarray | None) -> scipy.sparse.csr_array:
     if scales is None:
         return scipy.sparse.csr_array(coef)
     return scipy.sparse.csr_array(coef / np.asarray(scales, dtype=np.float64)[:, None])
+
+
+def comparable(content: ReportContent, coef: Any) -> scipy.sparse.csr_array:
+    """Coefficients in units that can be compared between rows, and between features where the fit has standardised."""
+    scaled = in_scales(coef, content.row_scales)
+    return scaled if content.column_scales is None else scipy.sparse.csr_array(scaled.multiply(content.column_scales))
+
+
+def _column_scales(content: ReportContent, features: np.ndarray, tasks: np.ndarray) -> dict[str, str] | None:
+    """What coefficients of features are multiplied by to be compared: in each task, or where that is too much, on
+    average."""
+    if content.column_scales is None:
+        return None
+    rows = dense_rows(content.column_scales, features, tasks)
+    if rows.size > MAX_SCALES:
+        rows = np.sqrt(np.mean(np.square(rows), axis=1, keepdims=True))
+    return _packed_rows(rows)
 
 
 def row_norms(coef: scipy.sparse.csr_array) -> np.ndarray:
@@ -187,7 +208,7 @@ def _strengths_along_path(content: ReportContent, strength: np.ndarray) -> tuple
     if content.alphas is None or len(content.alphas) <= 1:
         columns = np.flatnonzero(strength)
         return columns, strength[None, columns]
-    scaled = [in_scales(coef, content.row_scales) for coef in content.path_coefs]
+    scaled = [comparable(content, coef) for coef in content.path_coefs]
     path = [row_norms(without_columns(coef, content.covariates)) for coef in scaled]
     columns = np.flatnonzero(np.logical_or.reduce([norms > 0 for norms in path]) | (strength > 0))
     return columns, np.array([norms[columns] for norms in path])

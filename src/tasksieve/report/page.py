@@ -20,6 +20,7 @@ from .content import ReportContent, mean_of, stability_of
 from .intervals import explanation, interval_words
 from .packing import Packed, pack, shorten
 from .proof import checker_script
+from .standardised import PER_DEVIATION
 from .trust import Trust
 from .words import are, count, plural, quantity, score, small
 
@@ -81,6 +82,7 @@ def render(content: ReportContent) -> str:
         most_rows=STATIC_ROWS,
         stable_shown=stability_of(content) is not None,
         about_intervals=explanation,
+        per_deviation="" if content.column_scales is None else PER_DEVIATION,
         interval_words=interval_words,
         trust_shown=content.trust is not None and content.trust.any_found,
         has_path=content.fitted and packed.data["path"] is not None,
@@ -257,7 +259,7 @@ def static_rows(content: ReportContent, packed: Packed) -> list[dict[str, str]]:
     tasks = shorten(content.tasks[packed.tasks])
     scales = np.ones(len(tasks)) if content.row_scales is None else np.asarray(content.row_scales)[packed.tasks]
     for rank, coefficients in enumerate(packed.coefficients[:STATIC_ROWS]):
-        at = int(np.argmax(np.abs(coefficients)))
+        at = int(np.argmax(np.abs(packed.sizes[rank])))
         rows.append(
             {
                 "rank": str(rank + 1),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..report.content import ReportContent, mean_of
-from ..report.packing import row_norms
+from ..report.packing import comparable, row_norms
 from .content import run_content
 from .folder import CONFIG, DATA, RunError, RunFolder
 
@@ -31,8 +31,8 @@ class ComparedRun:
 
     @property
     def strengths(self) -> dict[str, float]:
-        """Length of the coefficients of each penalised feature in use."""
-        sizes = row_norms(self.content.penalised_coef)
+        """Length of the coefficients of each penalised feature in use, in units that can be compared."""
+        sizes = row_norms(comparable(self.content, self.content.penalised_coef))
         return {str(self.content.features[j]): float(sizes[j]) for j in np.flatnonzero(sizes)}
 
     @property

@@ -20,6 +20,7 @@ from ..report.model_content import (
 )
 from ..report.proof import carry
 from ..report.rows import task_names
+from ..report.standardised import scales_of
 from ..report.survival import calibration_table, risk_table
 from ..report.unseen import beside_null, unseen_quality
 from ..report.words import count, few
@@ -93,6 +94,8 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
         # runs of version 0.2 have counted covariates, too
         content.n_selected = np.array([count_selected(coef, content.covariates) for coef in path.coefs])
         content.chosen = _chosen(saved, path)
+    if saved.scales is not None:
+        content.column_scales = scales_of(model, *saved.scales, content.coef.shape[1])
     content.asked = _asked(saved, data, config, len(content.covariates))
     along = content.n_selected if config.get("command") == "path" else None
     content.answered = answer(content, unseen[:1]) if along is None else _answered_along(content, along)

@@ -11,7 +11,7 @@ import numpy as np
 from .. import online
 from ..report.content import ReportContent, mean_of
 from ..report.methods import objective_words
-from ..report.packing import row_norms
+from ..report.packing import comparable, row_norms
 from ..verify import Certificate, Unreadable, read_certificate
 from .compared import IGNORED, asked_of
 from .content import run_content
@@ -93,7 +93,9 @@ def describe(content: ReportContent, folder: RunFolder) -> dict[str, Any]:
         saved = folder.read_json("model.json")
         model["minimises"] = objective_words(str(saved["class"]), saved["params"])
     names = [str(name) for name in content.features]
-    found["selected"] = selected(row_norms(content.coef), names, content.covariates, content.selects)
+    sizes = row_norms(comparable(content, content.coef))
+    found["selected"] = selected(sizes, names, content.covariates, content.selects)
+    found["selected"]["per"] = "unit" if content.column_scales is None else "standard deviation"
     found["certificate"] = {"proof": NO_PROOF}
     if content.certificate:
         stated, proved = content.certificate, (folder / PROOF).is_file()

@@ -65,6 +65,9 @@ class SavedModel:
         Anything else of plain JSON worth keeping.
     null : fitted estimator, optional
         The null model of the same rows: intercepts and covariates only. Runs of version 0.2 have none.
+    scales : (features, array of shape (T, features)), optional
+        Of a fit that has standardised: columns of features in use anywhere on its path, and their standard deviations
+        in each task. Runs of version 0.2 have none.
     """
 
     estimator: Any
@@ -75,6 +78,7 @@ class SavedModel:
     task: str | None
     facts: dict[str, Any] = field(default_factory=dict)
     null: Any = None
+    scales: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def feature_names(self) -> list[str]:
@@ -117,6 +121,8 @@ def save_model(folder: RunFolder, saved: SavedModel) -> None:
     if state.get("thresholds") is not None:
         arrays["thresholds"], arrays["threshold_counts"] = pack_thresholds(state["thresholds"])
     arrays |= {name: np.asarray(state[name], dtype=np.float64) for name in BALANCE if name in state}
+    if saved.scales is not None:
+        arrays["scale_features"], arrays["scale_values"] = saved.scales
     if saved.null is not None:
         rows, constants = coefficient_rows(saved.null)
         features = np.flatnonzero(rows.any(axis=0))
@@ -248,7 +254,10 @@ def _rebuild(
     require(all(isinstance(name, str) for name in targets) and isinstance(task, str | None), "names of columns")
     encoding = Encoding.from_json(content["encoding"], names)
     null = _null_from(arrays, model) if "null_intercept" in arrays else None
-    return SavedModel(model, kind.name, encoding, fill, targets, task, dict(content["facts"]), null)
+    scales = None
+    if "scale_features" in arrays:
+        scales = _scales_from(arrays["scale_features"], arrays["scale_values"], len(state["tasks"]), len(names))
+    return SavedModel(model, kind.name, encoding, fill, targets, task, dict(content["facts"]), null, scales)
 
 
 def set_rows(model: Any, rows: np.ndarray, constants: np.ndarray, **state: Any) -> Any:
@@ -363,6 +372,17 @@ def _baseline_from(arrays: dict[str, np.ndarray], tasks: np.ndarray, strata: lis
     rising = np.all((np.diff(cell) > 0) | ((np.diff(cell) == 0) & (np.diff(time) > 0.0)))
     require(rising, "times of the baseline hazard")
     return BaselineHazard(tasks, names, task.astype(np.int64), stratum.astype(np.int64), time, log_increment, end)
+
+
+def _scales_from(
+    features: np.ndarray, values: np.ndarray, n_tasks: int, n_features: int
+) -> tuple[np.ndarray, np.ndarray]:
+    good = features.ndim == 1 and features.dtype == np.int64 and values.dtype == np.float64
+    require(good and values.shape == (n_tasks, len(features)), "shape of the standard deviations")
+    require(np.all(np.diff(features, prepend=-1, append=n_features) > 0), "features of the standard deviations")
+    require_finite("the standard deviations", values)
+    require(np.all(values >= 0.0), "standard deviations below 0")
+    return features, values
 
 
 def _patterns_from(packed: np.ndarray, tasks: np.ndarray, of: list[Any] | None, n_features: int) -> Patterns:

@@ -29,13 +29,18 @@ if (along) {
 }
 const chosen = path ? path.chosen : 0;
 const hasCoefficients = (k) => Boolean(along) || k === chosen;
-// in units that can be compared between rows: sizes and colours; where rows have no scale of their own, the coefficients
-const relative = (f, t, k) => {
+const stored = (f, t, k) => {
   if (along) { const at = starts[k][f]; return at < 0 ? 0 : along.values[at + t] * along.scale[f]; }
   return f < data.nKept ? fixed.values[f * nTasks + t] * fixed.scale[f] : 0;
 };
 const rowScale = (t) => data.rowScales ? data.rowScales[t] : 1;
-const coefficient = (f, t, k) => relative(f, t, k) * rowScale(t);
+const coefficient = (f, t, k) => stored(f, t, k) * rowScale(t);
+// of a fit that has standardised: deviations of features, in each task or on average
+const scales = unpack(data.columnScales), oneScale = scales && scales.values.length === nFeatures;
+const columnScale = (f, t) => scales ? scales.values[oneScale ? f : f * nTasks + t] * scales.scale[f] : 1;
+// in units that can be compared between rows, and there between features: sizes and colours
+const relative = (f, t, k) => stored(f, t, k) * columnScale(f, t);
+const PER_DEVIATION = scales ? " per standard deviation" : "";
 const measured = (f, t) => !data.absent || !data.absent[f].includes(t);
 const coefficientWords = (f, t, k) => measured(f, t) ? quantity(coefficient(f, t, k), true) : "not measured";
 const ROW_NOUN = data.rowNoun, ROW_NOUNS = plural(ROW_NOUN); // what the rows of coefficients are: tasks, or classes

@@ -193,7 +193,7 @@ const details = (f) => {
   const box = html("td", { colspan: featureColumns.length });
   if (path) {
     const first = Array.from({ length: nValues }, (_, k) => k).find((k) => present(f, k));
-    box.append(html("p", {}, `Enters the model at α = ${quantity(path.alphas[first])}; strength ${quantity(strength(f, now))} at α = ${quantity(path.alphas[now])}.`));
+    box.append(html("p", {}, `Enters the model at α = ${quantity(path.alphas[first])}; strength ${quantity(strength(f, now))}${PER_DEVIATION} at α = ${quantity(path.alphas[now])}.`));
   }
   if (!hasCoefficients(now)) {
     box.append(html("p", {}, "The coefficient of each " + ROW_NOUN + " is stored for the chosen model only."));
@@ -206,7 +206,7 @@ const details = (f) => {
     const bar = html("i", { style: { width: `${share}%`, left: value < 0 ? `${50 - share}%` : "50%", background: `rgb(${hue(value).join(",")})` } });
     return html("li", {}, html("span", { title: data.tasks[t] }, cut(data.tasks[t], 26)), html("div", { class: "both", "aria-hidden": "true" }, bar), html("span", {}, coefficientWords(f, t, now)));
   })));
-  if (order.length > list.length) box.append(html("p", { class: "explain" }, `The other ${count(order.length - list.length, ROW_NOUN)} have coefficients of at most ${quantity(Math.abs(order[list.length][1]))} in size.`));
+  if (order.length > list.length) box.append(html("p", { class: "explain" }, `The other ${count(order.length - list.length, ROW_NOUN)} have smaller coefficients${PER_DEVIATION}.`));
   return html("tr", { class: "detail" }, box);
 };
 
@@ -221,7 +221,7 @@ const featureColumns = [
       return html("th", { scope: "row", onpointerenter: () => highlight(f), onpointerleave: () => highlight(-1) }, button);
     },
   },
-  { label: "Strength", number: true, down: true, note: `Length of the vector of coefficients over all ${ROW_NOUNS}`, sort: (f) => strength(f, now), cell: (f) => cell(meter(strength(f, now) / strongest, quantity(strength(f, now))), "number") },
+  { label: `Strength${PER_DEVIATION}`, number: true, down: true, class: "wrap", note: `Length of the vector of coefficients${PER_DEVIATION} over all ${ROW_NOUNS}`, sort: (f) => strength(f, now), cell: (f) => cell(meter(strength(f, now) / strongest, quantity(strength(f, now))), "number") },
 ];
 if (data.stable) featureColumns.push({
   label: "Stable in % of halves", number: true, down: true, class: "wrap", note: "Share of the random halves of the data that selected the feature, too", sort: (f) => data.stable[f],
@@ -266,7 +266,7 @@ new ResizeObserver(() => {
 }).observe(features.scroll);
 
 if (heatScale && nTasks > 1) {
-  const bar = html("canvas", { width: 240, height: 20, role: "img", "aria-label": `Colours of coefficients: orange from ${quantity(-heatScale)}, none at 0, blue to ${quantity(heatScale, true)}`, style: { width: "120px", height: "10px" } });
+  const bar = html("canvas", { width: 240, height: 20, role: "img", "aria-label": `Colours of coefficients${PER_DEVIATION}: orange from ${quantity(-heatScale)}, none at 0, blue to ${quantity(heatScale, true)}`, style: { width: "120px", height: "10px" } });
   const pen = bar.getContext("2d");
   const paint = () => {
     pen.clearRect(0, 0, 240, 20);
@@ -274,6 +274,6 @@ if (heatScale && nTasks > 1) {
   };
   paint();
   night.addEventListener("change", () => { paint(); mapOrder = null; features.show(); });
-  byId("legend").append(html("span", {}, `coefficient  ${quantity(-heatScale)}`), bar, html("span", {}, quantity(heatScale, true)));
+  byId("legend").append(html("span", {}, `coefficient${PER_DEVIATION}  ${quantity(-heatScale)}`), bar, html("span", {}, quantity(heatScale, true)));
   byId("legend").hidden = false;
 }

@@ -66,7 +66,7 @@ if (data.genome) {
     }
     if (!best) { hideTip(); return; }
     const f = best[0];
-    showTip(event, `${data.features[f]}, chromosome ${chromosomes[chromosome[f]][0]}, position ${whole(position[f])}: ${quantity(strength(f, now))}`
+    showTip(event, `${data.features[f]}, chromosome ${chromosomes[chromosome[f]][0]}, position ${whole(position[f])}: ${quantity(strength(f, now))}${PER_DEVIATION}`
       + (data.stable && data.stable[f] !== null ? `, selected on ${Math.round(100 * data.stable[f])} % of halves` : ""));
   });
   image.addEventListener("pointerleave", hideTip);

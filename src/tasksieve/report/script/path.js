@@ -2,7 +2,7 @@
 
 let chosenTask = nTasks === 1 && along ? 0 : -1; // -1: strength over all tasks
 let pathPlot = null, highlighted = -1;
-const pathValue = (f, k) => chosenTask < 0 ? strength(f, k) : coefficient(f, chosenTask, k);
+const pathValue = (f, k) => chosenTask < 0 ? strength(f, k) : relative(f, chosenTask, k) * rowScale(chosenTask);
 
 const drawnFeatures = () => {
   const peak = new Float64Array(nFeatures);
@@ -31,7 +31,7 @@ const pathScene = () => {
     + "Blue: in the model at the marked α; grey: not. The dashed line is the chosen model. ",
   html("span", { class: "screen" }, "Click or drag in a plot, or use the slider."));
   return {
-    title: nTasks === 1 ? "Coefficient of each feature" : chosenTask < 0 ? `Strength of each feature over all ${ROW_NOUNS}` : `Coefficients in ${ROW_NOUN} ${cut(data.tasks[chosenTask], 40)}`,
+    title: (nTasks === 1 ? "Coefficient of each feature" : chosenTask < 0 ? `Strength of each feature over all ${ROW_NOUNS}` : `Coefficients in ${ROW_NOUN} ${cut(data.tasks[chosenTask], 40)}`) + PER_DEVIATION.replace(" ", ", "),
     drawn, ends, low, high: high || 1,
     right: Math.min(130, 16 + 7 * Math.max(0, ...ends.map((f) => Math.min(16, data.features[f].length)))),
   };
