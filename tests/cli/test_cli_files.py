@@ -71,7 +71,10 @@ def test_files_a_glob_and_a_folder_are_the_same_as_one_table(cli: CommandLine, t
     told = cli("fit", folder, *options, *skip, "-o", tmp_path / "folder")
     assert "note: files that are not read (--skip): east.xls, notes.md" in told.err
     same_run(tmp_path / "folder", tmp_path / "known")
-    cli("predict", tmp_path / "folder", folder, "--skip", "*", "-o", tmp_path / "p.csv")
+    cli("predict", tmp_path / "folder", folder, "-o", tmp_path / "p.csv", "--skip")
+    told = cli("fit", folder, "--skip", *options, "-o", tmp_path / "alone")
+    assert "note: files that are not read (--skip): east.xls, notes.md" in told.err
+    same_run(tmp_path / "alone", tmp_path / "known")
     digests = [RunFolder(tmp_path / run).read_json("data.json")["sha256"] for run in ("files", "glob", "folder")]
     assert len(set(digests)) == 1
     rows = pd.read_csv(tmp_path / "folder" / "out_of_fold.csv")

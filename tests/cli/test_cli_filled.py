@@ -12,6 +12,7 @@ from cli_helpers import CommandLine
 import tasksieve as ts
 from tasksieve import verify
 from tasksieve.runs import RunFolder, load_model
+from tasksieve.tasks.task_means import HoledRows
 
 QUICK = ("--no-report", "--no-standardize", "--alpha", 0.05, "--tol", 1e-10)
 
@@ -97,3 +98,29 @@ def test_fills_of_tasks_that_are_not_numbers_are_unreadable(cli: CommandLine, tm
         certificate.header["table"]["columns"][0]["fill"] = wrong
         with pytest.raises(verify.Unreadable, match="fill"):
             verify._check_table(certificate.header)
+
+
+@pytest.mark.parametrize("missing", ["task-mean", "indicator"])
+def test_findings_fill_from_the_rows_that_they_learn_from(
+    cli: CommandLine, tmp_path: Path, missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Halves and outer folds are completed with means of their own; a model of all rows with means of all."""
+    frame = table_with_holes(tmp_path / "t.csv")
+    inside: list[int] = []
+    plain = HoledRows.filled
+
+    def spy(self: HoledRows, mask: np.ndarray | None = None) -> np.ndarray:
+        inside.append(90 if mask is None else int(mask.sum()))
+        assert np.isnan(self.values[:, 0]).sum() == 6
+        return plain(self, mask)
+
+    monkeypatch.setattr(HoledRows, "filled", spy)
+    words = (tmp_path / "t.csv", "-y", "y", "-t", "site", "--missing", missing, "--no-report")
+    cli("stability", *words, "--pairs", 2, "--permutations", 5, "--assumption", "none", "--out", tmp_path / "s")
+    assert inside == [90, 45, 45, 45, 45]
+    names = pd.read_csv(tmp_path / "s" / "stability.csv").feature.tolist()
+    assert ("missing(a)" in names) == (missing == "indicator")
+    inside.clear()
+    cli("compare", *words, "--alphas", 4, "--cv", 3, "--outer-folds", 3, "--out", tmp_path / "compare")
+    assert set(inside) == {60, 90}  # two thirds of the rows learn
+    assert pd.read_csv(tmp_path / "compare" / "comparison.csv").task.tolist()[:3] == sorted(set(frame.site))

@@ -104,9 +104,14 @@ def test_rows_of_other_patterns(cli: CommandLine, tmp_path: Path) -> None:
     assert "--pattern-rows: goes with" in cli(
         "fit", data, "-y", "y", "-o", tmp_path / "b", "--missing", "drop", "--pattern-rows", 5, code=None
     ).err
-    assert "does not go with compare" in cli(
-        "fit", data, "-y", "y", "-t", "site", "-o", tmp_path / "b", "--missing", "patterns", "--compare", code=None
-    ).err
+    fit = ("fit", data, "-t", "site", "-o", tmp_path / "b", "--missing", "patterns")
+    told = cli(*fit, "-y", "y", "--compare", code=2).err
+    assert "does not go with compare" in told
+    assert "--missing task-mean fills them in" in told
+    several = cli("fit", data, "-o", tmp_path / "b", "--missing", "patterns", "-y", "y", "-y", "e", code=1).err
+    assert "fit them one by one, or fill in what is missing (--missing mean)" in several
+    unlike = cli(*fit, "-y", "y", "--outcome", "value", code=1).err
+    assert "which --outcome does not name; fill in what is missing (--missing task-mean)" in unlike
 
 
 def test_files_of_other_columns(cli: CommandLine, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from inspect import Signature
+from itertools import pairwise
 from typing import Annotated, Any
 
 import typer
@@ -24,6 +25,16 @@ app = typer.Typer(
 )
 
 
+class OwnCommand(MemberCommand):
+    """A command whose ``--skip`` may stand alone, before another option or at the end: then it means all of them."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        words: list[str] = []
+        for word, after in pairwise([*args, "-"]):
+            words += [word, "*"] if word == "--skip" and after.startswith("-") else [word]
+        return super().parse_args(ctx, words)
+
+
 def add(command: Command) -> None:
     """Make a command known to typer, which reads its options from the signature of a function."""
 
@@ -35,7 +46,7 @@ def add(command: Command) -> None:
     parameters = [option.typed_in(command.name) for option in command.options]
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    app.command(command.name, cls=MemberCommand, help=command.about)(guarded(run))
+    app.command(command.name, cls=OwnCommand, help=command.about)(guarded(run))
 
 
 for command in COMMANDS:

@@ -85,8 +85,8 @@ def _tables_in(folder: str, format: str | None, skip: Sequence[str], left_out: l
         remedies = {name: REMEDIES.get(os.path.splitext(name)[1].lower(), "") for name in unnamed}
         shown = [f"{name} ({words})" if words else name for name, words in remedies.items()]
         raise TableError(
-            f"the folder {folder} holds what is no table: {', '.join(shown)}. --skip leaves such files out (names or "
-            "globs, --skip '*' all of them)"
+            f"the folder {folder} holds what is no table: {', '.join(shown)}. --skip leaves such files out (all, or "
+            "with names or globs those)"
         )
     left_out += others
     return own

@@ -70,7 +70,7 @@ def find(job: Job, model: Any) -> Trust | int:
             n_jobs=config["threads"],
         )
         with job.working_on("stability"):
-            selection.fit(problem.X, problem.y, **rows)
+            selection.fit(problem.with_holes, problem.y, **rows)
         found.stability = stability_finding(selection)
         if selection.interrupted_:
             counted = f"the {selection.n_pairs_} pairs of halves finished so far are counted"
@@ -131,7 +131,7 @@ def compared(job: Job) -> tuple[Any, tuple[Any, Any], dict[str, Any]]:
     problem, config = job.problem, job.config
     model = make_estimator({**config, "command": "compare"}, job.kind, job.source)
     folds = {"cv": config["outer_folds"], "level": config["level"], "random_state": config["seed"]}
-    return model, (problem.X, problem.y), {**problem.row_arguments(), **folds}
+    return model, (problem.with_holes, problem.y), {**problem.row_arguments(), **folds}
 
 
 # --- results -----------------------------------------------------------------------------------------------------

@@ -33,7 +33,10 @@ Format = Literal[
 Decimal = Literal[".", ","]
 Columns = Literal["same", "intersection", "union"]
 Missing = Literal["error", "drop", "mean", "task-mean", "indicator", "patterns"]
-SKIP_WORDS = "Of a folder: files that are no tables (names or globs, '*' for all): without it they are an error."
+SKIP_WORDS = (
+    "Of a folder: files that are no tables, by names or globs; --skip alone, before another option: all. Without it "
+    "they are an error."
+)
 Asked = SimpleNamespace  # the options of a command as they were typed, by their keys; and `command`
 
 

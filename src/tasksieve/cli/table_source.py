@@ -39,7 +39,11 @@ class TableSource(Source):
 
     def read(self) -> Source:
         if self.config.get("missing") == "patterns" and asks_comparison(self.config):
-            raise UsageError("--missing patterns: does not go with compare, which fits tasks that have all columns")
+            raise UsageError(
+                "--missing patterns: does not go with compare, fitting one model to the rows of all tasks, too: these "
+                "need the same columns. --missing task-mean fills them in, from the training rows of each fold; "
+                "--missing drop leaves incomplete rows out"
+            )
         config, content = self.config, read_content(self.config)
         roles: dict[str, Any] = {"task": task_column(config), "groups": config.get("row_groups")}
         roles |= asked_labels(config, self.kind, content.table)

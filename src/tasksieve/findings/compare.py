@@ -28,6 +28,7 @@ from ..svm.hashing import read_strings
 from ..tasks import TaskData, placed, read_tasks, some_of
 from ..tasks.named import refuse_patterns, takes_named_tasks
 from ..tasks.task_column import column_of_tasks
+from ..tasks.task_means import HoledRows
 from .comparison import Comparison, Differences
 from .contenders import SHARED, Contenders
 from .cv_sibling import cv_sibling, inner_folds
@@ -128,16 +129,18 @@ def compare(
     ['a', 'b', 'c', 'd', 'all tasks']
     """
     options = {"cv": cv, "level": level, "random_state": random_state, "groups": groups}
+    holed = X if isinstance(X, HoledRows) else None
     plan = plan_comparison(model, X, y, task, sample_weight=sample_weight, **options)
     verbose = plan.shared.verbose
     plan.shared.set_params(verbose=0, **({"n_jobs": 1} if effective_n_jobs(n_jobs) > 1 else {}))
     data = plan.data
-    X = placed(X, plan.shared)  # once, for all fits
+    X = placed(X if holed is None else holed.filled(), plan.shared)  # once, for all fits
     contenders = Contenders(plan.shared, X, y, task, data, pooled and not isinstance(data.classes, list))
     report = reporter("compare", "fit", verbose)
     pieces = [(f, name) for f in range(cv) for name in contenders.names]
     left = TimeLeft([name for _, name in pieces], effective_n_jobs(n_jobs))
     known_by = plan.known_by() if keeping() else None
+    filling = [] if holed is None else ["means of the fold"]
     results = list[dict[str, Array]]()
 
     def report_fit(f: int, name: str, more: str = "") -> None:
@@ -155,13 +158,18 @@ def compare(
 
         def compute() -> dict[str, Array]:
             nonlocal spent
+            own = contenders
+            if holed is not None:  # means of the rows that are learned from
+                learned = data.unflatten(weights > 0.0)
+                filled = holed.filled(learned.any(axis=1) if data.shared else learned)
+                own = contenders.on(placed(filled, plan.shared))
             with unwatched(), unkept():
-                found = contenders.fit(name, weights, inner, report_task)
+                found = own.fit(name, weights, inner, report_task)
             spent = time.monotonic() - began
             return found if contenders.survival else {name: own[held] for name, own in found.items()}
 
         began = time.monotonic()
-        arrays = kept(f"compare-{f + 1}-{name}", [known_by, contenders.names, weights, inner], compute)
+        arrays = kept(f"compare-{f + 1}-{name}", [known_by, contenders.names, weights, inner, *filling], compute)
         left.finish(name, spent)
         return arrays
 
@@ -216,6 +224,7 @@ def plan_comparison(
 ) -> Plan:
     """What `compare` does with the same arguments, which it refuses here, before anything is fitted."""
     refuse_patterns(X, "compare")
+    X = X.filled() if isinstance(X, HoledRows) else X
     check_number(cv, "cv", low=3, closed=True, integer=True)
     check_level(level)
     shared = cv_sibling(model, "compare")

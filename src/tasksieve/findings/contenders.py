@@ -47,6 +47,10 @@ class Contenders:
         self.names = (SHARED, OWN, POOLED, MEAN) if pooled else (SHARED, OWN, MEAN)
         self._stacked = self._stack() if pooled else None
 
+    def on(self, X: Any) -> Contenders:
+        """The same with another X of the same rows."""
+        return Contenders(self._model, X, self._y, self._task, self._labels, POOLED in self.names)
+
     def fit(
         self, name: str, weights: Array, fold: Array, callback: Callable[[int], None] | None = None
     ) -> dict[str, Array]:

@@ -28,12 +28,13 @@ from ..optional import data_frame
 from ..parameters import STABILITY, Parameter
 from ..plotting import AXES, DRAWN_ON, stability_curves
 from ..tasks.named import takes_named_tasks
+from ..tasks.task_means import HoledRows
 from ..user_warnings import warn
 from .bounds import ASSUMPTIONS, Assumption, Levels, complete_levels, halves_of
 from .half_paths import HalfPaths, Selectable
 from .halves import SmallTasks, draw_halves
 from .imputation import MultipleImputation
-from .imputed_halves import ImputedHalfPaths, imputable
+from .imputed_halves import CompletedHalfPaths, by_imputation, by_means, refuse_imputation
 from .path_model import name_of
 
 if TYPE_CHECKING:
@@ -199,9 +200,12 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         model.tol = fold_tolerance(model.tol, None)
         n_jobs = kernel_threads(self.n_jobs)
         imputation = self.estimator if isinstance(self.estimator, MultipleImputation) else None
+        holed = X
         if imputation is not None:
-            given = imputable(imputation, X, y, task, sample_weight)
+            refuse_imputation(imputation, X, y)
             X = FillMissing("mean").fit_transform(X)  # in the place of imputations until halves are drawn
+        elif isinstance(holed, HoledRows):
+            X = holed.filled()
         data = model._read_with(X, y, task, sample_weight, None)
         halves = draw_halves(data, self.n_pairs, self.random_state, groups=groups, small_tasks=self.small_tasks)
         data = data.with_weights(np.where(halves.unit < 0, 0.0, data.weights))
@@ -216,10 +220,11 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         levels = complete_levels(selectable.count, self.n_pairs, **asked, assumption=self.assumption)
         names = feature_names(X)
         RowSolver(model, data, problem, 1).warn_scales(names)
-        kind = HalfPaths if imputation is None else ImputedHalfPaths
+        kind = HalfPaths if X is holed else CompletedHalfPaths
         found = kind(model, data, selectable, levels.q, halves, n_jobs)
-        if isinstance(found, ImputedHalfPaths) and imputation is not None:
-            found.impute(imputation, given)
+        if isinstance(found, CompletedHalfPaths):
+            how = by_means(holed) if imputation is None else by_imputation(imputation, holed, len(halves))
+            found.complete_by(*how, (y, task, sample_weight))
         spent = problem.design.passes
         del problem
         found.follow(reporter(type(self).__name__, "half"))

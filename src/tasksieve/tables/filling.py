@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..tasks.task_means import fill_holes, task_sums
+from ..tasks.task_means import FilledCells, fill_holes, task_sums
 from .encode import Absence, Encoding, as_words
 from .row_columns import FILLS, Holes
 from .table import Array, Table, TableError, row_words
@@ -56,6 +56,18 @@ def with_indicators(encoding: Encoding, table: Table, rows: Array) -> Encoding:
         if names.count(name) > 1:
             raise TableError(f"--missing indicator: {table.source} has a column {name!r} already")
     return found
+
+
+def filled_cells(X: Array, encoding: Encoding, table: Table, rows: Array, task: Array | None) -> FilledCells:
+    """What of X was missing, and whose means have filled it."""
+    codes = np.zeros(len(rows), dtype=np.int64) if task is None else np.unique(task, return_inverse=True)[1].ravel()
+    absent = None
+    if table.absent:
+        nowhere = np.zeros(len(rows), dtype=bool)
+        absent = np.column_stack([table.absent[name][rows] if name in table.absent else nowhere
+                                  for name in encoding.sources])  # fmt: skip
+    holes, columns = np.nonzero(np.isnan(X))
+    return FilledCells(holes, columns, codes, absent)
 
 
 def fill_with_means(

@@ -11,12 +11,14 @@ from scipy.sparse import issparse
 
 from ..tasks import PatternedMatrix, Patterns
 from ..tasks.patterned import patterned
+from ..tasks.task_means import FilledCells
 from .columns import FeatureChoice, choose_features
 from .encode import Encoding
 from .filling import (
     FILLED,
     fill_as_fitted,
     fill_with_means,
+    filled_cells,
     missing_counts,
     refuse_holes_without_indicator,
     refuse_other_filling,
@@ -74,6 +76,13 @@ class TableProblem:
     lacking: dict[str, list[str]] = field(default_factory=dict)
     survival: Mapping[str, SurvivalColumns] = field(default_factory=dict)
     given_task: Array | None = None
+    filled: FilledCells | None = None
+
+    @property
+    def with_holes(self) -> Any:
+        """X; where missing values were filled with means, with its holes, for findings that fill them from the rows
+        that they learn from."""
+        return self.X if self.filled is None else self.filled.holed(self.X)
 
     def row_arguments(self, groups: bool = True) -> dict[str, Any]:
         """Arguments of `fit` for the rows beside X and y; without the groups for methods that take none."""
@@ -180,17 +189,25 @@ def prepare(
     known: dict[str, Any] = columns.read(table, rows, classes)
     if missing == "patterns":
         if several:
-            raise TableError("--missing patterns: with several targets each is a task of all rows; fit them one by one")
+            raise TableError(
+                "--missing patterns: with several targets each is a task of all rows; fit them one by one, or fill in "
+                "what is missing (--missing mean)"
+            )
         if by_task is not None:
-            raise TableError("--missing patterns: patterns are tasks of their own, which --outcome does not name")
+            raise TableError(
+                "--missing patterns: patterns are tasks of their own, which --outcome does not name; fill in what is "
+                "missing (--missing task-mean), leave incomplete rows out (--missing drop), or fit each kind of "
+                "outcome by itself"
+            )
         known["given_task"] = known["task"]
         X = _patterned(X, table, encoding, rows, known["task"], min_rows=pattern_rows)
         known["task"], notes = X.task, [*notes, *_told_patterns(X)]
     elif pattern_rows is not None:
         raise TableError("--pattern-rows: goes with --missing patterns")
     if missing in FILLED:
-        whose = None if missing == "mean" else known["task"]
+        whose, holed = None if missing == "mean" else known["task"], X
         X, fill = fill_with_means(X, encoding, table, rows, whose, missing)
+        known["filled"] = None if X is holed else filled_cells(holed, encoding, table, rows, whose)
     return TableProblem(
         X,
         **known,
