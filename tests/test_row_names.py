@@ -48,6 +48,13 @@ def test_rows_are_counted_from_one(X: object, y: object, task: object, weights: 
         ts.MultiTaskLasso().fit(X, y, task, weights)
 
 
+def test_columns_that_have_names_are_called_by_them() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(with_nan(4, 1), columns=["age", "dose", "bmi"])
+    with pytest.raises(ValueError, match=re.escape("NaN: row 5 (row 1 is the first), column 'dose'")):
+        ts.MultiTaskLasso().fit(frame, Y, TASK)
+
+
 def test_rows_of_other_arguments() -> None:
     model = ts.MultiTaskLasso(alpha=0.1).fit(X, Y, TASK)
     with pytest.raises(ValueError, match=re.escape("task 7 in row 5 (row 1 is the first) is unknown")):

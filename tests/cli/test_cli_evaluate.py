@@ -49,6 +49,10 @@ def test_scores_are_those_of_the_predictions(cli: CommandLine, fitted: tuple[Pat
     assert "60 rows of test.csv" in result.out
     assert "flatter" not in result.err
     assert result.out.splitlines()[0].split() == ["task", "rows", "R²", "squared", "error"]
+    data[data.region == "north"].to_csv(tmp_path / "north.csv", index=False)  # tasks without a row are counted
+    few = cli("evaluate", run, tmp_path / "north.csv").out.splitlines()
+    assert [line.split()[0] for line in few[:3]] == ["task", "north", "all"]
+    assert "2 tasks of the model without a row here" in few[3]
 
 
 def test_classes_have_accuracy_auc_and_log_loss(cli: CommandLine, tmp_path: Path) -> None:

@@ -54,6 +54,8 @@ def test_stability_is_that_of_the_library(cli: CommandLine, reports: Reports, tm
     test = ts.permutation_test(model, X, y, task, n_permutations=50, random_state=3)
     assert json.loads((run / "permutation.json").read_text())["pvalue"] == test.pvalue
     RunFolder(run).verify()
+    assert "it holds findings and no model" in cli("verify", run, code=2).err
+    assert "run is the folder of a run; what is needed here is a table" in cli("compare", run, "-o", "x", code=1).err
     # what the user reads
     assert "In none of 50 permutations of the labels within tasks" in result.out
     assert "stable: v3 (100%), v7 (100%)" in result.out

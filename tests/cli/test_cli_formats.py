@@ -101,8 +101,66 @@ def test_a_sheet_for_each_task(cli: CommandLine, files: Path) -> None:
         (["--sheet", "*", "--chunk-rows", "10"], "--chunk-rows"),
     ):
         assert why in cli("fit", book, "-y", "recovery", *words, *OPTIONS, "-o", files / "none", code=None).err
+    assert "--skip: is for what a folder or a glob holds" in cli(
+        "fit", book, "--sheet", "*", "--skip", "Notes", "-y", "recovery", "-o", files / "none", code=2
+    ).err
     several = (book, files / "plain.csv", "--sheet", "*")
     assert "not both" in cli("fit", *several, "-y", "recovery", "-o", files / "none", code=2).err
+
+
+def test_a_sheet_that_is_no_site(cli: CommandLine, tmp_path: Path) -> None:
+    tables = {site: as_rows(own) for site, own in trial(12).items()}
+    tables["South"] = [[*tables["South"][0][:2], "bmi", *tables["South"][0][3:]], *tables["South"][1:]]
+    for row in tables["South"][1:]:
+        row[2] = 25
+    write_workbook(tmp_path / "sites.xlsx", {"About": [["Contact"], ["A. Smith"]], **tables})
+    said = cli("fit", tmp_path / "sites.xlsx", "--sheet", "*", "-y", "recovery", "-o", tmp_path / "run", code=1).err
+    assert "not in sites.xlsx [About]; every sheet needs it (it is in 3 of 4)" in said
+    assert "name the sheets to read, --sheet North --sheet South ..." in said
+    said = cli("inspect", tmp_path / "sites.xlsx").out
+    assert "sheet 'About': 1 row, 1 column\n" in said
+    assert "sheet 'South': 12 rows, 5 columns\n  the columns of sheet 'North'" in said
+
+
+def ordered_trial(n: int = 90) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    dose = rng.standard_normal(n)
+    pain = np.digitize(dose + 0.5 * rng.standard_normal(n), [-0.7, 0.7])
+    site, age = np.repeat(["A", "B"], n // 2), rng.standard_normal(n)
+    return pd.DataFrame({"site": site, "dose": dose, "age": age, "pain": pain})
+
+
+@pytest.mark.parametrize("ending", ["dta", "sav", "parquet"])
+def test_ordered_classes_stand_in_the_order_of_the_file(cli: CommandLine, tmp_path: Path, ending: str) -> None:
+    """Labels of numbers, and ordered categories, are not sorted by the alphabet."""
+    frame, words = ordered_trial(), {0: "none", 1: "mild", 2: "bad"}
+    path, run = tmp_path / f"t.{ending}", tmp_path / "run"
+    if ending == "parquet":
+        named = frame["pain"].map(words)
+        frame.assign(pain=pd.Categorical(named, ["none", "mild", "bad", "worst"], ordered=True)).to_parquet(path)
+    else:
+        write = pyreadstat.write_dta if ending == "dta" else pyreadstat.write_sav
+        write(frame.astype({"pain": float}), str(path), variable_value_labels={"pain": words})
+    said = cli("fit", path, "-m", "ordinal", "-y", "pain", "-t", "site", *OPTIONS, "-o", run).err
+    assert "note: classes of 'pain' in the order that the table gives them: none < mild < bad" in said
+    assert "alphabet" not in said
+    assert load_model(RunFolder(run)).estimator.classes_.tolist() == ["none", "mild", "bad"]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    cli("fit", tmp_path / "t.csv", "-m", "ordinal", "-y", "pain", "-t", "site", *OPTIONS, "-o", tmp_path / "numbers")
+    one, other = (load_model(RunFolder(path)) for path in (run, tmp_path / "numbers"))
+    np.testing.assert_allclose(one.estimator.coef_, other.estimator.coef_, atol=1e-7)
+    assert cli("verify", run).out.startswith("proved")
+    asked = ("--categories", "bad,mild,none")
+    cli("fit", path, "-m", "ordinal", "-y", "pain", "-t", "site", *OPTIONS, *asked, "-o", run, "--overwrite")
+    assert load_model(RunFolder(run)).estimator.classes_.tolist() == ["bad", "mild", "none"]
+
+
+def test_words_without_an_order_are_warned_of_once(cli: CommandLine, tmp_path: Path) -> None:
+    frame = ordered_trial()
+    frame.assign(pain=frame["pain"].map({0: "none", 1: "mild", 2: "bad"})).to_csv(tmp_path / "t.csv", index=False)
+    asked = ("-m", "ordinal", "-y", "pain", "-t", "site", *OPTIONS, "-o", tmp_path / "r")
+    said = cli("fit", tmp_path / "t.csv", *asked).err
+    assert said.count("order of the alphabet: bad < mild < none") == 1
 
 
 def test_numbers_without_their_labels(cli: CommandLine, files: Path) -> None:
@@ -122,7 +180,7 @@ def test_a_table_is_inspected(cli: CommandLine, files: Path) -> None:
     assert "smoker    words, 2 different: 'no', 'yes'" in said
     said = cli("inspect", files / "sites.xlsx").out
     assert "a workbook of 3 sheets" in said
-    assert "sheet 'South': 30 rows, 5 columns" in said
+    assert "sheet 'South': 30 rows, 5 columns\n  the columns of sheet 'North'\n" in said
     found = json.loads(cli("inspect", files / "trial.dta", "--json").out)["tables"][""]
     assert found["columns"]["site"] == "words, 3 different, labels of numbers: 'North', 'South', 'West'"
     assert "numbers from" in cli("inspect", files / "trial.dta", "--no-value-labels").out

@@ -46,6 +46,9 @@ def test_a_run_of_patterns(cli: CommandLine, tmp_path: Path) -> None:
     refused = cli("fit", data, "-y", "y", "-t", "site", "-o", run, code=None)
     assert refused.code != 0
     assert "--missing patterns fits rows as they are: those that have the same columns are a task" in refused.err
+    with open(data, encoding="utf-8") as stream:
+        holed = [line for line in stream if ",," in line]
+    assert f" in {len(holed)} of 120 rows and 5 column(s): " in refused.err
     said = cli("fit", data, "-y", "y", "-t", "site", "-o", run, "--missing", "patterns", "--stability")
     assert "6 patterns of present columns, each a task of its own: north/1: " in said.err
     model = load_model(RunFolder(run)).estimator
@@ -112,6 +115,18 @@ def test_rows_of_other_patterns(cli: CommandLine, tmp_path: Path) -> None:
     assert "fit them one by one, or fill in what is missing (--missing mean)" in several
     unlike = cli(*fit, "-y", "y", "--outcome", "value", code=1).err
     assert "which --outcome does not name; fill in what is missing (--missing task-mean)" in unlike
+
+
+def test_holes_here_and_there_are_no_patterns(cli: CommandLine, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = ["a,b,c,d,e,f,g,h,i,j,k,l,y"]
+    for _ in range(30):
+        cells = ["" if rng.random() < 0.3 else f"{rng.standard_normal():.4f}" for _ in range(12)]
+        rows.append(",".join([*cells, f"{rng.standard_normal():.4f}"]))
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    said = cli("fit", tmp_path / "t.csv", "-y", "y", "--missing", "patterns", "-o", tmp_path / "run", code=1).err
+    assert "for holes here and there use --missing task-mean" in said
+    assert "--cv 5 is too many folds for 30 rows in" in said
 
 
 def test_files_of_other_columns(cli: CommandLine, tmp_path: Path) -> None:

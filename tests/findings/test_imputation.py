@@ -176,6 +176,8 @@ def test_what_cannot_be_imputed_is_refused_by_name():
         ts.MultipleImputation(ts.MultiTaskLasso(), IMPUTER, m=2).fit(X, y, task=task)
     with pytest.raises(ts.ParameterError, match="fit_completed"):
         ts.MultipleImputation(ts.MultiTaskLasso()).fit(X, y, task=task)
+    with pytest.raises(ts.ParameterError, match="give it without task='site'"):
+        ts.MultipleImputation(ts.MultiTaskLasso(task="site"), IMPUTER, m=2).fit(X, y)
     model = ts.MultipleImputation(ts.MultiTaskLasso()).fit_completed([np.nan_to_num(X)], y, task=task)
     with pytest.raises(ValueError, match="completed elsewhere"):
         model.predict(X, task=task)

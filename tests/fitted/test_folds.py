@@ -301,7 +301,7 @@ def test_wrong_folds_are_named(model, task, rng):
 
 
 def test_too_many_folds():
-    with pytest.raises(ValueError, match="cv=5 is too many folds for n_samples=4 in these tasks"):
+    with pytest.raises(ValueError, match="cv=5 is too many folds for n_samples=4 in 1 task"):
         ts.MultiTaskLassoCV([0.1]).fit(np.eye(4), np.arange(4.0))
     with pytest.raises(ValueError, match="too many for n_samples=4"):
         ts.MultiTaskLassoCV([0.1]).fit(np.eye(4), np.eye(4)[:, :2])

@@ -92,6 +92,17 @@ def test_labels_and_their_order(data, model):
     np.testing.assert_array_equal(known.coef_, model.coef_)
 
 
+def test_enums_of_polars_have_an_order(data, model):
+    polars = pytest.importorskip("polars")
+    x, y, task = data
+    labels = polars.Series(np.array(WORDS)[y].tolist()).cast(polars.Enum(WORDS))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        known = ts.MultiTaskOrdinal(alpha=0.1).fit(x, labels, task=task)
+    assert known.classes_.tolist() == WORDS
+    np.testing.assert_array_equal(known.coef_, model.coef_)
+
+
 def test_classes_of_ones_own(data):
     x, y, task = data
     y = np.where((task == 0) & (y == 3), 2, y)

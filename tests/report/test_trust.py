@@ -180,4 +180,9 @@ def test_what_must_be_read_first() -> None:
     assert "No feature is stable" in nothing.headline(names)
     assert Trust().headline(names) == ""
     assert isinstance(stability, StabilityFinding)
-    assert isinstance(example_sharing(-1.0, 0.01), SharingFinding)
+    finding = example_sharing(-1.0, 0.01)
+    assert isinstance(finding, SharingFinding)
+    assert "with the task's mean" in finding.sentence()
+    times = replace(finding, score="concordance")
+    assert "with the task's baseline hazard" in times.sentence()
+    assert "Null model" in times.table()[0]

@@ -45,6 +45,12 @@ def test_patterns_are_tasks_and_their_labels_say_of_which() -> None:
     assert frame["rows"].sum() == len(X)
     assert frame["columns"].tolist() == [12, 8, 8, 8] * 2
     assert repr(rows) == "120 rows of 12 columns in 8 patterns"
+    pd, names = pytest.importorskip("pandas"), [f"v{j}" for j in range(12)]
+    named = ts.by_pattern(pd.DataFrame(X, columns=names).assign(site=task), "site")  # the tasks are a column
+    assert named.feature_names.tolist() == names
+    np.testing.assert_array_equal(named.task, rows.task)
+    with pytest.raises(ValueError, match="task='hospital' is no column of X"):
+        ts.by_pattern(pd.DataFrame(X, columns=names), "hospital")
 
 
 @pytest.mark.parametrize("standardize", [False, True])

@@ -25,7 +25,9 @@ def tell_warning(message: Warning | str, *where: Any, **more: Any) -> None:
     """A warning of the library, with options for parameters, and without the file in which it arose."""
     from .messages import in_words
 
-    say(f"tasksieve: warning: {in_words(message)}")
+    words = in_words(message)
+    if words not in State.warned:  # the log of a run has said the others
+        say(f"tasksieve: warning: {words}")
 
 
 def on_terminate(number: int, frame: FrameType | None) -> None:
@@ -41,6 +43,7 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **options: Any) -> None:
         State.debug = bool(options.get("debug") or os.environ.get("TASKSIEVE_DEBUG"))
         State.terminated = False
+        State.warned.clear()
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, on_terminate)
         with warnings.catch_warnings():

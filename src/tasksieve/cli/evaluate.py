@@ -151,10 +151,14 @@ def summary(quality: HeldOutQuality, names: list[str], level: float, table: str)
     labels = [*names, ALL] if several else names
     rows = [*quality.n_rows.tolist(), int(quality.n_rows.sum())]
     for name, n, own, spread_of in zip(labels, rows, values, errors, strict=False):
+        if not n:
+            continue
         lines.append([name, f"{n:,}", *(figure(v, e) for v, e in zip(own, spread_of, strict=True))])
     low, high = quality.intervals(level)
     k = len(labels) - 1
     footnote = f"{count(rows[k], 'row')} of {table}; ± one standard error"
+    if n_empty := int(np.count_nonzero(quality.n_rows == 0)):
+        footnote += f"; {count(n_empty, 'task')} of the model without a row here"
     if np.isfinite(low[k, 0]):
         over = " (mean over tasks)" if several else ""
         footnote += f"; {level:.0%} interval of {quality.measures[0]}{over}: {low[k, 0]:.3f} to {high[k, 0]:.3f}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import ClassVar
 
 OK = 0
 USER_ERROR = 1
@@ -23,6 +24,7 @@ class State:
 
     debug = False
     terminated = False
+    warned: ClassVar[set[str]] = set()  # words of warnings that have been shown
 
 
 def say(message: str) -> None:

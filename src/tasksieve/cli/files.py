@@ -15,7 +15,7 @@ import numpy as np
 
 from ..report.words import few
 from ..runs import MODELS, SavedModel
-from ..runs.folder import file_digest
+from ..runs.folder import CONFIG, VERSIONS, file_digest
 from ..tables import Table, TableError, read_sheets, read_table, table_format
 from ..tables.frames import ENDINGS, REMEDIES
 from ..tables.packed import PACKED
@@ -62,6 +62,9 @@ def expand_tables(
             gone += [os.path.basename(path) for path in skipped]
             own = [path for path in own if path not in skipped]
         elif len(words) == 1:
+            if skip:
+                sheets = " (--sheet names the sheets to read)" * word.lower().endswith((".xlsx", ".xlsm", ".ods"))
+                raise UsageError(f"--skip: is for what a folder or a glob holds, and {word} is one file{sheets}")
             return os.path.abspath(word)
         else:
             own = [word]
@@ -78,6 +81,8 @@ def _tables_in(folder: str, format: str | None, skip: Sequence[str], left_out: l
     own = [one.path for one in entries if one.is_file() and _is_table(one.name, format)]
     others = [one.name + ("" if one.is_file() else "/") for one in entries if one.path not in own]
     unnamed = [name for name in others if not _matches(name.rstrip("/"), skip)]
+    if {CONFIG, VERSIONS} <= set(others):
+        raise TableError(f"{folder} is the folder of a run; what is needed here is a table, the one of the run perhaps")
     if not own:
         held = f" ({few(others, 10)})" if others else ""
         raise TableError(f"the folder {folder} holds no table{held}; known endings are {', '.join(ENDINGS)}")

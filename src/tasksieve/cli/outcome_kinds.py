@@ -107,7 +107,29 @@ def outcome_parameters(config: Mapping[str, Any], kind: ModelKind, problem: Tabl
                 found[key] = _numbers(config[key], key, tasks)
     if "categories" in config:
         found["categories"] = _orders(config["categories"], tasks, ordered, problem, kind)
+    elif "categories" in kind.parameters() and (known := _known_orders(tasks, ordered, problem, kind)):
+        found["categories"] = known
     return found
+
+
+def _known_orders(
+    tasks: Mapping[str, Any], ordered: Sequence[str], problem: TableProblem, kind: ModelKind
+) -> Any:
+    """Orders of classes that the table itself knows (value labels of numbers, ordered categories), and a note of each.
+    Where a target has none, the model says in which order it takes the words."""
+    if not problem.several:
+        found = dict(problem.orders) if kind.targets != "mixed" else {}
+    else:
+        found = {name: problem.orders[name] for name in ordered if name in problem.orders}
+        if kind.targets != "mixed" and len(found) < len(ordered):
+            return None
+    for name, order in found.items():
+        told = f"classes of {name!r} in the order that the table gives them: {' < '.join(order)}"
+        if told not in problem.notes:
+            problem.notes.append(told)
+    if problem.several:
+        return {tasks[name]: order for name, order in found.items()}
+    return next(iter(found.values()), None)
 
 
 def _tasks(problem: TableProblem) -> dict[str, Any]:

@@ -76,6 +76,7 @@ class Job:
             words = warning_in_words(warning, self.problem.encoding.feature_names)
             if words not in self.warned:
                 self.warned.append(words)
+                State.warned.add(in_words(warning))
                 self.display.note(f"warning: {words}")
 
     def tell_data(self, **more: Any) -> None:

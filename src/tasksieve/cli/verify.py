@@ -44,7 +44,11 @@ def _verify(asked: Asked) -> int:
     folder = RunFolder(path) if path.is_dir() else None
     if folder is not None:
         if not (folder / PROOF).is_file():
-            why = "online models have none" if (folder / STREAM).is_file() else "its log.txt says why"
+            why = "its log.txt says why"
+            if (folder / STREAM).is_file():
+                why = "online models have none"
+            elif folder.finished and not (folder / "model.json").is_file():
+                why = "it holds findings and no model, of which something could be proved; tasksieve fit leaves one"
             raise verifier.Unreadable(f"{path} has no {PROOF} ({why})")
         path = folder / PROOF
     cert = verifier.read_certificate(path)

@@ -21,6 +21,7 @@ from ..fitted.state import LinearState
 from ..messages import ParameterError
 from ..tasks import is_task_list, like, read_matrix, read_task_graph, row_labels
 from ..tasks.named import takes_named_tasks
+from ..tasks.task_column import column_of_tasks
 from ..user_warnings import warn
 from .path_model import check_linear, path_model
 from .rubin import PooledEstimates, pool
@@ -388,6 +389,13 @@ class _Rows:
 
     def __init__(self, model: Any, X: Any, y: Any, task: Any, sample_weight: Any, groups: Any) -> None:
         check_linear(model, "has no penalty on rows of coefficients; give a linear model such as MultiTaskLasso().")
+        column = column_of_tasks(model)
+        if column is not None:
+            raise ParameterError(
+                "model",
+                f"reads tasks from column {column!r} of X, all columns of which would be imputed: give it without "
+                f"task={column!r}, X without that column, and the tasks apart, fit(X, y, task=...)",
+            )
         if is_task_list(X):
             if task is not None:
                 raise ValueError("task was given with a list of tasks, whose items are the tasks. Drop task.")

@@ -140,10 +140,11 @@ def _assigned(
         if len(missing):
             rows = int(observed.sum())
             raise value_error(
-                "{cv=} is too many folds for {rows} in these tasks: fold {fold} would hold out no row.",
+                "{cv=} is too many folds for {rows} in {tasks}: some folds would hold out no row. Use fewer folds, "
+                "or tasks with more rows.",
                 cv=n_folds,
                 rows=either(f"n_samples={rows}", f"{rows} rows"),
-                fold=missing[0],
+                tasks=f"{labels.n_tasks:,} task{'s' * (labels.n_tasks != 1)}",
             )
         return fold, f"{n_folds} folds, shuffled within tasks{stratified}, seed {seed}"
     names, codes = named

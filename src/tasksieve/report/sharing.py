@@ -41,7 +41,13 @@ class SharingFinding:
     note: str = ""  # what the figures are about
 
     def _called(self, model: str) -> str:
+        if model == "mean" and self._survival:
+            return "the task's baseline hazard"
         return "the task's class frequencies" if model == "mean" and self.classes else MODELS[model]
+
+    @property
+    def _survival(self) -> bool:
+        return self.score.lower() == "concordance"
 
     @property
     def overall(self) -> dict[str, float]:
@@ -97,7 +103,8 @@ class SharingFinding:
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Columns and rows as text, tasks that gain most first, all tasks together last."""
-        columns = ["Task", "Rows", *(TITLES[name] for name in self.models), "Difference in loss", "p (Holm)"]
+        titles = {**TITLES, "mean": "Null model"} if self.classes or self._survival else TITLES
+        columns = ["Task", "Rows", *(titles[name] for name in self.models), "Difference in loss", "p (Holm)"]
         order = np.argsort(self.numbers["difference"][:-1], kind="stable")[:MOST_ROWS].tolist()
         names = [*self.tasks, "all tasks"]
         rows = []

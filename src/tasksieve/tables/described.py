@@ -20,6 +20,8 @@ def describe_table(table: Table, most: int = 40) -> dict[str, Any]:
     form = dict(table.recognised)
     if "separator" in form:
         form["separator"] = _SHOWN.get(form["separator"], form["separator"])
+    if form.get("decimal") == "." and "sheet" in form:  # cells of a workbook are numbers
+        del form["decimal"]
     if "decimal" in form:
         form["decimal"] = "comma" if form["decimal"] == "," else "point"
     found: dict[str, Any] = {"form": form, "rows": table.n_rows, "columns": {}}
@@ -54,6 +56,8 @@ def column_words(name: str, column: Column) -> str:
     if column.kind == "number":
         known = column.values[~column.missing]
         whole = "whole numbers" if known.dtype.kind in "iu" else "numbers"
+        if known.min() == known.max():
+            return f"one number, {known.min():g}{missing}"
         return f"{whole} from {known.min():g} to {known.max():g}{missing}"
     counts = counted_words(column)
     listed = few([repr(word) for word in sorted(counts)], NAMED_WORDS)

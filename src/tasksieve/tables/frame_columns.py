@@ -74,7 +74,8 @@ def from_series(series: Any) -> Column:
     values[missing] = None
     if kinds != {str}:
         values[~missing] = [str(value) for value in values[~missing]]
-    return Column("text", values)
+    ordered = dtype.categories.astype(str).tolist() if getattr(dtype, "ordered", None) is True else ()
+    return Column("text", values, ordered=tuple(ordered))
 
 
 def dates_column(values: np.ndarray, missing: np.ndarray) -> Column:

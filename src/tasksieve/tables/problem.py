@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..tasks import PatternedMatrix, Patterns
-from ..tasks.patterned import patterned
+from ..tasks.patterned import FEW_ROWS, patterned
 from ..tasks.task_means import FilledCells
 from .columns import FeatureChoice, choose_features
 from .encode import Encoding
@@ -53,6 +53,7 @@ class TableProblem:
       of them; empty where none was.
     - `lacking` (dict of task to columns): That the task does not have: their features are zero in its rows.
     - `survival` (dict of target to columns): Targets that are survival outcomes.
+    - `orders` (dict of target to words): Classes of targets from the lowest to the highest, where the file knows that.
     - `given_task` (array of shape (n,)): With ``missing="patterns"`` the tasks as the table has them; `task` is the
       pattern of each row then.
     """
@@ -77,6 +78,7 @@ class TableProblem:
     survival: Mapping[str, SurvivalColumns] = field(default_factory=dict)
     given_task: Array | None = None
     filled: FilledCells | None = None
+    orders: Mapping[str, list[str]] = field(default_factory=dict)
 
     @property
     def with_holes(self) -> Any:
@@ -222,7 +224,13 @@ def prepare(
         ids=None if id is None else (id, np.array(row_names(table.columns[id]), dtype=object)[rows].tolist()),
         in_file=table.source.rows()[rows] if isinstance(table.source, StackedFiles) else None,
         missing=counts,
+        orders=_orders(table, columns.targets, rows) if classes else {},
     )
+
+
+def _orders(table: Table, targets: Sequence[str], rows: Array) -> dict[str, list[str]]:
+    found = {name: table.columns[name].order(rows) for name in targets if name in table.columns}
+    return {name: order for name, order in found.items() if order is not None}
 
 
 # --- rows for a model that is already fitted -------------------------------------------------------------------------
@@ -318,6 +326,12 @@ def _told_patterns(X: PatternedMatrix) -> list[str]:
     listed = [f"{known.names[k]}: {counts[k]:,} rows, {known.words(k)}" for k in range(min(len(known), NAMED_PATTERNS))]
     more = f"; and {len(known) - len(listed)} more" if len(known) > len(listed) else ""
     notes = [f"{len(known):,} patterns of present columns, each a task of its own: {'; '.join(listed)}{more}"]
+    n_small = int(np.count_nonzero(counts < FEW_ROWS))
+    if 2 * n_small > len(known) > 1:
+        notes.append(
+            f"{n_small:,} of these patterns have fewer than {FEW_ROWS} rows. Patterns are for blocks of columns that "
+            "rows lack together: for holes here and there use --missing task-mean (--pattern-rows 10 merges small ones)"
+        )
     return [*notes, f"{X.n_dropped:,} values are left out to merge patterns of few rows"] if X.n_dropped else notes
 
 

@@ -142,7 +142,7 @@ class RowColumns:
         holes = [(name, table.first + rows, len(rows)) for name, rows in in_features]
         if missing == "error" and (found or in_features):
             empty = [(name, table.first + rows, len(rows)) for name, rows in found]
-            refuse_missing(table.source, empty + holes, advice=() if found else advice)
+            refuse_missing(table.source, empty + holes, advice=() if found else advice, n_rows=table.n_rows)
         for _, rows in found + (in_features if missing == "drop" else []):
             unusable[rows] = True
         return np.flatnonzero(~unusable), holes
@@ -247,15 +247,23 @@ def _numbers(
 # --- what is missing, in words ---------------------------------------------------------------------------------------
 
 
-def refuse_missing(source: str, found: Holes, *, advice: Collection[str] = tuple(FILLS)) -> None:
-    """Raise a TableError that names missing values."""
+def refuse_missing(
+    source: str, found: Holes, *, advice: Collection[str] = tuple(FILLS), n_rows: int | None = None
+) -> None:
+    """Raise a TableError that names missing values; where all are known, it says how many of `n_rows` have some."""
     count, listed = _listed(source, found)
+    where = ""
+    if n_rows is not None and count > NAMED_CELLS:
+        incomplete = len(np.unique(np.concatenate([rows for _, rows, _ in found])))
+        where = f" in {incomplete:,} of {n_rows:,} rows and {len(found):,} column(s)"
     filled = "".join(f", --missing {how} {words}" for how, words in FILLS.items() if how in advice)
     if len(advice) == 1:
         filled = f", --missing {next(iter(advice))} fills them as the fit did"
     elif filled:
         filled += _PATTERNS
-    raise TableError(f"{source}: {count} missing value(s): {listed}. --missing drop leaves such rows out{filled}.")
+    raise TableError(
+        f"{source}: {count} missing value(s){where}: {listed}. --missing drop leaves such rows out{filled}."
+    )
 
 
 def _listed(source: str, found: Holes) -> tuple[int, str]:

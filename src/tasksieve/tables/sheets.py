@@ -101,6 +101,7 @@ def read_sheets(
             empty.append(repr(name))
             continue
         tables[name] = table_of_cells(cells[name], f"{path} [{name}]", decimal)
+        tables[name].recognised["sheet"] = name
         if not tables[name].n_rows:
             raise TableError(f"{path} [{name}] has no rows")
     if not tables:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Any, Literal
 
 import numpy as np
@@ -130,9 +131,14 @@ def _roles(tables: Sequence[Table], files: Sequence[str], needed: Sequence[tuple
         for name in every:
             without = [file for file, names in zip(files, own, strict=True) if name not in names]
             if without:
+                having = [table for table, names in zip(tables, own, strict=True) if name in names]
+                part, remedy = "file", "leave the file out"
+                if all("sheet" in table.recognised for table in having):
+                    sheets = " ".join(f"--sheet {quote(table.recognised['sheet'])}" for table in having[:2])
+                    part, remedy = "sheet", f"name the sheets to read, {sheets} ..."
                 raise TableError(
-                    f"{flag}: column {name!r} is not in {_few(without)}; every file needs it (it is in "
-                    f"{len(files) - len(without)} of {len(files)}): rename the column there, or leave the file out"
+                    f"{flag}: column {name!r} is not in {_few(without)}; every {part} needs it (it is in "
+                    f"{len(files) - len(without)} of {len(files)}): rename the column there, or {remedy}"
                 )
         found.update(every)
     return list(found)
@@ -274,7 +280,9 @@ def _joined(tables: Sequence[Table], files: Sequence[str], absent: Mapping[str, 
     codes = [table.columns[name].numbers if name in table.columns else None for table in tables]
     numbers = [own for own in codes if own is not None]
     together = np.concatenate(numbers) if len(numbers) == len(tables) else None
-    return Column(kind, np.concatenate(values), None, refused, together)
+    orders = {part.ordered for _, part in known}
+    ordered = orders.pop() if len(orders) == 1 else ()
+    return Column(kind, np.concatenate(values), None, refused, together, ordered)
 
 
 _KINDS = {"number": "numbers", "text": "words", "date": "dates", "other": "something else"}

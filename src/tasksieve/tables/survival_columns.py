@@ -76,9 +76,10 @@ class SurvivalColumns:
             return self._equal(table, column, self.value)
         if column.kind == "text":
             words = _distinct(column)
+            ways = " or ".join(f"--event '{name}=={word}'" for word in words[:2])
             raise TableError(
                 f"--event: column {name!r} of {table.source} holds words ({few(list(map(repr, words)), 3)}): say which "
-                f"of them is an event, --event '{name}=={words[-1]}' for example"
+                f"of them is an event, {ways}"
             )
         numbers = column.values.astype(np.float64)
         known = set(numbers[~np.isnan(numbers)].tolist())

@@ -81,6 +81,21 @@ class Column:
     refusal: str = ""
     #: numbers that the words are labels of
     numbers: Array | None = None
+    #: the words from the lowest to the highest, where they are categories that have an order
+    ordered: tuple[str, ...] = ()
+
+    def order(self, rows: Array) -> list[str] | None:
+        """The words of some rows from the lowest to the highest, where the file knows that; else None."""
+        words = [word for word in self.values[rows].tolist() if word is not None] if self.kind == "text" else []
+        if self.ordered:
+            present = set(words)
+            return [word for word in self.ordered if word in present]
+        if not words or self.numbers is None:
+            return None
+        numbers = self.numbers[rows]
+        pairs = sorted(set(zip(numbers[~np.isnan(numbers)].tolist(), words, strict=True)))
+        found = [word for _, word in pairs]
+        return found if len(set(found)) == len(found) else None  # files may have numbered the words differently
 
     @property
     def missing(self) -> Array:
@@ -98,7 +113,7 @@ class CodedColumn(Column):
 
     def __init__(self, words: Array, codes: Array) -> None:
         self.kind, self.words, self.codes, self.seen = "text", words, codes, None
-        self.refusal, self.numbers = "", None
+        self.refusal, self.numbers, self.ordered = "", None, ()
 
     @property
     def values(self) -> Array:  # type: ignore[override]

@@ -17,8 +17,8 @@ _ORDERS = "orders of classes"  # what they are called in the metadata of a dtype
 
 
 def known_order(y: Any) -> list[Any] | None:
-    """The order of the classes that y itself knows: of ordered categoricals of pandas, the same in all items of a list;
-    None where it knows none."""
+    """The order of the classes that y itself knows: of ordered categoricals of pandas and enums of polars, the same in
+    all items of a list; None where it knows none."""
     if isinstance(y, list | tuple) and y and all(hasattr(item, "dtype") for item in y):
         orders = [known_order(item) for item in y]
         if any(order is not None and order != orders[0] for order in orders[1:]):
@@ -27,6 +27,8 @@ def known_order(y: Any) -> list[Any] | None:
     if hasattr(y, "columns") and hasattr(y, "iloc"):  # a data frame, a column a task
         return known_order([y.iloc[:, t] for t in range(y.shape[1])]) if y.shape[1] else None
     kind: Any = getattr(y, "dtype", None)
+    if type(kind).__name__ == "Enum" and hasattr(kind, "categories"):  # polars
+        return list(kind.categories.to_list())
     return kind.categories.tolist() if getattr(kind, "ordered", None) is True else None
 
 
@@ -57,7 +59,7 @@ def encode_ordered(labels: TaskLabels, categories: Any) -> TaskLabels:
         if classes is None:
             raise value_error("{y} mixes labels that cannot be sorted: pass {categories}, their order.")
         if classes.dtype.kind in "OUS" and len(classes) > 2:
-            words = " < ".join(map(str, classes.tolist()[:6])) + (" < ..." if len(classes) > 6 else "")
+            words = " < ".join(map(str, classes.tolist()[:20])) + (" < ..." if len(classes) > 20 else "")
             warn(
                 Message(
                     "Labels are words and stand in the order of the alphabet: {words}. If they mean another order, "

@@ -19,12 +19,13 @@ from .labels import label_array, row_labels, sorted_labels
 from .matrix import read_matrix
 from .patterns import Patterns, Unseen, find_patterns, merge_small, pattern_names
 from .source import kind_of
+from .task_column import split_task_column
 from .tensors import to_host
 
 Array = np.ndarray[Any, Any]
 
 _BLOCK = 1 << 22  # entries looked at together
-_FEW_ROWS = 5  # a pattern with fewer is told of
+FEW_ROWS = 5  # a pattern with fewer is told of
 _REMEDY = 'by_pattern(..., unseen="nearest") predicts by the fitted pattern with the largest part of their columns'
 
 
@@ -195,15 +196,15 @@ class PatternedMatrix(Storage):
     def warn_small(self) -> None:
         """Warn of patterns with few rows, unless they are meant."""
         counts = np.bincount(self.codes, minlength=len(self.patterns))
-        small = np.flatnonzero((counts > 0) & (counts < _FEW_ROWS))
+        small = np.flatnonzero((counts > 0) & (counts < FEW_ROWS))
         if self.small_meant or not len(small) or len(self.patterns) == 1:
             return
         words = Message(
             "{small:,} of {n:,} patterns of present columns have fewer than {few} rows ({name!r} has {count}), and "
             "each has coefficients of its own. {merging} merges them into patterns with fewer columns; {meant} says "
             "that they are meant.",
-            small=len(small), n=len(self.patterns), few=_FEW_ROWS, name=self.patterns.names[small[:1]].tolist()[0],
-            count=counts[small[0]], merging=_merging(2 * _FEW_ROWS), meant=_merging(1),
+            small=len(small), n=len(self.patterns), few=FEW_ROWS, name=self.patterns.names[small[:1]].tolist()[0],
+            count=counts[small[0]], merging=_merging(2 * FEW_ROWS), meant=_merging(1),
         )  # fmt: skip
         warn(words, UserWarning)
 
@@ -268,8 +269,8 @@ def by_pattern(
     X : array or data frame of shape (n, d), or dict of task to such
         NaN (None, NA) is a value that is missing. Of a dict, ``{task: X}``, the rows are stacked in its order; y and
         what else is said of rows may then be dicts with the same keys. Never modified, and not copied.
-    task : array of shape (n,), optional
-        The task of each row: any labels. Not with a dict.
+    task : array of shape (n,), or str, optional
+        The task of each row: any labels; or the name of the column of X, a data frame, that has them. Not with a dict.
     columns : {"same", "union"}, default="same"
         Data frames of a dict whose columns differ: an error, or all columns that one of them has, those that a frame
         does not have being absent there.
@@ -329,6 +330,8 @@ def by_pattern(
     else:
         if columns != "same":
             raise ParameterError("columns", "is for a dict of data frames; one matrix has its columns", columns)
+        if isinstance(task, str):
+            X, task = split_task_column(X, task)
         names, values = _column_names(X), _numbers(X, "X")
         if names is not None and not all(isinstance(name, str) for name in names.tolist()):
             names = None

@@ -42,6 +42,8 @@ class Source:
     general: bool = False
     #: whether the numbers pass through a device, block by block
     streams: bool = False
+    #: names of the columns of a data frame, for messages
+    names: Sequence[Any] | None = None
 
     def __init__(self, matrix: Any) -> None:
         self.matrix = matrix
@@ -126,7 +128,12 @@ class Source:
             "{matrix} contains {kind}: {position}. Impute it{how} or drop the row{more}.",
             matrix=either(f"Input {name}", "The table"),
             kind=kind,
-            position=either(cell_name(row, feature, name), f"{row_name(row)}, feature number {feature + 1}"),
+            position=either(
+                cell_name(row, feature, name)
+                if self.names is None
+                else f"{row_name(row)}, column {self.names[feature]!r}",
+                f"{row_name(row)}, feature number {feature + 1}",
+            ),
             how=either(" (ts.FillMissing, ts.MultipleImputation)" if self.searched else ""),
             more=either("; ts.by_pattern(X, task) fits rows that lack columns as they are" if np.isnan(value) else ""),
         )
