@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pyreadstat
+from sas_writer import write_sas
 
 Columns = Sequence[tuple[str, Sequence[Any]]]  # names may occur twice
 
@@ -149,8 +150,9 @@ def write_xport(path: Path, columns: Columns) -> None:
 WRITERS: dict[str, Callable[..., None]] = {
     "csv": write_csv, "zip": write_zip, "csv.zst": write_zst, "parquet": write_parquet, "arrow": write_arrow,
     "xlsx": write_excel, "ods": write_ods, "dta": write_stata, "sav": write_spss, "xpt": write_xport,
+    "sas7bdat": write_sas,
 }  # fmt: skip
 TEXTS = ("csv", "zip", "csv.zst")
 BOOKS = ("xlsx", "ods")
 ARROWS = ("parquet", "arrow")
-LABELLED = ("dta", "sav", "xpt")
+LABELLED = ("dta", "sav", "xpt", "sas7bdat")

@@ -95,6 +95,18 @@ def test_missing_values(tmp_path: Path, ending: str) -> None:
     assert problem(read_table(path), missing="drop").rows.tolist() == [0, 3]
 
 
+def test_sas_files_are_read_as_pandas_reads_them(tmp_path: Path) -> None:
+    """Whose reader is another program than the one behind ours, and than the writer of these files."""
+    words, numbers = ["north", None, "süd", "a longer name"], [1.5, None, -3.0, 1e300]
+    path = written(tmp_path, "sas7bdat", ("site", words), ("n", numbers), ("seen", DAYS))
+    frame, table = pd.read_sas(path, encoding="utf-8"), read_table(path)
+    assert list(table.columns) == frame.columns.tolist() == ["site", "n", "seen", "x", "y"]
+    assert table.columns["site"].values.tolist() == [None if word != word else word for word in frame.site] == words
+    np.testing.assert_array_equal(table.columns["n"].values, frame.n)
+    np.testing.assert_array_equal(table.columns["n"].values, np.array(numbers, dtype=np.float64))
+    np.testing.assert_array_equal(table.columns["seen"].values, frame.seen.to_numpy("datetime64[us]"))
+
+
 @pytest.mark.parametrize("ending", [*TEXTS, *ARROWS, *BOOKS])
 def test_whole_numbers_beyond_doubles(tmp_path: Path, ending: str) -> None:
     beyond = [2**53 + 1, 2**53 + 3, 5, 2**53 + 9]
