@@ -40,7 +40,7 @@ _NAMES = {
     "fitted.progress": ("Progress", "watch"),
     "fitted.quality": ("HeldOutQuality",),
     "fitted.scales": ("ScaleWarning",),
-    "genotypes": ("Genotypes", "read_pgen", "read_plink", "read_vcf_zarr"),
+    "genotypes": ("Genotypes", "read_bgen", "read_pgen", "read_plink", "read_vcf_zarr"),
     "linear": (
         "CalibratedMultiTaskLasso", "CalibratedMultiTaskLassoCV", "MultiTaskClassifier",
         "MultiTaskClassifierCV", "MultiTaskCox", "MultiTaskCoxCV", "MultiTaskElasticNet", "MultiTaskElasticNetCV",
@@ -113,6 +113,7 @@ if TYPE_CHECKING:
     from .fitted.quality import HeldOutQuality as HeldOutQuality
     from .fitted.scales import ScaleWarning as ScaleWarning
     from .genotypes import Genotypes as Genotypes
+    from .genotypes import read_bgen as read_bgen
     from .genotypes import read_pgen as read_pgen
     from .genotypes import read_plink as read_plink
     from .genotypes import read_vcf_zarr as read_vcf_zarr

@@ -147,3 +147,40 @@ def test_other_files_are_proved_as_they_are_and_from_a_bed_of_plink2(cli, toy, t
     (tmp_path / "exported.bed").write_bytes((tmp_path / "exported.bed").read_bytes()[:-1] + b"\0")
     assert alone(run, out) == 1
     cli("verify", run, "--data", out, code=1)
+
+
+def test_dosages(cli, toy, tmp_path):
+    """Of a .pgen and a .bgen file: fitted, proved, refused after a dosage is changed."""
+    pgenlib = pytest.importorskip("pgenlib", reason="pgenlib (the test extra) reads .pgen files")
+    X = ts.read_plink(str(toy))
+    calls = X.calls(np.arange(X.n_variants)).T
+    rng = np.random.default_rng(1)
+    copies = np.where(np.isnan(calls), -9.0, np.clip(calls + rng.normal(0, 0.1, calls.shape), 0, 2))
+    variants = X.variants[["chr", "pos", "id", "other_allele", "effect_allele"]]
+    variants.set_axis(["#CHROM", "POS", "ID", "REF", "ALT"], axis=1).to_csv(f"{toy}.pvar", sep="\t", index=False)
+    X.samples[["fid", "iid"]].set_axis(["#FID", "IID"], axis=1).to_csv(f"{toy}.psam", sep="\t", index=False)
+
+    def write():
+        writer = pgenlib.PgenWriter(
+            f"{toy}.pgen".encode(), X.n_rows, variant_ct=X.n_variants, nonref_flags=False, dosage_present=True
+        )
+        for row in copies:
+            writer.append_dosages(np.ascontiguousarray(row))
+        writer.close()
+
+    write()
+    words = ["--pheno-name", "trait", "--task", "cohort", "--alpha", "0.3"]
+    cert = fit(cli, toy, tmp_path / "run", "--pfile", toy, "--dosage", "8", *words, bfile=False)
+    assert "genotypes" not in cert.header
+    assert "arrays of the rounded numbers" in cli("verify", tmp_path / "run").out
+    files = ["--pheno", f"{toy}.pheno", *words, "--out", tmp_path / "no"]
+    assert "--dosage: .bed files hold hard calls" in cli("fit", "--bfile", toy, *files, "--dosage", "8", code=2).err
+    assert "--dosage" in cli("fit", "--pfile", toy, *files, "--dosage", "9", code=None).err
+    if shutil.which("plink2") is not None:
+        export = ["plink2", "--pfile", toy, "--export", "bgen-1.2", "bits=8", "ref-first", "--out", toy]
+        subprocess.run(list(map(str, export)), check=True, capture_output=True)
+        fit(cli, toy, tmp_path / "other", "--bgen", f"{toy}.bgen", *words, bfile=False)
+        cli("verify", tmp_path / "other")
+    copies[3, 5] = 2.0 - copies[3, 5]
+    write()
+    assert "not the matrix" in cli("verify", tmp_path / "run", code=1).out

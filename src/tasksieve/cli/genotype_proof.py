@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import verify
+from ..genotypes import Dosages
 from ..genotypes.files import matching_prefixes
 from ..proof.certificate import Certificate
 from ..tables.recipe import outcome_recipe
@@ -15,6 +16,7 @@ from .outcomes import survival_of
 
 # Calls up to which a certificate is written beside a fit, and up to which the verifier reads them once more.
 MOST_CALLS, TRIED_CALLS = 1 << 31, 1 << 26
+DOSAGES = "verify.py reads no dosages from files, only arrays of the rounded numbers"
 
 
 def genotype_recipe(source: GenotypeSource) -> dict[str, Any]:
@@ -65,15 +67,20 @@ def task_codes(task: Any) -> Any:
     return None if task is None else np.unique(np.asarray(task), return_inverse=True)[1]
 
 
-def export_command(config: dict[str, Any]) -> str:
-    """What makes .bed files of the genotypes."""
-    option = file_option(config)
+def export_words(source: GenotypeSource) -> str:
+    """What makes .bed files of the genotypes, which the verifier reads."""
+    config, option = source.config, file_option(source.config)
+    if isinstance(source.problem.X, Dosages):
+        return DOSAGES
+    if option == "bfile":
+        return "its log.txt says why verify.py cannot"
     if option == "pfile":
         first = matching_prefixes(config[option][0], ".pgen")[0].removesuffix(".pgen")
-        return f"plink2 --pfile {first} --make-bed --out {first}"
+        return f"verify.py reads .bed files: plink2 --pfile {first} --make-bed --out {first}"
     store = matching_prefixes(config[option][0], "")[0]
     names = "--set-missing-var-ids '@:#:$r:$a'"  # as they are called here
-    return f"vcztools view {store} -o calls.vcf && plink2 --vcf calls.vcf {names} --make-bed --out calls"
+    export = f"vcztools view {store} -o calls.vcf && plink2 --vcf calls.vcf {names} --make-bed --out calls"
+    return f"verify.py reads .bed files: {export}"
 
 
 def _tables(config: dict[str, Any]) -> tuple[str, str | None]:

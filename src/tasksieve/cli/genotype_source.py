@@ -1,4 +1,4 @@
-"""``tasksieve fit --bfile``, ``--pfile``, ``--vcf-zarr``: genotypes, phenotypes and covariates as a problem."""
+"""``tasksieve fit --bfile``, ``--pfile``, ``--vcf-zarr``, ``--bgen``: genotypes with phenotypes and covariates."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ FILES = {
     "bfile": ("bed", (".bed", ".bim", ".fam")),
     "pfile": ("pgen", (".pgen", ".pvar", ".psam")),
     "vcf_zarr": ("vcf-zarr", ("",)),
+    "bgen": ("bgen", (".bgen",)),
 }
 #: what is about the columns of a table
 OF_TABLES = (
@@ -68,6 +69,8 @@ class GenotypeSource(Source):
         given, genotypes = config.keys() - config.get("by_default", ()), flag(option)
         why = f"is about the columns of a table, and does not go with {genotypes}"
         refuse((key for key in OF_TABLES if key in given), why)
+        if option == "bfile" and "dosages" in config:
+            raise UsageError("--dosage: .bed files hold hard calls; dosages are in .pgen and .bgen files and VCF-Zarr")
         if "pheno" not in config:
             raise UsageError("--pheno: name the file of phenotypes, with FID and IID in its first columns")
         for key in PATHS:
@@ -93,6 +96,7 @@ class GenotypeSource(Source):
         named = [Path(prefix.removesuffix(first) + suffix) for prefix in prefixes for suffix in suffixes]
         own = [file for path in named for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
         own = [file for file in own if not file.is_dir()]
+        own += [beside for file in own if (beside := file.with_suffix(".sample")).is_file() and file.suffix == ".bgen"]
         return [*own, *(Path(config[key]) for key in PATHS[1:] if key in config), *map(Path, config["keep"])]
 
     def parameters(self) -> dict[str, Any]:
@@ -106,7 +110,7 @@ class GenotypeSource(Source):
     def read(self) -> Source:
         """People with phenotypes, a task and all covariates; variants that pass the filters among them."""
         config = self.config
-        given = {key: config.get(key) for key in ("remove", "extract", "exclude")}
+        given = {key: config.get(key) for key in ("remove", "extract", "exclude", "dosages")}
         keep = config["keep"][0] if config["keep"] else None
         option = file_option(config)
         kind_of_files, prefixes = FILES[option][0], config[option]

@@ -99,8 +99,8 @@ def option_of(
     return Option(key or parameter, said.typed, words, panel, role, commands, also or {}, parameter, said.flag)
 
 
-def of_genotypes(key: str, kind: Any, help: str) -> Option:
-    return Option(key, kind, help, "Genotypes", commands=GENOTYPES)
+def of_genotypes(key: str, kind: Any, help: str, flag: str = "") -> Option:
+    return Option(key, kind, help, "Genotypes", commands=GENOTYPES, flag=flag)
 
 
 TABLE = Option(
@@ -174,6 +174,9 @@ OPTIONS = [
                  "chromosome. Several: cohorts, whose variants are matched."),
     of_genotypes("pfile", list[str], "The same of PLINK 2 files (.pgen, .pvar, .psam); needs pgenlib."),
     of_genotypes("vcf_zarr", list[str], "The same of VCF-Zarr stores (sgkit, bio2zarr), by their paths; needs zarr."),
+    of_genotypes("bgen", list[str], "The same of BGEN files (1.2, probabilities of 8 or 16 bits), which hold dosages."),
+    of_genotypes("dosages", int, "Dosages in place of hard calls (--pfile, --vcf-zarr, --bgen), as numbers of 8 bits "
+                 "(1/64 of a copy) or of 16 (1/16384).", flag="--dosage"),
     of_genotypes("pheno", str, "File of FID, IID and phenotypes (--pheno-name); -9 (-9.0) and NA are not observed."),
     of_genotypes("covar", str, "File of FID, IID and covariates, which are not penalised."),
     of_genotypes("covar_name", list[str], "Which of its columns; by default all that are nothing else."),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import verify
+from ..genotypes import Dosages
 from ..proof.certificate import Certificate
 from ..runs.folder import PROOF
 from ..tables import table_format
@@ -14,7 +15,7 @@ from ..tables.recipe import table_recipe
 from ..tasks.cluster import ClusterMatrix
 from .chunked_source import LEAVING_OUT
 from .files import several_files, title
-from .genotype_proof import MOST_CALLS, genotype_recipe
+from .genotype_proof import DOSAGES, MOST_CALLS, genotype_recipe
 from .genotype_proof import reads_differently as genotypes_differ
 from .genotype_source import GenotypeSource
 from .messages import in_words
@@ -106,6 +107,9 @@ def _add_recipe(job: Job, certificate: Certificate) -> None:
 
 def _add_genotype_recipe(job: Job, source: GenotypeSource, certificate: Certificate) -> None:
     """Which people, variants and columns of the files, if the verifier finds the same by it."""
+    if isinstance(source.problem.X, Dosages):
+        job.display.log(f"{PROOF} is about the rounded dosages; {DOSAGES}")
+        return
     certificate.header["genotypes"] = genotype_recipe(source)
     wrong = genotypes_differ(certificate, source)
     if wrong:

@@ -60,7 +60,7 @@ class Source:
     def decide(cls, config: dict[str, Any]) -> None:
         """Refuse options that do not go together, and write down what is meant where nothing is said."""
         of_genotypes = (option.key for option in OPTIONS if option.panel == "Genotypes" and option.key in config)
-        refuse(of_genotypes, "goes with --bfile, --pfile or --vcf-zarr")
+        refuse(of_genotypes, "goes with --bfile, --pfile, --vcf-zarr or --bgen")
 
     @classmethod
     def open(cls, config: dict[str, Any], kind: ModelKind, whole: bool) -> Source:

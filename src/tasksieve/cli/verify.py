@@ -15,7 +15,7 @@ from ..tables.packed import PACKED
 from .config import check_config
 from .exit_codes import OK, UsageError, say
 from .files import Tables, expand_tables
-from .genotype_proof import by_recipe, export_command, genotype_recipe, task_codes
+from .genotype_proof import by_recipe, export_words, genotype_recipe, task_codes
 from .genotype_source import GenotypeSource
 from .options import Asked
 from .progress import working
@@ -93,7 +93,7 @@ def _verify_genotypes(
     if asked.data is not None:
         if stated is None:
             raise verifier.Unreadable(f"--data: {PROOF} does not say how genotypes were read")
-        config = {key: own for key, own in config.items() if key not in ("pfile", "vcf_zarr")}
+        config = {key: own for key, own in config.items() if key not in ("pfile", "vcf_zarr", "bgen")}
         config["bfile"] = [asked.data]
     with working("reading", asked.quiet):
         source = GenotypeSource(config, check_config(config))
@@ -106,8 +106,7 @@ def _verify_genotypes(
             rows = by_recipe(cert, config)
         else:
             rows = {**found, "X": found["X"].readable(task_codes(found.get("task")))}
-            if not config.get("bfile"):
-                beyond.append(f"read as the fit did; verify.py alone reads .bed files: {export_command(config)}")
+            beyond.append(f"genotypes were read as the fit did; {export_words(source)}")
     return _decide(asked, cert, rows, value, beyond)
 
 

@@ -33,6 +33,7 @@ from .storage import (
     ScaledStorage,
     SharedReading,
     SparseStorage,
+    StepStorage,
     Storage,
     as_storage,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "SharedReading",
     "SparseColumns",
     "SparseStorage",
+    "StepStorage",
     "Storage",
     "as_storage",
     "compressed",

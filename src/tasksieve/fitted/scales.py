@@ -12,7 +12,7 @@ from ..user_warnings import warn
 # Columns whose deviations differ by more than this factor are not in comparable units.
 COMPARABLE = 100.0
 # In these types columns are indicators, genotypes or small counts: their deviations show how rare an entry is.
-SMALL_TYPES = (np.int8, np.uint8)
+SMALL_TYPES = (np.int8, np.uint8, np.uint16)
 
 
 class ScaleWarning(UserWarning):

@@ -75,15 +75,15 @@ class Cohort:
                     np.ascontiguousarray(flip[own]), own, np.where(people < 0, -1, rows[people]), first, threads, out,
                 )  # fmt: skip
 
-    def held(self, people: Array) -> tuple[Cohort, Array]:
-        """These people alone, their calls of variants in use read to memory; and flags of variants that a file turns
-        out not to give, which are then missing for all people."""
+    def held(self, people: Array, bits: int | None = None) -> tuple[Cohort, Array]:
+        """These people alone, their calls (or dosages of so many bits) of variants in use read to memory; and flags of
+        variants that a file turns out not to give, which are then missing for all people."""
         files, rows, home, index = list(self.files), list(self.rows), self.home.copy(), self.index.copy()
         for k, file in enumerate(self.files):
             assert isinstance(file, CallSource)  # others are read where they lie
             own, lines = np.flatnonzero(self.home == k), np.sort(self.rows[k][people])
             used, at = np.unique(self.index[own], return_inverse=True)
-            files[k], given = file.held(used, lines)
+            files[k], given = file.held(used, lines, bits)
             rows[k] = np.searchsorted(lines, self.rows[k][people])
             index[own] = np.where(given[at], at, -1)
             home[own[~given[at]]] = -1

@@ -14,10 +14,12 @@ from .table import Table
 Array = np.ndarray[Any, Any]
 
 BLOCK_CALLS = 1 << 24  # calls unpacked at a time
+#: steps of a copy in dosages of so many bits; 16: as .pgen files have them
+STEPS = {8: 64, 16: 16384}
 
 
 class HeldCalls(CallFile):
-    """Some variants of a file, in memory."""
+    """Some variants of a file, in memory: packed calls, or dosages in steps (variants x people)."""
 
     def __init__(self, prefix: str, people: Table, variants: Table, calls: Array) -> None:
         self.prefix, self.people, self.variants, self.calls = prefix, people, variants, calls
@@ -45,8 +47,15 @@ class CallSource(CallFile, ABC):
         Places are rows of `variants` in ascending order; one that does not come is of no use, see `unusable`.
         """
 
-    def held(self, indices: Array, people: Array) -> tuple[HeldCalls, Array]:
-        """Some variants of some people, packed, and flags of those that `read` gave; others are missing for all."""
+    def read_dosages(self, indices: Array) -> Iterator[tuple[Array, Array]]:
+        """(which of `indices`, expected copies of the effect allele: (variants, people), NaN: missing)."""
+        raise ValueError(f"{self.prefix} has no dosages: they are read from .pgen and .bgen files and VCF-Zarr stores.")
+
+    def held(self, indices: Array, people: Array, bits: int | None = None) -> tuple[HeldCalls, Array]:
+        """Some variants of some people, packed or as dosages of so many bits, and flags of those that were read; others
+        are missing for all."""
+        if bits is not None:
+            return self._held_dosages(indices, people, bits)
         packed = np.empty((len(indices), (len(people) + 3) // 4), dtype=np.uint8)
         given = np.zeros(len(indices), dtype=bool)
         for own, copies in self.read(indices):
@@ -54,6 +63,25 @@ class CallSource(CallFile, ABC):
             given[own] = True
         packed[~given] = pack_calls(np.full((1, len(people)), -1, dtype=np.int8))
         return HeldCalls(self.prefix, self.people.take(people), self.variants.take(indices), packed), given
+
+    def _held_dosages(self, indices: Array, people: Array, bits: int) -> tuple[HeldCalls, Array]:
+        nothing = in_steps(np.array(np.nan), bits, "")
+        steps = np.full((len(indices), len(people)), nothing, dtype=nothing.dtype)
+        given = np.zeros(len(indices), dtype=bool)
+        for own, copies in self.read_dosages(indices):
+            steps[own] = in_steps(copies[:, people], bits, self.prefix)
+            given[own] = True
+        return HeldCalls(self.prefix, self.people.take(people), self.variants.take(indices), steps), given
+
+
+def in_steps(copies: Array, bits: int, name: str) -> Array:
+    """Copies (NaN: missing) as whole numbers of steps, the nearest ones; the largest number where one is missing."""
+    kind: Any = {8: np.uint8, 16: np.uint16}[bits]
+    missing = np.isnan(copies)
+    if ((copies < 0.0) | (copies > 2.0))[~missing].any():
+        raise ValueError(f"{name}: a dosage is not between 0 and 2.")
+    steps = np.rint(np.where(missing, 0.0, copies).astype(np.float64) * STEPS[bits])
+    return np.where(missing, np.iinfo(kind).max, steps).astype(kind)
 
 
 def pack_calls(copies: Array) -> Array:

@@ -139,7 +139,7 @@ class Genotypes(Storage):
             "dropped": self.dropped,
             "matched": self.matched,
         }
-        return Genotypes(**{**same, **changes})
+        return type(self)(**{**same, **changes})
 
     def with_people(self, rows: Array) -> Genotypes:
         """Some rows, by index or by flags, in any order.
@@ -227,15 +227,16 @@ class Genotypes(Storage):
             covariates=np.column_stack([self.covariates, values]), covariate_names=[*self._covariate_names, *own]
         )
 
-    def held(self) -> tuple[Genotypes, Array]:
-        """The same with all calls in use in memory; and flags of variants that some file turns out not to give."""
+    def held(self, bits: int | None = None) -> tuple[Genotypes, Array]:
+        """The same with all calls in use (or dosages of so many bits) in memory; and flags of variants that some file
+        turns out not to give."""
         cohorts, person = list(self._cohorts), self._person.copy()
         useless = np.zeros(self.n_variants, dtype=bool)
         for k, cohort in enumerate(self._cohorts):
             here = self._cohort_of == k
             used = np.unique(self._person[here])
             used = used if len(used) else np.array([0])  # a cohort is never without people
-            cohorts[k], not_given = cohort.held(used)
+            cohorts[k], not_given = cohort.held(used, bits)
             person[here] = np.searchsorted(used, self._person[here])
             useless |= not_given
         return self._with(cohorts=cohorts, person=person), useless
@@ -347,8 +348,14 @@ class Genotypes(Storage):
         out[:, free] = self.covariates[:, features[free]]
         own = np.flatnonzero(~free)
         for some, calls in self._decoded(features[own] - self.n_covariates):
-            out[:, own[some]] = np.where(np.isnan(calls), _means(calls), calls)
+            out[:, own[some]] = np.where(np.isnan(calls), self._means(calls), calls)
         return out
+
+    def _means(self, calls: Array) -> Array:
+        """What stands for missing calls of each column: the mean over its calls; 0 where there is none."""
+        called = ~np.isnan(calls)
+        total, count = np.where(called, calls, 0.0).sum(axis=0), called.sum(axis=0)
+        return np.divide(total, count, out=np.zeros(calls.shape[1]), where=count > 0)
 
     def _decoded(self, variants: Array) -> Iterator[tuple[slice, Array]]:
         """Which of the variants, and their `calls`, some at a time."""
@@ -356,6 +363,22 @@ class Genotypes(Storage):
         for low in range(0, len(variants), step):
             some = slice(low, low + step)
             yield some, self.calls(variants[some])
+
+    def fill_values(self, variants: Array, codes: Array) -> Array:
+        """What stands for missing calls of some variants in each task: (variants, tasks), tasks in sorted order.
+
+        Parameters
+        ----------
+        variants : array of int
+        codes : array of int, one per person
+        """
+        counts = self.counts(variants, codes).astype(np.int64)
+        copies = 2 * counts[:, :, 0] + counts[:, :, 1]
+        called = np.unique(codes, return_counts=True)[1] - counts[:, :, 2]
+        nobody = called == 0
+        copies = np.where(nobody, copies.sum(axis=1, keepdims=True), copies)
+        called = np.where(nobody, called.sum(axis=1, keepdims=True), called)
+        return np.where(called > 0, copies / np.maximum(called, 1), 0.0)
 
     def readable(self, codes: Array | None = None) -> GenotypeRows:
         """As a verifier reads them.
@@ -382,7 +405,7 @@ class Genotypes(Storage):
             own = support[some]
             weights = coef[:, own].T
             missing = np.isnan(calls)
-            means = np.broadcast_to(_means(calls)[:, None], (len(own), tasks))
+            means = np.broadcast_to(self._means(calls)[:, None], (len(own), tasks))
             if fills is not None:
                 known = fills.of(own)
                 means = np.where(np.isnan(known), means, known)
@@ -408,8 +431,3 @@ def task_order(n_rows: int, task: Any) -> tuple[Array, Array]:
     return np.arange(n_rows) if order is None else order, offsets
 
 
-def _means(calls: Array) -> Array:
-    """Mean of each column over its calls; 0 where there is none."""
-    called = ~np.isnan(calls)
-    total, count = np.where(called, calls, 0.0).sum(axis=0), called.sum(axis=0)
-    return np.divide(total, count, out=np.zeros(calls.shape[1]), where=count > 0)

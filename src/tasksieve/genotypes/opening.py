@@ -11,9 +11,11 @@ import numpy as np
 from ..fitted.arguments import check_number
 from ..messages import value_error
 from .alleles import Matched, ambiguous_variants, match_variants, repeated_variants
+from .bgen import BgenFile
 from .cohort import Cohort, open_cohort
+from .dosages import Dosages
 from .files import BedFile
-from .held import CallSource
+from .held import STEPS, CallSource
 from .matrix import Genotypes
 from .people import flag_people, read_ids, read_words
 from .pgen import PgenFile
@@ -22,7 +24,7 @@ from .vcf_zarr import VcfZarr
 
 Array = np.ndarray[Any, Any]
 
-KINDS: dict[str, Any] = {"bed": BedFile, "pgen": PgenFile, "vcf-zarr": VcfZarr}
+KINDS: dict[str, Any] = {"bed": BedFile, "pgen": PgenFile, "vcf-zarr": VcfZarr, "bgen": BgenFile}
 
 
 def open_genotypes(
@@ -34,9 +36,11 @@ def open_genotypes(
     extract: Any = None,
     exclude: Any = None,
     like: Any = None,
+    dosages: int | None = None,
 ) -> Genotypes:
-    """The people and variants that are named; nothing is counted yet. Arguments as in `read_plink`; of the kinds "pgen"
-    and "vcf-zarr" the calls in use are read to memory here."""
+    """The people and variants that are named; nothing is counted yet. Arguments as in `read_plink`; of other kinds than
+    "bed" the calls, or dosages, in use are read to memory here."""
+    bits = _bits(dosages, kind)
     cohorts = _open(prefix, KINDS[kind])
     dropped: dict[str, int] = {}
     sources = [file for cohort in cohorts for file in cohort.files if isinstance(file, CallSource)]
@@ -51,13 +55,13 @@ def open_genotypes(
     else:
         variants = cohorts[0].variants
     sizes = [cohort.n_rows for cohort in cohorts]
-    X = Genotypes(
+    X = (Genotypes if bits is None else Dosages)(
         cohorts, variants, np.repeat(np.arange(len(cohorts)), sizes), np.concatenate([np.arange(n) for n in sizes])
     )
     X = _with_people(X, keep, remove, dropped)
     X = _with_identifiers(X, extract, exclude, dropped)
     if sources:
-        X, useless = X.held()
+        X, useless = X.held(bits)
         if sources[0].unusable:
             dropped[sources[0].unusable] = int(np.count_nonzero(useless))
         if like is None and useless.all():
@@ -68,6 +72,19 @@ def open_genotypes(
             one.without(cohort.home < 0, "unusable")
     X.dropped, X.matched = dropped, matched
     return X
+
+
+def _bits(dosages: Any, kind: str) -> int | None:
+    """8 or 16; None for hard calls. BGEN files hold nothing but dosages."""
+    if dosages is None or dosages is False:
+        return 16 if kind == "bgen" else None
+    if kind == "bed":
+        raise value_error("{dosages}: .bed files hold hard calls. Dosages are in .pgen and .bgen files and VCF-Zarr.")
+    if dosages is True:
+        return 16
+    if not isinstance(dosages, int) or dosages not in STEPS:
+        raise value_error("{dosages=} must be 8 or 16, the bits of a number, or None: hard calls.", dosages=dosages)
+    return int(dosages)
 
 
 def without_holes(X: Genotypes, mind: float) -> tuple[Genotypes, Array]:

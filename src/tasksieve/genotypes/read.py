@@ -28,6 +28,9 @@ task : array of labels, optional
     One for each row that is left by `keep` and `remove`. By default the cohort, where there are several.
 task_geno, task_maf : float, optional
     The same within every task.
+dosages : {8, 16, True}, optional
+    Expected copies in place of hard calls (.pgen, VCF-Zarr with DS, BGEN), rounded to whole steps of 8 bits (1/64 of a
+    copy) or 16 (1/16384, as .pgen files have them; also True). All answers and certificates are of the rounded numbers.
 like : Genotypes or data frame of variants, optional
     The variants of other data, usually those that a model was fitted to: the same columns, counted the same way. A
     variant that the files do not have is missing for all people. Nothing else is dropped.
@@ -47,6 +50,7 @@ class GenotypeOptions(TypedDict, total=False):
     task: Any
     task_geno: float | None
     task_maf: float | None
+    dosages: int | None
     like: Any
 
 
@@ -64,6 +68,7 @@ class Selection:
     task: Any = None
     task_geno: float | None = None
     task_maf: float | None = None
+    dosages: int | None = None
     like: Any = None
 
     def read(self, prefix: Any, kind: str) -> Genotypes:
@@ -72,7 +77,7 @@ class Selection:
             for name in ("extract", "exclude", "geno", "maf"):
                 if getattr(self, name) is not None:
                     raise ValueError(f"{name} and like cannot go together: like says which variants there are.")
-        names = {name: getattr(self, name) for name in ("keep", "remove", "extract", "exclude", "like")}
+        names = {name: getattr(self, name) for name in ("keep", "remove", "extract", "exclude", "like", "dosages")}
         X, task = open_genotypes(prefix, kind=kind, **names), self.task
         if self.mind is not None:
             X, few = without_holes(X, self.mind)
@@ -139,8 +144,9 @@ def read_pgen(prefix: Any, **options: Unpack[GenotypeOptions]) -> Genotypes:
 
         x_ij = copies in person i;  missing: the mean over the called people of the task of i.
 
-    Hard calls only: dosages and phase are not read. The calls in use (after `keep`, `remove`, `extract`,
-    `exclude`, `like`) are read once and kept in memory at 2 bits each; what comes then is as with `read_plink`.
+    Hard calls, or with `dosages` the expected copies; phase is not read. The calls in use (after `keep`, `remove`,
+    `extract`, `exclude`, `like`) are read once and kept in memory at 2 bits each; what comes then is as with
+    `read_plink`.
 
     Parameters
     ----------
@@ -207,3 +213,40 @@ def read_vcf_zarr(path: Any, **options: Unpack[GenotypeOptions]) -> Genotypes:
     >>> X = ts.read_vcf_zarr("cohort.vcz", maf=0.01)  # doctest: +SKIP
     """
     return Selection(**options).read(path, "vcf-zarr")
+
+
+@described_by(SHARED)
+@takes_options_of(Selection)
+def read_bgen(prefix: Any, **options: Unpack[GenotypeOptions]) -> Genotypes:
+    """BGEN files (layout 2, 8 or 16 bits, zlib or none) as X, in whole steps of 16 bits or 8 a dosage.
+
+    A feature is the expected number of copies of the second allele, from the probabilities of each person:
+
+        x_ij = 2 - 2 P(first, first) - P(first, second), rounded to steps;  missing: the mean of the task, rounded.
+
+    The dosages in use (after `keep`, `remove`, `extract`, `exclude`, `like`) are read once and kept in memory.
+
+    Parameters
+    ----------
+    prefix : str, list of str, or dict of name -> str
+        Of the file, with or without .bgen; ``@`` stands for the chromosome; a list or a dict: several cohorts, as in
+        `read_plink`.
+
+    Returns
+    -------
+    Genotypes
+        Variants with more than two alleles are left out and counted in ``dropped``. People are those of the .sample
+        file beside it, else those that the file names (FID 0).
+
+    Raises
+    ------
+    ValueError
+        For other layouts, compression by zstd, phased or haploid probabilities and those of other bits, with the
+        command of plink2 that makes a .pgen of them; for files that are cut short; and as in `read_plink`.
+
+    Examples
+    --------
+    >>> import tasksieve as ts
+    >>> X = ts.read_bgen("ukb_chr@.bgen", maf=0.01, dosages=8)  # doctest: +SKIP
+    """
+    return Selection(**options).read(prefix, "bgen")

@@ -20,7 +20,8 @@ class GenotypeRows(verify.Matrix):
     """Covariates and calls of people, whose tasks are `codes` (whole numbers); by default all are one task.
 
     A missing call is C / K, rounded once: C copies in the K calls of its variant among all people of the task, or of
-    all tasks where that has none; 0 where nobody has one. Taking rows does not change the means.
+    all tasks where that has none; 0 where nobody has one (of dosages rounded to their steps). Taking rows does not
+    change the means.
     """
 
     def __init__(self, genotypes: Any, codes: Array | None = None) -> None:
@@ -67,11 +68,5 @@ class GenotypeRows(verify.Matrix):
         """Of each task (variants x tasks)."""
         unknown = variants[np.isnan(self._means[variants, 0])]
         if len(unknown):
-            counts = self._whole.counts(unknown, self._codes).astype(np.int64)
-            copies = 2 * counts[:, :, 0] + counts[:, :, 1]
-            called = np.unique(self._codes, return_counts=True)[1] - counts[:, :, 2]
-            nobody = called == 0
-            copies = np.where(nobody, copies.sum(axis=1, keepdims=True), copies)
-            called = np.where(nobody, called.sum(axis=1, keepdims=True), called)
-            self._means[unknown] = np.where(called > 0, copies / np.maximum(called, 1), 0.0)
+            self._means[unknown] = self._whole.fill_values(unknown, self._codes)
         return self._means[variants]

@@ -16,6 +16,7 @@ from .table import Table
 Array = np.ndarray[Any, Any]
 
 NEEDED = ("call_genotype", "variant_contig", "variant_position", "variant_allele", "sample_id")
+DOSAGES = "call_DS"
 ABSENT = -2  # in the place of an allele: the call is of fewer copies
 
 
@@ -99,6 +100,21 @@ class VcfZarr(CallSource):
             diploid = ~(block == ABSENT).any(axis=(1, 2))
             missing = (block < 0).any(axis=2)
             yield own[diploid], np.where(missing, -1, block.sum(axis=2))[diploid].astype(np.int8)
+
+
+    def read_dosages(self, indices: Array) -> Iterator[tuple[Array, Array]]:
+        store, lines = self._open(), self._lines[indices]
+        if DOSAGES not in store:
+            raise ValueError(f"{self.prefix} has no array {DOSAGES} (the field DS of a VCF): it has no dosages.")
+        array = store[DOSAGES]
+        if tuple(array.shape) not in ((shape := store["call_genotype"].shape[:2]), (*shape, 1)):
+            raise ValueError(f"{self.prefix}: {DOSAGES} has shape {array.shape}, but call_genotype {shape}.")
+        chunk = int(array.chunks[0])
+        step = chunk * max(1, BLOCK_CALLS // (8 * self.n_people * chunk))
+        for low in np.unique(lines // step) * step:
+            own = np.flatnonzero((lines >= low) & (lines < low + step))
+            block = np.asarray(array[low : low + step], dtype=np.float64)[lines[own] - low]
+            yield own, block.reshape(len(own), self.n_people)
 
 
 def _text(array: Any) -> list[str]:

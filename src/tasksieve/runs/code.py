@@ -23,7 +23,7 @@ COLUMNS = (
     "exclude_task", "exclude_class", "min_rows", "pattern_rows",
 )  # fmt: skip
 # Rows that do not come from one table of text or numbers.
-ELSEWHERE = ("bfile", "pfile", "vcf_zarr", "zarr", "cluster")
+ELSEWHERE = ("bfile", "pfile", "vcf_zarr", "bgen", "zarr", "cluster")
 # Arguments of `read_table`, as the command line names them.
 READING = ("format", "separator", "encoding", "decimal", "value_labels")
 UNSEEN = "new.csv"  # a table to predict

@@ -12,6 +12,7 @@ from .plink import PlinkStorage
 from .present import ColumnGroup, PresentStorage
 from .repeated import RepeatedStorage
 from .sparse import SparseStorage
+from .steps import StepStorage
 from .together import SharedReading
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "ScaledStorage",
     "SharedReading",
     "SparseStorage",
+    "StepStorage",
     "Storage",
     "as_storage",
 ]
