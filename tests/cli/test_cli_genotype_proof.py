@@ -14,6 +14,7 @@ import tasksieve as ts
 from tasksieve import verify as verifier
 from tasksieve.datasets import write_toy_genotypes
 from tasksieve.proof.certificate import Certificate
+from tasksieve.runs import RunFolder, load_model
 from tasksieve.runs.folder import file_digest
 
 
@@ -173,6 +174,13 @@ def test_dosages(cli, toy, tmp_path):
     cert = fit(cli, toy, tmp_path / "run", "--pfile", toy, "--dosage", "8", *words, bfile=False)
     assert "genotypes" not in cert.header
     assert "arrays of the rounded numbers" in cli("verify", tmp_path / "run").out
+    given = ["--pfile", toy, "--dosage", "8", "--pheno", f"{toy}.pheno"]
+    cli("predict", tmp_path / "run", *given, "-o", tmp_path / "found.csv")
+    same = ts.read_pgen(str(toy), dosages=8)
+    task = pd.read_csv(f"{toy}.pheno", sep="\t")["cohort"]
+    wanted = load_model(RunFolder(tmp_path / "run")).estimator.predict(same, task=task)
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "found.csv")["prediction"], wanted, atol=1e-12)
+    assert f"{120 * same.n_variants:,} bytes of calls" in cli("inspect", *given[:4]).out
     files = ["--pheno", f"{toy}.pheno", *words, "--out", tmp_path / "no"]
     assert "--dosage: .bed files hold hard calls" in cli("fit", "--bfile", toy, *files, "--dosage", "8", code=2).err
     assert "--dosage" in cli("fit", "--pfile", toy, *files, "--dosage", "9", code=None).err

@@ -20,6 +20,7 @@ from ..design import (
     PlinkStorage,
     RepeatedStorage,
     SparseStorage,
+    StepStorage,
     Storage,
 )
 from ..design.storage import Beside, Interactions, OwnStorage, Scaled, ScaledStorage, SharedReading
@@ -119,6 +120,8 @@ STORAGES: dict[str, tuple[Callable[[Array], Any], str]] = {
         lambda x: PlinkStorage(packed(x), len(x), np.array([0, len(x) // 2, len(x)]), np.arange(x.shape[1])),
         "counts",
     ),
+    "8 bits": (lambda x: StepStorage(np.asfortranarray(64 * x, dtype=np.uint8), 2.0**-6, x[:1].T), "counts"),
+    "16 bits": (lambda x: StepStorage(np.asfortranarray(16384 * x, dtype=np.uint16), 2.0**-14, x[:1].T), "counts"),
     "side by side": (
         lambda x: BesideStorage(
             [

@@ -53,8 +53,8 @@ def tables(help: str, default: Any = REQUIRED) -> Option:
     return Option("table", list[str], help, default=default, argument=True)
 
 
-def of_genotypes(key: str, kind: Any, help: str) -> Option:
-    return Option(key, kind, help, "Genotypes")
+def of_genotypes(key: str, kind: Any, help: str, flag: str = "") -> Option:
+    return Option(key, kind, help, "Genotypes", flag=flag)
 
 
 #: files of genotypes, and which people of them
@@ -63,6 +63,9 @@ GENOTYPES = (
                  "cohorts."),
     of_genotypes("pfile", list[str], "The same of PLINK 2 files (.pgen, .pvar, .psam); needs pgenlib."),
     of_genotypes("vcf_zarr", list[str], "The same of VCF-Zarr stores (sgkit, bio2zarr), by their paths; needs zarr."),
+    of_genotypes("bgen", list[str], "The same of BGEN files (1.2, probabilities of 8 or 16 bits), which hold dosages."),
+    of_genotypes("dosages", int, "Dosages in place of hard calls (not of --bfile), as numbers of 8 bits or of 16.",
+                 flag="--dosage"),
     of_genotypes("keep", str, "File of the people to keep (FID IID)."),
     of_genotypes("remove", str, "File of people to leave out (FID IID)."),
 )  # fmt: skip

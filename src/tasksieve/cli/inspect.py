@@ -43,7 +43,8 @@ def _inspected(asked: Asked) -> dict[str, Any]:
             raise UsageError(f"--{given[0].replace('_', '-')}: is for a table, not for genotypes")
         return inspect_genotypes(asked)
     if path is None:
-        raise UsageError("name a run, a certificate, a model, a table, or genotypes (--bfile, --pfile, --vcf-zarr)")
+        genotypes = "genotypes (--bfile, --pfile, --vcf-zarr, --bgen)"
+        raise UsageError(f"name a run, a certificate, a model, a table, or {genotypes}")
     if os.path.isfile(path) and (given or not path.lower().endswith(".npz")):
         return inspect_file(asked)
     if given:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..genotypes import Genotypes, filter_variants
+from ..genotypes import Dosages, Genotypes, filter_variants
 from ..genotypes.alleles import NO_NAMES, ambiguous_variants, repeated_variants
 from ..genotypes.filters import frequencies
 from ..report.words import few
@@ -41,7 +41,7 @@ def inspect_genotypes(asked: Asked) -> dict[str, Any]:
 def described(X: Genotypes) -> dict[str, Any]:
     """All that is counted."""
     variants, people = X.variant_table, X.sample_table
-    counts = X.counts()[:, 0].astype(np.int64)
+    counts = X.counts()[:, 0].astype(np.float64)  # of dosages no whole numbers
     counts = np.column_stack([counts, X.n_rows - counts[:, 2]])
     common = frequencies(counts)
     rarer = np.fmin(common, 1.0 - common)
@@ -69,9 +69,13 @@ def described(X: Genotypes) -> dict[str, Any]:
         "fit": {
             "left out": {reason: count for reason, count in left.dropped.items() if count},
             "features": left.n_variants,
-            "bytes of calls": left.n_variants * ((X.n_rows + 3) // 4),
+            "bytes of calls": left.n_variants * _column_bytes(X),
         },
     }
+
+
+def _column_bytes(X: Genotypes) -> int:
+    return X.n_rows * X.dtype.itemsize if isinstance(X, Dosages) else (X.n_rows + 3) // 4
 
 
 def _count(flags: Any) -> int:

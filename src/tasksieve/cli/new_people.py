@@ -31,7 +31,7 @@ from .options import Asked, flag
 Array = np.ndarray[Any, Any]
 
 #: options that are about genotypes, and those that are about tables, with what they are where nothing is said
-OF_GENOTYPES = ("pheno", "covar", "keep", "remove", "missing_variants")
+OF_GENOTYPES = ("pheno", "covar", "keep", "remove", "dosages", "missing_variants")
 OF_TABLES = {
     "format": None, "separator": None, "encoding": None, "decimal": None, "sheet": None, "value_labels": None,
     "skip": None, "id": None, "task_name": None, "missing": "error", "unseen": "error",
@@ -85,7 +85,7 @@ def open_rows(
     if not names_genotypes(asked):
         for key in OF_GENOTYPES:
             if getattr(asked, key):
-                raise UsageError(f"{_flag(key)}: goes with --bfile, --pfile or --vcf-zarr")
+                raise UsageError(f"{_flag(key)}: goes with --bfile, --pfile, --vcf-zarr or --bgen")
         return read_table_rows(asked, saved, needed, all_tasks, some)
     option = file_option(vars(asked))
     if asked.table:
@@ -130,14 +130,14 @@ def names_genotypes(asked: Asked) -> bool:
 def open_people(asked: Asked, option: str, variants: Variants | None) -> Genotypes:
     """The people of the files that are named, with some variants or all."""
     prefixes = getattr(asked, option)
-    lists = {key: getattr(asked, key) for key in ("keep", "remove") if getattr(asked, key, None)}
+    lists = {key: getattr(asked, key) for key in ("keep", "remove", "dosages") if getattr(asked, key, None)}
     return open_genotypes(
         prefixes[0] if len(prefixes) == 1 else prefixes, kind=FILES[option][0], like=variants, **lists
     )
 
 
 def _flag(key: str) -> str:
-    return "--" + key.replace("_", "-")
+    return flag(key) if key == "dosages" else "--" + key.replace("_", "-")
 
 
 # --- variants --------------------------------------------------------------------------------------------------------

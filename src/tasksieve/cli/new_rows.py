@@ -69,7 +69,7 @@ def read_table_rows(
 ) -> NewRows:
     """Those of the tables that are named; see `read_new_rows`."""
     if not asked.table:
-        raise UsageError("name the TABLE of the rows, or their genotypes (--bfile, --pfile, --vcf-zarr)")
+        raise UsageError("name the TABLE of the rows, or their genotypes (--bfile, --pfile, --vcf-zarr, --bgen)")
     table = read_new_rows(asked, saved, needed, all_tasks, some)
     how = {**saved.filling, "missing": asked.missing, "unknown": asked.unknown, "unseen": asked.unseen}
     how["patterns"] = getattr(saved.estimator, "patterns_", None)
