@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import sqlite3
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pandas
 
 Answer = tuple[list[Any], list[dict[Any, float] | None]]
 
@@ -85,3 +89,72 @@ def by_python(file: Path, rows: list[dict[str, Any]], tasks: list[Any]) -> Answe
             if "no probabilities" not in str(error):
                 raise
     return [scorer["predict"](row, task) for row, task in pairs], chances
+
+
+def by_sqlite(file: Path, rows: list[dict[str, Any]], tasks: list[Any]) -> Answer:
+    connection = sqlite3.connect(":memory:")
+    columns = list(rows[0])
+    names = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
+    connection.execute(f"CREATE TABLE rows ({names})")
+    marks = ", ".join("?" * len(columns))
+    connection.executemany(f"INSERT INTO rows VALUES ({marks})", [tuple(row.values()) for row in rows])
+    return _of_table(connection.execute(file.read_text(encoding="utf-8")), len(columns), tasks)
+
+
+def by_duckdb(file: Path, rows: list[dict[str, Any]], tasks: list[Any]) -> Answer:
+    import duckdb
+
+    frame = pandas.DataFrame(rows)
+    connection = duckdb.connect()
+    connection.register("given", frame)
+    connection.execute('CREATE TABLE "rows" AS SELECT * FROM given')
+    return _of_table(connection.execute(file.read_text(encoding="utf-8")), len(frame.columns), tasks)
+
+
+def _of_table(result: Any, n_columns: int, tasks: list[Any]) -> Answer:
+    """Predictions and probabilities in columns that are named for them, with the task in parentheses where each has
+    its own."""
+    titles = [column[0] for column in result.description][n_columns:]
+    predictions: list[Any] = []
+    chances: list[Any] = []
+    for row, task in zip(result.fetchall(), tasks, strict=True):
+        own = dict(zip(titles, row[n_columns:], strict=True))
+        suffix = "" if "prediction" in own else f" ({task})"
+        predictions.append(own[f"prediction{suffix}"])
+        begin = "probability of "
+        found = {t[len(begin) : len(t) - len(suffix)]: p for t, p in own.items() if t.startswith(begin)
+                 and t.endswith(suffix)}  # fmt: skip
+        chances.append(found or None)
+    return predictions, chances
+
+
+def by_onnx(file: Path, rows: list[dict[str, Any]], tasks: list[Any]) -> Answer:
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+    facts = json.loads(session.get_modelmeta().custom_metadata_map["tasksieve"])
+    given: dict[str, Any] = {}
+    for own in session.get_inputs():
+        if own.name == "task":
+            given["task"] = np.array(tasks, dtype=np.int64 if own.type == "tensor(int64)" else object)
+        elif own.name == "words":
+            words = [["" if row[name] is None else str(row[name]) for name in facts["words"]] for row in rows]
+            given["words"] = np.array(words, dtype=object)
+        else:
+            columns = facts[own.name]
+            values = [[np.nan if row[name] is None else row[name] for name in columns] for row in rows]
+            given[own.name] = np.array(values, dtype=np.float32)
+    found = dict(zip([own.name for own in session.get_outputs()], session.run(None, given), strict=True))
+    predictions: list[Any] = []
+    chances: list[Any] = []
+    names = [own["name"] for own in facts["tasks"]]
+    for i, task in enumerate(tasks):
+        t = 0 if len(names) == 1 else names.index(task)
+        suffix = "" if "prediction" in found else f"_{t}"
+        answer, p = found[f"prediction{suffix}"], found.get(f"probabilities{suffix}")
+        every = answer.ndim == 2
+        predictions.append((answer[i, t] if every else answer[i]).item() if answer.dtype != object
+                           else answer[i, t] if every else answer[i])  # fmt: skip
+        own = None if p is None else (p[i, t] if p.ndim == 3 else p[i]).tolist()
+        chances.append(None if own is None else dict(zip(facts["tasks"][t]["classes"], own, strict=True)))
+    return predictions, chances

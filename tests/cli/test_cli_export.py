@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from cli_helpers import CommandLine
-from export_scorers import by_json, by_python
+from export_scorers import by_duckdb, by_json, by_onnx, by_python, by_sqlite
+
+# what is not installed is left out
+FOR_SQL = [score for score, package in ((by_sqlite, "sqlite3"), (by_duckdb, "duckdb")) if find_spec(package)]
+WITH_ONNX = find_spec("onnx") and find_spec("onnxruntime")
 
 
 def table(n: int = 150, seed: int = 2) -> pd.DataFrame:
@@ -51,22 +57,39 @@ def test_the_recipe_of_a_table(cli: CommandLine, missing: str, tmp_path: Path) -
     for rows in (records(frame, None), records(frame, "%Y-%m-%d %H:%M:%S"), records(frame, "%Y-%m-%dT%H:%M")):
         found, _ = by_python(tmp_path / "model.py", rows, [None] * len(rows))
         np.testing.assert_allclose(found, right, rtol=1e-12, atol=1e-12)
+    cli("export", run, "-o", tmp_path / "model.sql", "-q")
+    sites = frame.site.tolist()
+    written = ((by_duckdb, None), (by_duckdb, "%Y-%m-%dT%H:%M:%S"), (by_sqlite, "%Y-%m-%d %H:%M:%S"))
+    for score, dates in (pair for pair in written if pair[0] in FOR_SQL):
+        found, _ = score(tmp_path / "model.sql", records(frame, dates), sites)
+        np.testing.assert_allclose(found, right, rtol=1e-12, atol=1e-12)
+    if WITH_ONNX:
+        check_onnx(cli, run, frame, right)
     scorer: dict[str, Any] = {}
     exec((tmp_path / "model.py").read_text(), scorer)
     row = records(frame, None)[1]
     for name, value in (("ward", "garden"), ("code", 4), ("seen", "2024-02-30"), ("seen", "soon"), ("ß", None)):
         if name in scorer["INPUTS"]:
-            with pytest.raises(ValueError, match=name) if name != "ß" or missing == "indicator" else _nothing():
+            with pytest.raises(ValueError, match=name) if name != "ß" or missing == "indicator" else nullcontext():
                 scorer["predict"]({**row, name: value})
     assert {"a b", "ward", "code", "seen"} <= set(scorer["INPUTS"])
     if missing != "indicator":
         assert scorer["predict"]({**row, "code": "7.0"}) == scorer["predict"]({**row, "code": 7})
 
 
-class _nothing:
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *_: object) -> None: ...
+def check_onnx(cli: CommandLine, run: Path, frame: pd.DataFrame, right: np.ndarray) -> None:
+    """A date is given by its parts."""
+    file, seen, sites = run / "model.onnx", frame.seen.dt, frame.site.tolist()
+    cli("export", run, "-o", file, "-q")
+    parts = frame.assign(**{f"seen.{part}": getattr(seen, part) for part in ("year", "month", "day")})
+    parts["seen.weekday"], parts["seen.hour"] = seen.day_of_week, seen.hour + seen.minute / 60.0
+    parts["seen.days"] = (frame.seen - pd.Timestamp(0)) / pd.Timedelta(days=1)
+    found, _ = by_onnx(file, records(parts, None), sites)
+    np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-4)
+    strange = records(parts.iloc[:2], None)
+    strange[0]["ward"] = "garden"
+    found, _ = by_onnx(file, strange, sites[:2])
+    assert np.isnan(found).tolist() == [True, False]
 
 
 @pytest.mark.parametrize("way", ["%d.%m.%Y", "%b %d, %Y", "%Y%m%d", "%d/%m/%Y %H:%M"])
@@ -79,7 +102,17 @@ def test_dates_as_the_table_writes_them(cli: CommandLine, way: str, tmp_path: Pa
     cli("predict", run, tmp_path / "t.csv", "-o", tmp_path / "p.csv")
     cli("export", run, "-o", tmp_path / "model.py")
     found, _ = by_python(tmp_path / "model.py", records(frame, None), [None] * len(frame))
-    np.testing.assert_allclose(found, pd.read_csv(tmp_path / "p.csv").prediction, rtol=1e-12, atol=1e-12)
+    right = pd.read_csv(tmp_path / "p.csv").prediction
+    np.testing.assert_allclose(found, right, rtol=1e-12, atol=1e-12)
+    cli("export", run, "-o", tmp_path / "model.sql", "--table", "my visits")
+    assert 'FROM "my visits"' in (tmp_path / "model.sql").read_text()
+    cli("export", run, "-o", tmp_path / "model.sql")
+    for score in FOR_SQL:
+        if way == "%Y%m%d":
+            found, _ = score(tmp_path / "model.sql", records(frame, None), frame.site.tolist())
+            np.testing.assert_allclose(found, right, rtol=1e-12, atol=1e-12)
+        else:  # text that is no date of SQL
+            assert score(tmp_path / "model.sql", records(frame, None), frame.site.tolist())[0] == [None] * len(frame)
 
 
 def test_several_targets_offsets_and_a_value_of_the_path(cli: CommandLine, tmp_path: Path) -> None:
@@ -92,7 +125,7 @@ def test_several_targets_offsets_and_a_value_of_the_path(cli: CommandLine, tmp_p
     cli("predict", run, tmp_path / "t.csv", "--alpha", alpha, "-o", tmp_path / "p.csv")
     right = pd.read_csv(tmp_path / "p.csv")
     rows = records(frame, None)
-    for score, ending in ((by_python, ".py"), (by_json, ".json")):
+    for score, ending in ((by_python, ".py"), (by_json, ".json"), *((score, ".sql") for score in FOR_SQL)):
         cli("export", run, "--alpha", alpha, "-o", tmp_path / f"model{ending}")
         for target in ("y", "second"):
             found, _ = score(tmp_path / f"model{ending}", rows, [target] * len(rows))

@@ -121,10 +121,12 @@ EVALUATE = (
 )
 EXPORT = (
     RUN,
-    Option("out", str, "The file to write; its ending says what: .json, .py.", flag="--out,-o", default=REQUIRED),
+    Option("out", str, "The file to write; its ending says what: .json, .py, .sql, .onnx.", flag="--out,-o",
+           default=REQUIRED),
     Option("alpha", float, "Export this value of the path."),
+    Option("table", str, "Of SQL: the table that is to be read. (default: rows)"),
     *(MAX_MEMORY, QUIET, DEBUG),
-)
+)  # fmt: skip
 INSPECT = (
     Option("run", str, "Folder of a run, a certificate.npz, a saved online model, or a table: how it is read. With "
            "genotypes: a run whose variants are looked for.", argument=True),

@@ -12,9 +12,9 @@ from .predict import chosen_model
 
 def run_export(asked: Asked) -> int:
     """Write the file."""
-    checked_format(asked.out)
+    checked_format(asked.out, asked.table)
     found = describe_run(chosen_model(RunFolder(asked.run), asked))
-    file = write_description(found, asked.out)
+    file = write_description(found, asked.out, asked.table)
     if not asked.quiet:
         size = file.stat().st_size
         told = f"{len(found.tasks):,} task(s), {len(found.features):,} feature(s) of {len(found.inputs):,} column(s)"

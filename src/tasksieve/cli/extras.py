@@ -29,6 +29,7 @@ EXTRAS = {
     "formats": ("openpyxl", "pyreadstat"),
     "report": ("jinja2",),
     "data": ("pooch",),
+    "export": ("onnx",),
     "plot": ("matplotlib",),
     "river": ("river",),
     "graph": ("networkx",),

@@ -22,6 +22,7 @@ def export(
     feature_names: Sequence[str] | None = None,
     task: str | None = None,
     offset: str | None = None,
+    table: str | None = None,
 ) -> Path:
     r"""Write a model into a file that predicts without this library.
 
@@ -37,7 +38,8 @@ def export(
         `sklearn.preprocessing.StandardScaler`, or both in that order.
     file : path
         Its ending says what is written: ``.json`` (the numbers, with a schema), ``.py`` (plain Python without imports:
-        ``predict(row, task)``). The file is replaced as a whole or not at all.
+        ``predict(row, task)``), ``.sql`` (a SELECT for SQLite, DuckDB and PostgreSQL),
+        ``.onnx`` (float32; needs the package onnx). The file is replaced as a whole or not at all.
     feature_names : sequence of str, optional
         Names of the columns of X; by default those of the data frame that the model was fitted to, else x0, x1, ...
     task : str, optional
@@ -46,6 +48,8 @@ def export(
     offset : str, optional
         The input that is added to scores. By default "offset" for models that were fitted with one, else none.
         (`MultinomialOWL`: one for each class, ``offset (class)``.)
+    table : str, optional
+        The table that the SELECT of a ``.sql`` file reads, by default "rows".
 
     Returns
     -------
@@ -74,5 +78,5 @@ def export(
     from .from_model import describe
     from .write import checked_format, write_description
 
-    checked_format(file)
-    return write_description(describe(model, feature_names=feature_names, task=task, offset=offset), file)
+    checked_format(file, table)
+    return write_description(describe(model, feature_names=feature_names, task=task, offset=offset), file, table)

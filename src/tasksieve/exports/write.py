@@ -10,15 +10,21 @@ from ..atomic import write_bytes
 from ..messages import value_error
 from .description import Description
 from .json_file import json_text
+from .onnx_file import onnx_bytes
 from .python_file import python_text
+from .sql_file import sql_text
 
-FORMATS: dict[str, Callable[[Description], bytes]] = {
-    ".json": lambda found: json_text(found).encode(),
-    ".py": lambda found: python_text(found).encode("ascii"),
+TABLE = "rows"
+#: ending -> what is written, of a table for SQL
+FORMATS: dict[str, Callable[[Description, str], bytes]] = {
+    ".json": lambda found, _: json_text(found).encode(),
+    ".py": lambda found, _: python_text(found).encode("ascii"),
+    ".onnx": lambda found, _: onnx_bytes(found),
+    ".sql": lambda found, table: sql_text(found, table).encode(),
 }
 
 
-def checked_format(file: str | os.PathLike[str]) -> str:
+def checked_format(file: str | os.PathLike[str], table: str | None = None) -> str:
     """The ending of a file that can be written; an error where it cannot."""
     path = Path(file)
     ending = path.suffix.lower()
@@ -28,11 +34,13 @@ def checked_format(file: str | os.PathLike[str]) -> str:
         )
     if not path.parent.is_dir():
         raise value_error("{file!r}: there is no folder {folder}.", file=str(file), folder=str(path.parent))
+    if table is not None and ending != ".sql":
+        raise value_error("{table}: only SQL names a table.")
     return ending
 
 
-def write_description(found: Description, file: str | os.PathLike[str]) -> Path:
+def write_description(found: Description, file: str | os.PathLike[str], table: str | None = None) -> Path:
     """Write a description in the format of the file's ending."""
     path = Path(file)
-    write_bytes(path, FORMATS[checked_format(file)](found))
+    write_bytes(path, FORMATS[checked_format(file, table)](found, table or TABLE))
     return path
