@@ -306,6 +306,7 @@ def test_what_a_row_lacks_is_said(tmp_path: Path) -> None:
     exec(ts.export(ts.MultiTaskLasso(alpha=0.3).fit(X, z, task=task), tmp_path / "m.py").read_text(), scorer)
     row, predict = as_rows(X)[0], scorer["predict"]
     assert predict({name: str(value) for name, value in row.items()}, "a") == predict(row, "a")
+    assert type(predict({name: np.float32(value) for name, value in row.items()}, "a")) is float
     assert predict({**row, "x0": True}, "a") == predict({**row, "x0": 1}, "a")
     lacking = {name: value for name, value in row.items() if name != "x0"}
     for spoilt in (lacking, {**row, "x0": None}, {**row, "x0": math.nan}, {**row, "x0": ""}):

@@ -53,7 +53,7 @@ def _total(row, score):
         total += weight * _feature(row, FEATURES[feature], fill)
     if offset is not None:
         total += _given(row, offset)
-    return total
+    return float(total)
 
 
 def _own(row, task):
