@@ -186,14 +186,14 @@ def test_folds_from_moments_score_as_folds_on_their_rows(regression, monkeypatch
     elif form == "groups":
         arguments["groups"] = np.arange(len(y)) // 3
     walked = []
-    plain = row_folds.RowFolds.on_sums
+    plain = row_folds.RowFolds.with_others
 
     def spy(*given):
         walk = plain(*given)
         walked.append(walk is not None)
         return walk
 
-    monkeypatch.setattr(row_folds.RowFolds, "on_sums", spy)
+    monkeypatch.setattr(row_folds.RowFolds, "with_others", spy)
     found = clone(model).fit(X, **arguments)
     engine = clone(model).set_params(screening="gap").fit(X, **arguments)
     assert walked == [True] * 5 + [False] * 5

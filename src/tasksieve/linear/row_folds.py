@@ -1,4 +1,4 @@
-"""Folds of rows: weights of the rows of one X, or sums over the rows of all folds where these are less work."""
+"""Folds of rows: weights of the rows of one X, or all folds at once: by sums over their rows, or on a device."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from ..design import SharedReading, one_blas_thread
 from ..fitted.arguments import kernel_threads
 from ..fitted.checkpoint import keeping, kept
 from ..fitted.folds import Folds
-from ..path.gram_folds import fold_moments
-from ..path.policy import Choice, Kind, walks_share_readings
+from ..path.device_folds import DeviceFolds, device_folds
+from ..path.gram_folds import FoldMoments, fold_moments
+from ..path.policy import walks_share_readings
 from ..path.values import Value
 from ..path.walks import sets_options
 from ..penalties.sparse_group import is_sparse_group
@@ -27,8 +28,6 @@ from .path_solver import RowSolver, SumSolver, SumsThenRows
 
 # Parameters that change no number of a fold, whose rows are known.
 _IDLE = ("n_jobs", "verbose", "warm_start", "random_state")
-
-_SUMS = Choice(Kind.SUMS, "rows of all folds were summed at once")
 
 
 def sketch(data: TaskData, threads: int) -> np.ndarray:
@@ -78,17 +77,23 @@ class RowFolds(FoldSource):
         return RowSolver(self.models[m], self.data, self._problems[m], n_values, note=True)
 
     def prepare(self, models: list[PathEstimator], n_values: int) -> None:
-        """Sums over the rows of all folds, where these are less work than the rows."""
-        self._fold_models, self._n_values, self._moments = models, n_values, None
+        """Sums over the rows of all folds, where these are less work than the rows; or readings of X that serve all
+        folds, where it lies on a device."""
+        self._fold_models, self._n_values = models, n_values
+        self._together: FoldMoments | DeviceFolds | None = None
         if any(sets_options(model._engine_options()) for model in models):
             return
         # Without a number of jobs: folds on sums, each on one thread, run side by side.
         slots = min(self.slots * self._threads, self.n_folds) if self.n_jobs is None and not keeping() else 0
-        weights = [models[0]._row_weights(self.facts.with_weights(train)) for train, _ in self._folds]
+        trainings = [self.facts.with_weights(train) for train, _ in self._folds]
+        weights = [models[0]._row_weights(training) for training in trainings]
         with one_blas_thread():
-            self._moments = fold_moments(self._problems[0], weights, n_values, slots or self.slots)
-        if self._moments is not None:
+            self._together = fold_moments(self._problems[0], weights, n_values, slots or self.slots)
+        if self._together is not None:
             self.side_by_side = slots
+        elif len(models) == 1:
+            ratios = [self._ratio(models[0], training) for training in trainings]
+            self._together = device_folds(self._problems[0], weights, ratios, n_values)
 
     def fold(self, m: int, f: int, alone: bool) -> Fold:
         data, model, (train, test) = self.facts, self._fold_models[m], self._folds[f]
@@ -101,19 +106,24 @@ class RowFolds(FoldSource):
             problem = model._problem(training, self._threads)
             return RowSolver(model, training, problem, self._n_values, after=after, by_sums=by_sums)
 
-        sums = self.on_sums(m, f, training, 1 if alone and self.side_by_side else self._threads)
+        sums = self.with_others(m, f, training, 1 if alone and self.side_by_side else self._threads)
         solver = on_rows() if sums is None else SumsThenRows(sums, partial(on_rows, by_sums=False))
         return Fold(solver, lambda points: judge.losses(data, train, test, points))
 
-    def on_sums(self, m: int, f: int, training: TaskData, n_threads: int) -> SumSolver | None:
-        """The path of model m on sums over the training rows of fold f; None where they do not serve."""
+    def with_others(self, m: int, f: int, training: TaskData, n_threads: int) -> SumSolver | None:
+        """The path of model m on the training rows of fold f, solved with the others; None where that is no use."""
         model, problem = self._fold_models[m], self._problems[m]
-        # sums were gathered for the first model; another one may have a graph of tasks, which they do not serve
-        if self._moments is None or not is_sparse_group(problem.penalty) or problem.penalty.coupling is not None:
+        # made for the first model; another one may have a graph of tasks, which sums and readings do not serve
+        if self._together is None or not is_sparse_group(problem.penalty) or problem.penalty.coupling is not None:
             return None
-        ratio = model._unit(training) / model._unit(self.facts)
-        walk = self._moments.walk(f, problem.penalty, ratio, n_threads)
-        return None if walk is None else SumSolver(model, training, walk, problem.units, choice=_SUMS, readings=0)
+        walk = self._together.walk(f, problem.penalty, self._ratio(model, training), n_threads)
+        if walk is None:
+            return None
+        return SumSolver(model, training, walk, problem.units, choice=self._together.choice, readings=0)
+
+    def _ratio(self, model: PathEstimator, training: TaskData) -> float:
+        """The unit of the objective on some rows, of that of all rows."""
+        return float(model._unit(training) / model._unit(self.facts))
 
     def keep(
         self, m: int, f: int, alphas: np.ndarray, early: bool, compute: Callable[[], dict[str, np.ndarray]]
@@ -121,7 +131,7 @@ class RowFolds(FoldSource):
         data, model = self.facts, self._fold_models[m]
         # where they stop together, a fold depends on all
         rows: Any = ("early", PATIENCE, self._folds) if early else self._folds[f]
-        if not early and self._moments is not None:  # sums of parts have the roundings of all
+        if not early and self._together is not None:  # its roundings depend on all
             rows = ("sums", f, self._folds)
         facts = [*facts_of(model, data, self._known_by), alphas, rows, self._threads, self._scoring]
         return kept(f"fold-{m}-{f}", facts, compute)
@@ -130,4 +140,4 @@ class RowFolds(FoldSource):
         if self.shared is not None:
             return self.shared.spent
         own = sum(problem.design.passes for problem in self._problems) + sum(result.passes for result in results)
-        return own + float(keeping())
+        return own + float(keeping()) + (0.0 if self._together is None else self._together.passes)

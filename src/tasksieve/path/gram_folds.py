@@ -16,7 +16,7 @@ from ..design.moments import Moments, panel_diagonal, shifted_columns
 from ..losses import TargetLoss, gamma
 from ..penalties import SparseGroup
 from .gram import GramWalk, frame_of
-from .policy import Kind, choose_for_problem, memory_allows
+from .policy import Choice, Kind, choose_for_problem, memory_allows
 from .problem import Problem
 from .walks import problem_facts
 
@@ -25,6 +25,9 @@ Array = np.ndarray[Any, Any]
 
 class FoldMoments:
     """Moments of the training rows of each fold, given the samples that each holds out; none is held out twice."""
+
+    choice = Choice(Kind.SUMS, "rows of all folds were summed at once")
+    passes = 0.0  # beside those of the design
 
     def __init__(self, problem: Problem, held_out: Sequence[Array]) -> None:
         design, loss = problem.design, problem.loss

@@ -9,12 +9,13 @@ import numpy as np
 import torch
 
 from ..storage.base import ColumnStorage, ProductRequest, Reading, read_grouped
+from . import digits
+from .digits import ALIGNED
 from .passes import segment_products, shared_products
 
 Array = np.ndarray[Any, Any]
 
 KEPT_TYPES = (torch.float64, torch.float32, torch.int8, torch.uint8)
-ALIGNED = 16  # entries, and so at least bytes, at which columns begin: a pass over others takes twice as long
 _BLOCK_BYTES = 256 << 20  # moved at a time
 
 
@@ -82,6 +83,25 @@ class DeviceStorage(ColumnStorage):
         """Lengths over the tasks of the products of all columns with a vector of stacked rows."""
         cut = self._cut(offsets)
         return segment_products(self.x, self.n_rows, self.on(vector)[None], offsets, cut, lengths=True)[0]
+
+    def lengths_of(self, vectors: torch.Tensor, offsets: Array) -> tuple[torch.Tensor, torch.Tensor]:
+        """The same of several vectors on the device, (V, n_rows), in one reading: (V, n_features); and (V,): what they
+        may be off beside rounding, times the longest part of a column in a task."""
+        cut = self._cut(offsets)
+        if digits.usable(self.x, offsets):
+            return digits.lengths(self.x, vectors, offsets, cut)
+        found = segment_products(self.x, self.n_rows, vectors, offsets, cut, lengths=True)
+        return found, torch.zeros(len(vectors), dtype=torch.float64, device=self.device)
+
+    def lengths_of_shared(self, vectors: torch.Tensor) -> torch.Tensor:
+        """The same where all tasks share the rows: of vectors (V, tasks, n_rows)."""
+        out = torch.empty((len(vectors), self.n_features), dtype=torch.float64, device=self.device)
+        flat = vectors.flatten(0, 1)
+        step = max(1, _BLOCK_BYTES // (8 * max(len(flat), self.n_rows)))
+        for low in range(0, self.n_features, step):
+            found = shared_products(self.x[low : low + step], self.n_rows, flat, None, False)
+            out[:, low : low + step] = torch.linalg.vector_norm(found.reshape(-1, *vectors.shape[:2]), dim=2).T
+        return out
 
     def _cut(self, offsets: Array) -> torch.Tensor:
         """Offsets on the device; the last ones are kept."""

@@ -11,6 +11,7 @@ import torch
 Array = np.ndarray[Any, Any]
 
 _TILE = 4096  # entries that one program holds in double precision
+_DIGIT_FEATURES = 256  # of a program that multiplies digits
 _AHEAD = 2  # tasks whose loads are in flight at once, where each is one tile
 
 
@@ -74,7 +75,57 @@ def _kernels() -> Any:
         if LENGTHS:
             tl.store(target, tl.sqrt(square), mask=inside)
 
-    return triton, segments
+    @triton.jit
+    def digits(  # type: ignore[no-untyped-def]
+        x, pitch, count, planes, n_rows, units, cut, n_tasks, out,
+        ONE: tl.constexpr, FEATURES: tl.constexpr, ROWS: tl.constexpr, VECTORS: tl.constexpr,
+    ):  # fmt: skip
+        positions = tl.program_id(0).to(tl.int64) * FEATURES + tl.arange(0, FEATURES)
+        inside = positions < count
+        vector = tl.arange(0, VECTORS)
+        square = tl.zeros((FEATURES, VECTORS), dtype=tl.float64)
+        step = VECTORS * n_rows
+        for t in range(n_tasks):
+            start, stop = tl.load(cut + t), tl.load(cut + t + 1)
+            if ONE:  # every task is one tile: loads of the next are under way
+                rows = tl.multiple_of(start // 16 * 16, 16) + tl.arange(0, ROWS)
+                entries = tl.load(
+                    x + positions[:, None] * pitch + rows[None, :],
+                    mask=inside[:, None] & (rows < pitch)[None, :],
+                    other=0,
+                )
+                own = ((rows >= start) & (rows < stop))[:, None]
+                plane = planes + vector[None, :] * n_rows + rows[:, None]
+                first_digit = tl.dot(entries, tl.load(plane, mask=own, other=0), out_dtype=tl.int32)
+                second_digit = tl.dot(entries, tl.load(plane + step, mask=own, other=0), out_dtype=tl.int32)
+                third_digit = tl.dot(entries, tl.load(plane + 2 * step, mask=own, other=0), out_dtype=tl.int32)
+                fourth_digit = tl.dot(entries, tl.load(plane + 3 * step, mask=own, other=0), out_dtype=tl.int32)
+            else:
+                first_digit = tl.zeros((FEATURES, VECTORS), dtype=tl.int32)
+                second_digit = tl.zeros((FEATURES, VECTORS), dtype=tl.int32)
+                third_digit = tl.zeros((FEATURES, VECTORS), dtype=tl.int32)
+                fourth_digit = tl.zeros((FEATURES, VECTORS), dtype=tl.int32)
+                for first in range(start // 16 * 16, stop, ROWS):
+                    rows = tl.multiple_of(first, 16) + tl.arange(0, ROWS)
+                    entries = tl.load(
+                        x + positions[:, None] * pitch + rows[None, :],
+                        mask=inside[:, None] & (rows < pitch)[None, :],
+                        other=0,
+                    )
+                    own = ((rows >= start) & (rows < stop))[:, None]
+                    plane = planes + vector[None, :] * n_rows + rows[:, None]
+                    first_digit += tl.dot(entries, tl.load(plane, mask=own, other=0), out_dtype=tl.int32)
+                    second_digit += tl.dot(entries, tl.load(plane + step, mask=own, other=0), out_dtype=tl.int32)
+                    third_digit += tl.dot(entries, tl.load(plane + 2 * step, mask=own, other=0), out_dtype=tl.int32)
+                    fourth_digit += tl.dot(entries, tl.load(plane + 3 * step, mask=own, other=0), out_dtype=tl.int32)
+            high = first_digit.to(tl.float64) * 128.0 + second_digit.to(tl.float64)
+            low = third_digit.to(tl.float64) * 128.0 + fourth_digit.to(tl.float64)
+            product = (high * 16384.0 + low) * tl.load(units + t * VECTORS + vector)[None, :]
+            square += product * product
+        target = out + vector[None, :].to(tl.int64) * count + positions[:, None]
+        tl.store(target, tl.sqrt(square), mask=inside[:, None])
+
+    return triton, segments, digits
 
 
 def usable(x: torch.Tensor) -> bool:
@@ -92,7 +143,7 @@ def segment_products(
     lengths: bool = False,
 ) -> torch.Tensor:
     """See `passes.segment_products`."""
-    triton, segments = _kernels()
+    triton, segments, _ = _kernels()
     count = int(x.shape[0]) if columns is None else len(columns)
     shape = (len(vectors), count) if lengths else (len(vectors), count, len(offsets) - 1)
     out = torch.empty(shape, dtype=torch.float64, device=x.device)
@@ -107,5 +158,23 @@ def segment_products(
             out, CHOSEN=columns is not None, SQUARES=squares, LENGTHS=lengths, AHEAD=ahead, FEATURES=features,
             ROWS=rows,
             num_warps=2 if short else 4,
+        )  # fmt: skip
+    return out
+
+
+def digit_lengths(
+    x: torch.Tensor, planes: torch.Tensor, units: torch.Tensor, offsets: Array, cut: torch.Tensor
+) -> torch.Tensor:
+    """See `digits.lengths`; of all vectors of the planes."""
+    triton, _, digits = _kernels()
+    vectors, n_rows = planes.shape[1:]
+    out = torch.empty((vectors, len(x)), dtype=torch.float64, device=x.device)
+    span = int(np.max(offsets[1:] - offsets[:-1] // 16 * 16))
+    one = span <= 128
+    with torch.cuda.device(x.device):
+        digits[(triton.cdiv(len(x), _DIGIT_FEATURES),)](
+            x, x.stride(0), len(x), planes, n_rows, units, cut, len(cut) - 1, out,
+            ONE=one, FEATURES=_DIGIT_FEATURES, ROWS=max(64, triton.next_power_of_2(span)) if one else 64,
+            VECTORS=vectors, num_warps=4,
         )  # fmt: skip
     return out
