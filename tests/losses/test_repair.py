@@ -101,7 +101,7 @@ def test_without_the_repair_they_are(monkeypatch):
 
     def unrepaired(self, at):
         none = np.zeros(self.design.n_tasks)
-        return replace(at, residual=at.slope, leak=none, tilt=none, lengths=self._lengths(at.slope))
+        return replace(at, residual=at.slope, leak=none, tilt=none, lengths=self.design.task_norms(at.slope))
 
     monkeypatch.setattr(RowLossOnData, "settled", unrepaired)
     assert sum(judge(monkeypatch, loss, range(4))[1] for loss in (Huber(0.5), Logistic(), Poisson())) > 0

@@ -80,7 +80,7 @@ class Design:
         self.n_tasks, self.n_samples = samples.n_tasks, samples.n_samples
         self.weights, self.root_weights = samples.weights, samples.root_weights
         self.uniform, self.fit_intercept = samples.uniform, samples.fit_intercept
-        self.task_sums, self.per_sample = samples.task_sums, samples.per_sample
+        self.task_sums, self.task_norms, self.per_sample = samples.task_sums, samples.task_norms, samples.per_sample
         self.project, self.nuisance_fit = samples.project, samples.nuisance_fit
         self.nuisance_columns = samples.nuisance_columns
         self.nuisance_shifts, self.means = samples.nuisance_shifts, samples.means

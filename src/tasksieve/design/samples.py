@@ -114,7 +114,7 @@ class Samples:
     def _weigh_nuisance(self, raw: list[Array]) -> None:
         """What follows from the weights for the nuisance columns; `raw` are these before they were shifted."""
         #: norms of the weighted constant, by task
-        self.root_totals = np.sqrt(self.task_sums(np.square(self.root)))
+        self.root_totals = self.task_norms(self.root)
         self.dependent: list[Dependence] = []
         self.nuisance_sizes = np.full(self.nuisance_shifts.shape, np.inf)
         self.independence = np.ones(self.n_tasks)
@@ -124,7 +124,7 @@ class Samples:
         self._inverse_sizes = 1.0 / self.nuisance_sizes  # 0 where a column has no coefficient
         self._used_rounding = (8.0 * 2.0**-53) * (self._inverse_sizes > 0.0)
         #: norms of the weighted nuisance columns
-        self.nuisance_lengths = np.sqrt(self.task_sums(np.square(self.weighted_nuisance)))
+        self.nuisance_lengths = self.task_norms(self.weighted_nuisance)
 
     def reweighted(self, metric: Array) -> Samples:
         """The same samples and nuisance columns with other weights of the rows: `metric` times those that they have."""
@@ -177,6 +177,10 @@ class Samples:
         if self.n_tasks == 1:
             return np.asarray(np.add.reduce(vector, axis=-1, keepdims=True))
         return np.asarray(np.add.reduceat(vector, self._starts, axis=-1))
+
+    def task_norms(self, vector: Array) -> Array:
+        """Norms of a flat vector, or of several, in each task."""
+        return np.sqrt(self.task_sums(np.square(vector)))
 
     def exact_products(self, first: Array, second: Array) -> Array:
         """Inner products of two flat vectors in each task, as if summed in twice the precision."""

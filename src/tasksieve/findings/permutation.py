@@ -141,15 +141,14 @@ def permutation_test(
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tasksieve as ts
-    >>> rng = np.random.default_rng(1)
-    >>> X, task = rng.standard_normal((60, 100)), np.repeat(["a", "b", "c"], 20)
-    >>> noise = rng.standard_normal(60)
-    >>> ts.permutation_test(ts.MultiTaskLasso(), X, 2 * X[:, 0] + noise, task, n_permutations=99).pvalue
+    >>> X, y, task, _ = ts.datasets.make_small_tasks(
+    ...     effects=[2.0, 2.0, 2.0], noise=1.0, n_rows=20, n_features=100, random_state=1
+    ... )
+    >>> ts.permutation_test(ts.MultiTaskLasso(), X, y, task, n_permutations=99).pvalue
     0.01
-    >>> ts.permutation_test(ts.MultiTaskLasso(), X, noise, task, n_permutations=99).pvalue
-    0.43
+    >>> ts.permutation_test(ts.MultiTaskLasso(), X, y - 2.0 * X[:, 0], task, n_permutations=99).pvalue
+    0.44
     """
     model = path_model(model, "permutation_test")
     check_number(n_permutations, "n_permutations", low=1, closed=True, integer=True)

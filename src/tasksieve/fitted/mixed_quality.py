@@ -13,17 +13,16 @@ import numpy as np
 from ..losses import Loss
 from ..tasks import TaskLabels
 from ..tasks.sample_space import CLASSES
-from .assess import STEPS, Cells, Column, Part, Ranked, auc, widening
+from .assess import STEPS, Cells, Column, Part, Ranked, auc
 from .explained import constant_deviances
-from .folds import Folds
 from .quality import HeldOutQuality
-from .survival_quality import EXPLAINED, SurvivalOutOfFold
+from .survival_quality import EXPLAINED, ScoresOutOfFold, SurvivalOutOfFold
 
 Array = np.ndarray[Any, Any]
 
 
-class MixedOutOfFold:
-    """Scores of held-out rows by models that did not see them, and by their null models, fold after fold.
+class MixedOutOfFold(ScoresOutOfFold):
+    """Scores of held-out rows of tasks of unlike outcomes.
 
     - `losses`: Of the tasks.
     - `scales`: What responses and scores of each task are divided by before they are judged.
@@ -33,11 +32,10 @@ class MixedOutOfFold:
     def __init__(
         self, labels: TaskLabels, losses: Sequence[Loss], scales: Array, answer: Callable[[int, Array], Array]
     ) -> None:
-        n_rows = len(labels.y)
-        self._labels, self._losses, self._scales, self._answer = labels, losses, scales, answer
+        super().__init__(labels)
+        self._losses, self._scales, self._answer = losses, scales, answer
         #: of the model and its null model: sums of deviances, of how often the class was met, of how many classes off
-        self._deviances, self._met, self._steps = np.zeros((3, 2, n_rows))
-        self._sums, self._counts = np.zeros((2, n_rows))
+        self._deviances, self._met, self._steps = np.zeros((3, 2, len(labels.y)))
         self._ranks: list[tuple[Array, Array]] = []
         self._survival = {t: SurvivalOutOfFold(labels, loss) for t, loss in enumerate(losses) if not loss.by_row}
 
@@ -65,32 +63,18 @@ class MixedOutOfFold:
                 self._met[:, rows] += off == 0.0
                 self._steps[:, rows] += off
 
-    def means(self) -> Array:
-        """The mean answer to each row, NaN where it was never held out."""
-        return np.divide(self._sums, self._counts, out=np.full(len(self._sums), np.nan), where=self._counts > 0.0)
-
-    def quality(
-        self, folds: Folds, *, groups: Any, units: Array, weights: Array, loss: str, rooted: bool, **facts: Any
-    ) -> HeldOutQuality:
-        """How good they are."""
-        trainings, tests = zip(*folds.weights, strict=True)
-        labels = self._labels
-        rows = np.flatnonzero((weights > 0.0) & (self._counts > 0.0))
-        factor = widening(tests, trainings)
-        cells = Cells(labels.task_of_sample[rows], weights[rows], units[rows], labels.n_tasks, factor)
-        of_model, of_null = (self._columns(which, rows, weights, cells) for which in (0, 1))
-        unit = "rows" if groups is None else "groups"
-        return cells.quality(labels.tasks, of_model, of_null, unit=unit, folds=folds.words, **facts)
-
     def of_new_rows(self, *, units: Array, weights: Array, has_null: bool, **facts: Any) -> HeldOutQuality:
         """How good the scores of one model are on rows that are new to it, added as the one fold."""
         rows = np.flatnonzero(weights > 0.0)
         labels = self._labels
         cells = Cells(labels.task_of_sample[rows], weights[rows], units[rows], labels.n_tasks)
-        beside = self._columns(1, rows, weights, cells) if has_null else None
-        return cells.quality(labels.tasks, self._columns(0, rows, weights, cells), beside, **facts)
+        beside = self.columns(1, rows, weights, cells) if has_null else None
+        return cells.quality(labels.tasks, self.columns(0, rows, weights, cells), beside, **facts)
 
-    def _columns(self, which: int, rows: Array, weights: Array, cells: Cells) -> list[Column]:
+    def columns(
+        self, which: int, rows: Array, weights: Array, cells: Cells, loss: str = "", places: Array | None = None
+    ) -> list[Column]:
+        """All measures; losses have names of their own, and tasks of unlike outcomes are no parts of others."""
         explained, own = self._explained(which, rows, cells), dict[str, Part]()
         for t, judged in self._survival.items():
             for name, found in judged.columns(which, rows, weights, cells, self._losses[t].label):
@@ -103,9 +87,9 @@ class MixedOutOfFold:
         self._of_kind("ordered", STEPS, own, cells, cells.mean(self._steps[which][rows] / self._counts[rows]))
         units = np.array([scale**loss.degree for scale, loss in zip(self._scales, self._losses, strict=True)])
         deviances = cells.mean(self._deviances[which][rows] / self._counts[rows] * units[cells.task])
-        for t, loss in enumerate(self._losses):
+        for t, of_task in enumerate(self._losses):
             if t not in self._survival:
-                _put(own.setdefault(loss.label, _nothing(cells)), deviances, t, cells)
+                _put(own.setdefault(of_task.label, _nothing(cells)), deviances, t, cells)
         return [(EXPLAINED, explained), *own.items()]
 
     def _of_kind(self, kind: str, name: str, own: dict[str, Part], cells: Cells, found: Part) -> None:

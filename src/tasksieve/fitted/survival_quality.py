@@ -24,40 +24,16 @@ Array = np.ndarray[Any, Any]
 CONCORDANCE, EXPLAINED = "concordance", "D²"
 
 
-class SurvivalOutOfFold:
+class ScoresOutOfFold:
     """Scores of held-out rows by models that did not see them, and by their null models, fold after fold."""
 
-    def __init__(self, labels: TaskLabels, loss: Loss) -> None:
-        n_rows = len(labels.y)
-        self._labels, self._loss = labels, loss
-        #: of the model, the null model and a constant: what each row adds to the deviances of all folds
-        self._deviances = np.zeros((3, n_rows))
-        self._events, self._sums, self._counts = np.zeros((3, n_rows))
-        self._held: list[tuple[Array, Array, Array]] = []
-        self._n_folds = 0
-
-    def add_fold(self, scores: dict[int, tuple[Array, Array]], train: Array, test: Array) -> None:
-        """Scores of the model and of its null model (n, 2) for rows of each task: those learned from and those held
-        out, whose weights are `train` and `test`."""
-        labels = self._labels
-        for flat, z in scores.values():
-            constant = np.zeros(len(flat)) if labels.known is None else labels.known[flat]
-            columns = np.column_stack([z, constant])
-            own = self._loss.held_out(labels.y[flat], columns, train[flat], test[flat])
-            self._deviances[:, flat] += own.T
-            held = np.flatnonzero(test[flat] > 0.0)
-            rows = flat[held]
-            self._events[rows] += test[rows] * labels.y["event"][rows]
-            self._sums[rows] += z[held, 0]
-            self._counts[rows] += 1.0
-            self._held.append((rows, np.full(len(rows), self._n_folds), z[held]))
-        self._n_folds += 1
+    def __init__(self, labels: TaskLabels) -> None:
+        self._labels = labels
+        self._sums, self._counts = np.zeros((2, len(labels.y)))
 
     def means(self) -> Array:
-        """The mean score of each row, NaN where it was never held out."""
-        return np.divide(
-            self._sums, self._counts, out=np.full(len(self._sums), np.nan), where=self._counts > 0.0
-        )
+        """The mean answer to each row, NaN where it was never held out."""
+        return np.divide(self._sums, self._counts, out=np.full(len(self._sums), np.nan), where=self._counts > 0.0)
 
     def quality(
         self,
@@ -86,6 +62,43 @@ class SurvivalOutOfFold:
         rows = (weights > 0.0) & (self._counts > 0.0)
         return cells_of(self._labels, rows, weights, units, widening(tests, trainings), families)
 
+    def columns(
+        self, which: int, rows: Array, weights: Array, cells: Cells, loss: str, places: Array | None = None
+    ) -> list[Column]:
+        """All measures of the model (0) or of its null model (1), on some rows of the flat sample space; `places` of
+        the tasks where those of `cells` are others."""
+        raise NotImplementedError
+
+
+class SurvivalOutOfFold(ScoresOutOfFold):
+    """The same of times of events."""
+
+    def __init__(self, labels: TaskLabels, loss: Loss) -> None:
+        super().__init__(labels)
+        n_rows = len(labels.y)
+        self._loss, self._events = loss, np.zeros(n_rows)
+        #: of the model, the null model and a constant: what each row adds to the deviances of all folds
+        self._deviances = np.zeros((3, n_rows))
+        self._held: list[tuple[Array, Array, Array]] = []
+        self._n_folds = 0
+
+    def add_fold(self, scores: dict[int, tuple[Array, Array]], train: Array, test: Array) -> None:
+        """Scores of the model and of its null model (n, 2) for rows of each task: those learned from and those held
+        out, whose weights are `train` and `test`."""
+        labels = self._labels
+        for flat, z in scores.values():
+            constant = np.zeros(len(flat)) if labels.known is None else labels.known[flat]
+            columns = np.column_stack([z, constant])
+            own = self._loss.held_out(labels.y[flat], columns, train[flat], test[flat])
+            self._deviances[:, flat] += own.T
+            held = np.flatnonzero(test[flat] > 0.0)
+            rows = flat[held]
+            self._events[rows] += test[rows] * labels.y["event"][rows]
+            self._sums[rows] += z[held, 0]
+            self._counts[rows] += 1.0
+            self._held.append((rows, np.full(len(rows), self._n_folds), z[held]))
+        self._n_folds += 1
+
     def beyond(self, other: SurvivalOutOfFold, rows: Array) -> Part:
         """By how much the deviance for each event is larger than that of another model, and what held-out rows
         contribute."""
@@ -95,8 +108,7 @@ class SurvivalOutOfFold:
     def columns(
         self, which: int, rows: Array, weights: Array, cells: Cells, loss: str, places: Array | None = None
     ) -> list[Column]:
-        """All measures of the model (0) or of its null model (1), on some rows of the flat sample space; `places` of
-        the tasks where those of `cells` are others. Rows are compared within the model's own tasks."""
+        """As of any scores; rows are compared within the model's own tasks."""
         labels, task = self._labels, self._labels.task_of_sample
         row, fold, z = (np.concatenate([part[k] for part in self._held]) for k in range(3))
         held = labels.y[row]

@@ -23,6 +23,12 @@ Array = np.ndarray[Any, Any]
 UNIT = 2.0**-53
 
 
+def check_positive(value: float, name: str) -> None:
+    """Refuse a parameter of a loss that is no positive number."""
+    if not 0.0 < value < math.inf:
+        raise ValueError(f"{name} must be a positive number; got {value!r}.")
+
+
 def gamma(operations: float) -> float:
     """Bound of the relative error that so many operations in a row leave (Higham 2002, lemma 3.1)."""
     return 1.01 * UNIT * operations
@@ -336,7 +342,7 @@ class DataLoss:
 
     def objective_error(self, at: Evaluation, error: Array) -> float:
         """How far the loss at given scores may be from its value there; `error` as in `young`."""
-        steep = np.sqrt(self.design.task_sums(np.square(at.residual))) if at.lengths is None else at.lengths
+        steep = self.design.task_norms(at.residual) if at.lengths is None else at.lengths
         return float(steep @ error) + self.second_order_error(at, error)
 
     def second_order_error(self, at: Evaluation, error: Array) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..design import Design
-from .base import UNIT, DataLoss, Evaluation, gamma
+from .base import UNIT, DataLoss, Evaluation, check_positive, gamma
 from .rowwise import RowLoss, RowLossOnData
 
 Array = np.ndarray[Any, Any]
@@ -234,8 +234,7 @@ class Huber(Clipped):
     delta: float = 1.35
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.delta < np.inf:
-            raise ValueError(f"delta must be a positive number; got {self.delta!r}.")
+        check_positive(self.delta, "delta")
 
     def domain(self, y: Array) -> tuple[float, float]:
         return -self.delta, self.delta

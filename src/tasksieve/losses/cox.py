@@ -194,7 +194,7 @@ class CoxOnData(DataLoss):
         if self._offset is None:
             return super().label_sizes()
         live = np.where(self._live, self.design.samples.weighted(self._offset), 0.0)
-        return np.sqrt(self.design.task_sums(np.square(live)))
+        return self.design.task_norms(live)
 
     # -- unpenalised features ---------------------------------------------------------------------------------------
 
@@ -302,13 +302,10 @@ class CoxOnData(DataLoss):
             np.maximum.at(rounding, sets.task_of_block, part.rounding)
         return rounding
 
-    def _lengths(self, vector: Array) -> Array:
-        return np.sqrt(self.design.task_sums(np.square(vector)))
-
     def settled(self, at: Evaluation) -> Evaluation:
         point: CoxPoint = at.margin
-        rounding, spread = self._rounding(point), self._lengths(point.mean * self._inverse_root)
-        lengths = self._lengths(at.residual)
+        rounding, spread = self._rounding(point), self.design.task_norms(point.mean * self._inverse_root)
+        lengths = self.design.task_norms(at.residual)
         own = np.expm1(np.minimum(rounding, 1.0)) * spread + gamma(4) * lengths
         tilt = self._tilts(point, at.residual, own)
         lost = ~(tilt + rounding <= 2.0 * _TILTED)
@@ -333,7 +330,7 @@ class CoxOnData(DataLoss):
         if np.all(scales[self._with_events] == 1.0):
             return 0.0
         point: CoxPoint = at.margin
-        room = 4.0 * _ROOM * scales * self._lengths(point.mean * self._inverse_root)
+        room = 4.0 * _ROOM * scales * self.design.task_norms(point.mean * self._inverse_root)
         total = 0.0
         for k, (sets, part) in enumerate(zip(self._sets, point.parts, strict=True)):
             if sets.nested:
@@ -390,8 +387,8 @@ class CoxOnData(DataLoss):
                 total += self._convex(sets, p, d, scales, delta)
             else:
                 total += softmax_excess(sets, p, near).upper(delta)
-        away = self._lengths(primal.residual - scale * dual.residual) * (1.0 + gamma(len(error) + 64))
-        away += scale * dual.leak + np.expm1(np.minimum(self._rounding(here), 1.0)) * self._lengths(
+        away = self.design.task_norms(primal.residual - scale * dual.residual) * (1.0 + gamma(len(error) + 64))
+        away += scale * dual.leak + np.expm1(np.minimum(self._rounding(here), 1.0)) * self.design.task_norms(
             here.mean * self._inverse_root
         )
         total += float(away @ error) + self.second_order_error(primal, error)
@@ -408,18 +405,18 @@ class CoxOnData(DataLoss):
         mean[sets.rows] = near.mean
         point = CoxPoint(dual.scores, mean, parts)
         residual = (self._events - mean) * self._inverse_root
-        rounding, spread = self._rounding(point), self._lengths(mean * self._inverse_root)
-        own = np.expm1(np.minimum(rounding, 1.0)) * spread + gamma(4) * self._lengths(residual)
+        rounding, spread = self._rounding(point), self.design.task_norms(mean * self._inverse_root)
+        own = np.expm1(np.minimum(rounding, 1.0)) * spread + gamma(4) * self.design.task_norms(residual)
         tilt = self._tilts(point, residual, own)
         tasks = np.unique(sets.task_of_block)
         c, rest = scales[sets.task_of_row], np.zeros_like(mean)
         rest[sets.rows] = (1.0 - c) * sets.events + c * dual.parts[k].mean - near.mean
-        missing = self._lengths(rest * self._inverse_root)
+        missing = self.design.task_norms(rest * self._inverse_root)
         with np.errstate(over="ignore"):
             off = (
                 missing
                 + np.expm1(2.0 * tilt + rounding) * spread
-                + gamma(8) * (spread + self._lengths(residual))
+                + gamma(8) * (spread + self.design.task_norms(residual))
             )
         more = float(np.max(2.0 * tilt[tasks] + rounding[tasks]))
         return (near, more) if np.all(off[tasks] <= scales[tasks] * leak[tasks]) else (None, 0.0)

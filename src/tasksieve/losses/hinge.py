@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .base import check_positive
 from .clipped import Clipped
 
 Array = np.ndarray[Any, Any]
@@ -55,8 +56,7 @@ class SmoothedHinge(Hinge):
     kappa: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.kappa < np.inf:
-            raise ValueError(f"kappa must be a positive number; got {self.kappa!r}.")
+        check_positive(self.kappa, "kappa")
 
     @property
     def mu(self) -> float:  # type: ignore[override]

@@ -75,7 +75,7 @@ class _MultinomialOnData(DataLoss):
             self._blocks.append(_Block(design, slice(low, high), first, y, weights, offset))
         self._sizes = np.zeros(design.n_tasks)
         if offset is not None:
-            self._sizes = np.sqrt(design.task_sums(np.square(design.samples.weighted(offset))))
+            self._sizes = design.task_norms(design.samples.weighted(offset))
         self._all: MultinomialTasks | None = None
         if several:
             together = MultinomialTasks(design, y, weights, offset)
@@ -111,7 +111,7 @@ class _MultinomialOnData(DataLoss):
         return _joined([block.at_scores(raw[block.samples]) for block in self._blocks])
 
     def settled(self, at: Evaluation) -> Evaluation:
-        lengths = np.sqrt(self.design.task_sums(np.square(at.residual)))
+        lengths = self.design.task_norms(at.residual)
         none = np.zeros(self.design.n_tasks)
         if not self.design.fit_intercept:
             return replace(at, leak=none, tilt=none, lengths=lengths)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import expit, xlogy
 
 from ..design import Design
+from .base import check_positive
 from .mean_divergence import MeanDivergence, nothing_counted
 
 Array = np.ndarray[Any, Any]
@@ -48,8 +49,7 @@ class NegativeBinomial(MeanDivergence):
     size: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.size < np.inf:
-            raise ValueError(f"size must be a positive number; got {self.size!r}.")
+        check_positive(self.size, "size")
 
     def certificate_form(self) -> dict[str, Any]:
         return {"name": "negative_binomial", "size": float(self.size)}

@@ -131,7 +131,7 @@ class OrdinalOnData(DataLoss):
     def label_sizes(self) -> Array:
         if self._offset is None:
             return super().label_sizes()
-        return np.sqrt(self.design.task_sums(np.square(self._root * self._offset)))
+        return self.design.task_norms(self._root * self._offset)
 
     def thresholds(self, nuisance: Array) -> Array:
         return self._classes.between_labels(nuisance[self.design.n_nuisance :].T)
@@ -286,7 +286,7 @@ class OrdinalOnData(DataLoss):
         if np.array_equal(residual, at.residual):
             residual = at.residual
         point = replace(point, slack=slack)
-        lengths = np.sqrt(self.design.task_sums(np.square(residual)))
+        lengths = self.design.task_norms(residual)
         return replace(
             at, residual=residual, margin=point, leak=leak + gamma(4) * lengths, tilt=tilt, lengths=lengths
         )
@@ -309,7 +309,7 @@ class OrdinalOnData(DataLoss):
             tilt = tilt * (1.0 + gamma(design.n_samples + 16))
             leak = (
                 tilt
-                * np.sqrt(design.task_sums(np.square(self._root * room)))
+                * design.task_norms(self._root * room)
                 * (1.0 + gamma(design.n_samples + 16))
             )
         nothing = design.task_sums(np.abs(point.over) + np.abs(point.under)) == 0.0

@@ -198,7 +198,7 @@ class RowLossOnData(DataLoss):
         beside = self._y if self.of.translates else self._offset
         if beside is None:
             return super().label_sizes()
-        return np.sqrt(self.design.task_sums(np.square(self._root * beside)))
+        return self.design.task_norms(self._root * beside)
 
     def explained(self, at: Evaluation) -> Array:
         nothing = self.design.task_sums(np.abs(at.residual)) == 0.0
@@ -247,7 +247,7 @@ class RowLossOnData(DataLoss):
     def settled(self, at: Evaluation) -> Evaluation:
         if not len(self._directions):
             none = np.zeros(self.design.n_tasks)
-            return replace(at, leak=none, tilt=none, lengths=self._lengths(at.residual))
+            return replace(at, leak=none, tilt=none, lengths=self.design.task_norms(at.residual))
         leak, tilt = self._distance(at.residual)
         if np.any(tilt > 1e-12):  # worth another step
             again = self._root * self._balanced(self._inside(at.residual * self._inverse_root))
@@ -258,10 +258,7 @@ class RowLossOnData(DataLoss):
         if lost.any():
             residual = np.where(self.design.per_sample(lost), 0.0, at.residual)
             at, leak, tilt = replace(at, residual=residual), np.where(lost, 0.0, leak), np.where(lost, 0.0, tilt)
-        return replace(at, leak=leak, tilt=tilt, lengths=self._lengths(at.residual))
-
-    def _lengths(self, residual: Array) -> Array:
-        return np.sqrt(self.design.task_sums(np.square(residual)))
+        return replace(at, leak=leak, tilt=tilt, lengths=self.design.task_norms(at.residual))
 
     def _distance(self, residual: Array) -> tuple[Array, Array]:
         """`leak` and `tilt` of a residual: the exact dual point is ``p - room o (Z c)`` with ``|Z c| <= tilt``."""
@@ -274,7 +271,7 @@ class RowLossOnData(DataLoss):
                 tilt = np.max([off[0] / design.task_sums(self._weights * room) for room in rooms], axis=0)
             else:
                 tilt = largest_tilt(design, self._weights * rooms[0], off, used)
-            spread = [np.sqrt(design.task_sums(np.square(self._root * room))) for room in rooms]
+            spread = [design.task_norms(self._root * room) for room in rooms]
             tilt = tilt * (1.0 + gamma(design.n_samples + 16))
             leak = tilt * np.max(spread, axis=0) * (1.0 + gamma(design.n_samples + 16))
         exact = (off == 0.0).all(axis=0)  # a residual of zero

@@ -27,7 +27,7 @@ class TargetLoss(DataLoss):
         self.weighted_labels = design.samples.weighted(self._y)
         self.target = design.project(self.weighted_labels)
         self._nuisance = design.nuisance_fit(self._y)
-        self._label_sizes = np.sqrt(design.task_sums(np.square(self.weighted_labels)))
+        self._label_sizes = design.task_norms(self.weighted_labels)
         self._size = math.sqrt(self.target @ self.target)
         self.null = self.settled(self.evaluate(np.zeros(design.n_samples)))
 

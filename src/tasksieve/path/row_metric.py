@@ -70,7 +70,7 @@ class MeasuredMetric:
         square = np.zeros(samples.n_tasks)
         for column in samples.basis:
             square += np.square(samples.task_sums(column * vector))
-        rounding = 4.0 * (samples.depth + 8) * _EPS * np.sqrt(samples.task_sums(np.square(vector)))
+        rounding = 4.0 * (samples.depth + 8) * _EPS * samples.task_norms(vector)
         return MOST_SHIFTED * (np.sqrt(square) + rounding)
 
     def _of_live_rows(self, metric: Array) -> Array:

@@ -61,9 +61,11 @@ def calibration_table(found: RiskGroups) -> list[ExtraTable]:
     if not len(found.slopes):
         return []
     rows = [
-        [str(task), f"{sum(group.n_events for group in groups):,}", with_error(slope, error)]
-        if np.isfinite(slope)
-        else [str(task), f"{sum(group.n_events for group in groups):,}", "–"]
+        [
+            str(task),
+            f"{sum(group.n_events for group in groups):,}",
+            with_error(slope, error) if np.isfinite(slope) else "–",
+        ]
         for task, groups, slope, error in zip(
             found.tasks, found.groups, found.slopes, found.slope_errors, strict=True
         )
