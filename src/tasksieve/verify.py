@@ -23,11 +23,14 @@ import heapq
 import io
 import json
 import math
+import os
 import sys
 import time
+import weakref
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -48,6 +51,8 @@ _TINY = 2.0**-1070  # what a product may lose by underflow, and a little more
 _ENTRIES = 1 << 22  # of a block of columns in memory
 _SHORT = 1 << 15  # of products in twice the precision: the processor's own memory
 _PRODUCTS = 1 << 25  # features x outputs x values in memory
+_WIDE = 1024  # columns of a sum that is exact in any order
+_LOST = 2.0**-460  # what squares and products lose by underflow, of a length
 _CACHED = 1 << 16  # entries that the processor's own memory holds while several things are done with them
 
 
@@ -189,12 +194,12 @@ class Box:
         return Box(lo, lo if self.point and other.point else np.minimum(self.hi, other.hi))
 
     def sum(self, axis: int) -> Box:
-        """Along a short axis, term by term."""
-        parts = [self[(slice(None),) * axis + (k,)] for k in range(self.shape[axis])]
-        total = parts[0]
-        for part in parts[1:]:
-            total = total + part
-        return total
+        """Along an axis."""
+        if not _is_float(self.lo):
+            lo = self.lo.sum(axis=axis)
+            return Box(lo, lo if self.point else self.hi.sum(axis=axis))
+        sizes = np.maximum(np.abs(self.lo), np.abs(self.hi)).sum(axis=axis)
+        return _plain_sum(self.lo.sum(axis=axis), self.hi.sum(axis=axis), sizes, self.shape[axis])
 
     def total(self) -> Box:
         """Of all entries: each bound by `math.fsum`, which rounds once, or exactly."""
@@ -203,6 +208,12 @@ class Box:
             return Box(lo if lo == 0.0 else down(lo), hi if hi == 0.0 else up(hi))  # a sum that rounds to 0 is 0
         lo = _exact_sum(self.lo)
         return Box(lo, lo if self.point else _exact_sum(self.hi))
+
+
+def _plain_sum(lo: Array, hi: Array, sizes: Array, n: int) -> Box:
+    """From computed sums of n lower bounds, upper bounds and sizes: each is within gamma_n of the sum of sizes."""
+    off = np.where(sizes == 0.0, 0.0, up(sizes * (gamma(n + 8) * (1.0 + 2.0 * gamma(n + 8)))))
+    return Box(np.where(off == 0.0, lo, down(lo - off)), np.where(off == 0.0, hi, up(hi + off)))
 
 
 def choose(where: Array, a: Box, b: Box) -> Box:
@@ -242,12 +253,14 @@ class Floating:
     Sums of n products in the processor's order: at most ``gamma_n sum |x||v|`` off, whatever the order, with or
     without fused operations (Higham 2002, section 3.1). Few products whose sum cancels: TwoProduct and TwoSum, see
     `_dot2`. `exp` and `log` of NumPy are taken to be right within 4 units in the last place; ``--exact`` does not.
+    If `quick`, sums are wider than need be, and most of what is true is proved in a fraction of the time.
     """
 
     exact = False
     words = "in floating point, with every rounding counted"
 
-    def __init__(self) -> None:
+    def __init__(self, quick: bool = False) -> None:
+        self.quick = self.plain = quick  # bounds of features by `read_lengths`; sums without care
         if np.array([_ETA]) + 0.0 <= 0.0 or np.array([2.0**-1000]) * 2.0**-70 <= 0.0:
             raise Undecided("this process takes the smallest numbers for 0, so that no bound is sure: --exact decides")
 
@@ -277,14 +290,17 @@ class Floating:
         return self._log(np.log1p, x)
 
     def scores(self, columns: Array, coef: Array, extras: Sequence[Array]) -> Box:
-        """``columns @ coef + sum(extras)``, one column for each output: `coef` is (rows, columns, outputs), or has one
-        row for all."""
-        n, step = len(columns), max(1, _SHORT // (columns.shape[1] + len(extras) + 1))
-        lo, hi = np.empty((n, coef.shape[2])), np.empty((n, coef.shape[2]))
-        for q in range(coef.shape[2]):
+        """``columns @ coef + sum(extras)``."""
+        n, m = len(columns), coef.shape[1]
+        found = _sliced(columns, coef, extras) if self.plain and m * columns.size > _SHORT else None
+        lo, hi = (np.empty((n, m)), np.empty((n, m))) if found is None else (found.lo, found.hi)
+        wide = np.arange(m)
+        if found is not None:  # where it cancels by more than half of the digits that it has
+            wide = np.flatnonzero(~((hi - lo).max(axis=0) <= 2.0**-46 * np.abs(hi + lo).max(axis=0)))
+        step = max(1, _SHORT // (columns.shape[1] + len(extras) + 1))
+        for q in wide.tolist():
             for rows in (slice(a, a + step) for a in range(0, n, step)):
-                own = coef[:, :, q] if len(coef) == 1 else coef[rows, :, q]
-                part = _dot2(columns[rows], own, [e[rows, q] for e in extras])
+                part = _dot2(columns[rows], coef[None, :, q], [e[rows, q] for e in extras])
                 lo[rows, q], hi[rows, q] = part.lo, part.hi
         return Box(lo, hi)
 
@@ -309,15 +325,9 @@ class Floating:
         """`products` with sums in twice the precision: gamma_n becomes 4u."""
         x, size = _centred(columns, _shift(columns) if centred else None)
         v, reach, power = _middle(vectors, len(columns))
-        lo, hi = np.empty((x.shape[1], v.shape[1])), np.empty((x.shape[1], v.shape[1]))
-        step = max(1, _SHORT // (len(x) + 1))
-        for q in range(v.shape[1]):
-            error = up(size[0] * reach(gamma(8))[q])
-            for a in range(0, x.shape[1], step):
-                part = _dot2(x[:, a : a + step].T, v[None, :, q], [], error[a : a + step])
-                lo[a : a + step, q], hi[a : a + step, q] = part.lo, part.hi
+        found, error = self.scores(np.ascontiguousarray(x.T), v, []), up(size[0][:, None] * reach(gamma(8)))
         back = size[1][:, None] + power
-        return Box(down(np.ldexp(lo, back)), up(np.ldexp(hi, back)))
+        return Box(down(np.ldexp(down(found.lo - error), back)), up(np.ldexp(up(found.hi + error), back)))
 
     def spreads(self, columns: Array, weights: Box, centred: bool) -> Box:
         """``sum s (x - mean)^2`` of each column (about 0 if not `centred`), the mean weighted.
@@ -478,14 +488,60 @@ def _dot2(columns: Array, coef: Array, extras: Sequence[Array], error: Array | N
     return Box(_add(lo, -reach)[0], _add(hi, reach)[1])
 
 
+def _slices(x: Array, bits: int, axis: int) -> tuple[Array, Array] | None:
+    """``x = h + l`` exactly, with ``|h| <= 2^e`` and multiples of 2^(e - bits) along an axis; None beyond 2^+-400."""
+    top = np.abs(x).max(axis=axis, keepdims=True, initial=0.0)
+    e = np.frexp(top)[1]
+    if not (np.isfinite(top).all() and np.abs(e[top > 0.0]).max(initial=0) < 400):
+        return None
+    sigma = np.ldexp(1.5, e + 52 - bits)
+    h = (x + sigma) - sigma
+    return h, x - h
+
+
+def _sliced(x: Array, w: Array, extras: Sequence[Array]) -> Box | None:
+    """``x @ w + sum(extras)`` in more than the precision, by three matrix products; None where numbers are too large
+    or small.
+
+    With both cut in two, ``x w = h h' + h l' + l w``. Of k columns all partial sums of h h' are multiples of 2^(e + f -
+    2 bits) and at most ``k 2^(e + f) <= 2^53`` of these: exact in any order. The others are right within ``gamma_k (|h|
+    |l'| + |l| |w|)``, 2^-bits of what a plain product loses, and products that underflow. `_dot2` adds them up. """
+    parts, error = list(extras), np.zeros((len(x), w.shape[1]))
+    for a in range(0, x.shape[1], _WIDE):
+        xs, ws = x[:, a : a + _WIDE], w[a : a + _WIDE]
+        k = xs.shape[1]
+        bits = (53 - math.ceil(math.log2(max(k, 2)))) // 2
+        cut, other = _slices(xs, bits, 1), _slices(ws, bits, 0)
+        if cut is None or other is None:
+            return None
+        (xh, xl), (wh, wl) = cut, other
+        parts += [xh @ wh, xh @ wl]
+        off = np.multiply.outer(_norms(xh, 1), _norms(wl, 0))
+        if xl.any():
+            parts.append(xl @ ws)
+            off += np.multiply.outer(_norms(xl, 1), _norms(ws, 0))
+        error = up((error + off * gamma(k + 16) + k * _TINY) * (1.0 + 16.0 * UNIT))
+    flat, off = [np.ravel(part) for part in parts], error.ravel()
+    lo, hi, step = np.empty(error.shape), np.empty(error.shape), _SHORT // (len(parts) + 1)
+    for some in (slice(a, a + step) for a in range(0, error.size, step)):
+        box = _dot2(np.zeros((len(off[some]), 0)), np.zeros((1, 0)), [part[some] for part in flat], off[some])
+        lo.reshape(-1)[some], hi.reshape(-1)[some] = box.lo, box.hi
+    return Box(lo, hi)
+
+
+def _norms(x: Array, axis: int) -> Array:
+    """From above, squares that underflow included."""
+    return np.sqrt(np.einsum("ij,ij->i" if axis else "ij,ij->j", x, x)) * (1.0 + gamma(x.shape[axis] + 16)) + _LOST
+
+
 class Exact:
     """Fractions; roots, logarithms and exponentials between fractions that are about 2^-bits apart."""
 
-    exact = True
+    exact, plain = True, False
     words = "in exact arithmetic"
 
-    def __init__(self, bits: int) -> None:
-        self.bits = bits
+    def __init__(self, bits: int, quick: bool = False) -> None:
+        self.bits, self.quick = bits, quick
         self._one = 1 << bits  # fixed point
         self._log2 = self._log_of_two()
 
@@ -597,12 +653,11 @@ class Exact:
     # -- sums of products: integers by powers of two, a common denominator for fractions ---------------------
 
     def scores(self, columns: Array, coef: Array, extras: Sequence[Array]) -> Box:
-        total = np.full((len(columns), coef.shape[2]), Fraction(0), dtype=object)
+        total = np.full((len(columns), coef.shape[1]), Fraction(0), dtype=object)
         if columns.shape[1] and len(columns):
             x, power = _integers(columns)
             w, other = _integers(coef)
-            found = np.dot(x, w[0]) if len(w) == 1 else (x[:, :, None] * w).sum(axis=1)
-            total = found * _power(power + other)
+            total = np.dot(x, w) * _power(power + other)
         for extra in extras:
             total = total + self.numbers(extra).lo
         return Box(total)
@@ -1206,18 +1261,64 @@ class Matrix:
         return np.asarray(found.toarray() if self._sparse else found, dtype=np.float64)
 
     def take_rows(self, rows: Array) -> Matrix:
-        if len(rows) == self.shape[0]:
+        stretch = not len(rows) or bool((np.diff(rows) == 1).all())
+        if stretch and len(rows) == self.shape[0]:
             return self
+        if stretch and len(rows) and not self._sparse:
+            return Matrix(self._given[rows[0] : rows[-1] + 1])
         return Matrix((self._given.tocsr() if self._sparse else self._given)[rows])
 
     def digest(self) -> str:
         """SHA-256 over the entries, row after row, as little-endian float64, no negative zeros."""
+        if not self._sparse:
+            return _kept_digest(self._given)
         found, step = hashlib.sha256(), max(1, _ENTRIES // (self.shape[1] + 1))
-        source = self._given.tocsr() if self._sparse else self._given
+        source = self._given.tocsr()
         for a in range(0, self.shape[0], step):
-            rows = source[a : a + step]
-            found.update(_bytes(rows.toarray() if self._sparse else rows))
+            found.update(_bytes(source[a : a + step].toarray()))
         return found.hexdigest()
+
+
+def _digest(given: Array) -> str:
+    """`Matrix.digest` of an array: rows are put one after another by strips that the processor's memory holds."""
+    (n, d), found = given.shape, hashlib.sha256()
+    height = max(1, min(n, _ENTRIES // (d + 1)))
+    rows = np.empty((height, d), dtype="<f8")
+    for a in range(0, n, height):
+        part = rows[: min(height, n - a)]
+        for b in range(0, d, 256):
+            np.add(given[a : a + height, b : b + 256], 0.0, out=part[:, b : b + 256])
+        found.update(part.data)
+    return found.hexdigest()
+
+
+def frozen(values: Any) -> Array:
+    """The same numbers in memory that nothing can write to: digests of it are computed once in a process.
+
+    An array that is marked as read-only may be marked otherwise, changed, and marked again: there is no knowing that it
+    is what it was. What is written in `bytes` is. """
+    values = np.asarray(values)
+    order: Any = "F" if values.flags.f_contiguous and not values.flags.c_contiguous else "C"
+    return np.frombuffer(values.tobytes(order), values.dtype).reshape(values.shape, order=order)
+
+
+_digests: dict[int, tuple[Any, dict[Any, str]]] = {}  # of the arrays that `frozen` has made, while these are there
+
+
+def _kept_digest(given: Array) -> str:
+    root: Any = given
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    if type(root.base) is not bytes:
+        return _digest(given)
+    key = id(root)
+    if key not in _digests or _digests[key][0]() is not root:
+        _digests[key] = weakref.ref(root, lambda _: _digests.pop(key, None)), {}
+    known = _digests[key][1]
+    place = given.__array_interface__["data"][0], given.shape, given.strides, given.dtype.str
+    if place not in known:
+        known[place] = _digest(given)
+    return known[place]
 
 
 class PartialMatrix(Matrix):
@@ -1561,17 +1662,27 @@ def arrange(cert: Certificate, X: Any, y: Any, task: Any, sample_weight: Any, of
     return tasks
 
 
+def matrix_digests(tasks: list[Task], shared: bool) -> list[str]:
+    """Of the matrices, several at a time: hashing lets other threads go on."""
+    matrices = [part.matrix for part in (tasks[:1] if shared else tasks)]
+    if any(type(one) is not Matrix for one in matrices):  # others may read files
+        return [one.digest() for one in matrices]
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        return list(pool.map(lambda one: one.digest(), matrices))
+
+
 def check_digests(cert: Certificate, tasks: list[Task]) -> list[str]:
     """What differs from the data of the certificate."""
-    wrong = []
+    wrong, matrices = [], matrix_digests(tasks, cert["shared"])
     for t, part in enumerate(tasks):
         where = f"task {cert.tasks[t]!r}"
-        if (t == 0 or not cert["shared"]) and part.matrix.digest() != cert["digests"]["matrices"][t].lower():
+        if t < len(matrices) and matrices[t] != cert["digests"]["matrices"][t].lower():
             which = "X" if cert["shared"] else f"{where}: X"
             wrong.append(f"{which} is not the matrix of the certificate (its digest differs)")
         if part.digest() != cert["digests"]["labels"][t].lower():
             wrong.append(f"{where}: y, weights or offsets are not those of the certificate (their digest differs)")
     return wrong
+
 
 # --- the problem --------------------------------------------------------------------------------------------
 
@@ -1588,12 +1699,18 @@ class Rows:
     code: Array  # as the file lists it: of classes their places
     weight: Array
     offset: Array | None
+    plain: bool  # whether sums may be wider than need be
 
     def part(self, i: int) -> slice:
         return slice(self.starts[i], self.starts[i + 1])
 
     def totals(self, box: Box) -> Box:
         """Of each task."""
+        n = np.diff(self.starts)
+        if self.plain and len(n) > 1 and n.min() > 0 and n.max() <= 256:
+            ends = box.lo, box.hi, np.maximum(np.abs(box.lo), np.abs(box.hi))
+            lo, hi, sizes = (np.add.reduceat(x, self.starts[:-1]) for x in ends)
+            return _plain_sum(lo, hi, sizes, int(n.max()))
         return _stack([box[self.part(i)].total() for i in range(len(self.tasks))])
 
     def spread(self, values: Any) -> Any:
@@ -1630,6 +1747,8 @@ class Problem:
         self.unit = arith.one(cert["unit"])
         weights = cert.arrays.get("feature_weights", np.ones(cert.n_features))
         self.free, self.penalised = np.flatnonzero(weights == 0.0), weights > 0.0
+        shared = bool(cert["shared"])
+        self.together = [list(range(len(tasks)))] if shared else [[t] for t in range(len(tasks))]  # with one matrix
         self.outputs_of = [[q for q, (task, _) in enumerate(cert.outputs) if task == t] for t in range(len(tasks))]
         self.task_of = np.array([t for t, _ in cert.outputs])
         words = [cert.loss(t) for t in range(len(tasks))]
@@ -1644,6 +1763,7 @@ class Problem:
             for which in ([list(every)] if joint else [[t] for t in every])
         ]
         self._free_columns: dict[int, list[Box]] = {}
+        self._scores: dict[int, list[Box]] = {}  # of each value, by loss
         self.spread: Box | None = None  # of all columns, once they have been read
 
     def _join(self, which: list[int]) -> Rows:
@@ -1657,6 +1777,7 @@ class Problem:
             np.concatenate([part.y for part in parts]),
             np.concatenate([part.weight for part in parts]),
             np.concatenate(offsets) if offsets else None,
+            self.arith.plain,
         )
 
     @property
@@ -1696,36 +1817,44 @@ class Problem:
 
     # -- primal ----------------------------------------------------------------------------------------------
 
+    def read_scores(self, values: Sequence[int]) -> None:
+        """Scores z of some values, all at a time: y - z where the loss sees that alone, because y, offset and intercept
+        may be huge and cancel."""
+        arrays, n_values = self.cert.arrays, len(values)
+        entries = [np.arange(*arrays["start"][k : k + 2]) for k in values]
+        which, at = np.repeat(np.arange(n_values), list(map(len, entries))), np.concatenate(entries)
+        order = np.argsort(arrays["output"][at], kind="stable")
+        which, at = which[order], at[order]
+        feature, output, coef = (arrays[name][at] for name in ("feature", "output", "coef"))
+        self._scores = {k: [] for k in values}
+        for loss in self.losses:
+            rows, found = loss.rows, []
+            for i, t in enumerate(rows.tasks):
+                outputs, here = self.outputs_of[t], rows.part(i)
+                mine = slice(*np.searchsorted(output, (outputs[0], outputs[-1] + 1)))
+                support, place = np.unique(feature[mine], return_inverse=True)
+                w = np.zeros((len(support), len(outputs), n_values))
+                w[place, output[mine] - outputs[0], which[mine]] = coef[mine]
+                shape = (here.stop - here.start, len(outputs), n_values)
+                extras = [np.broadcast_to(arrays["intercept"][list(values)][:, outputs].T, shape)]
+                if rows.offset is not None:
+                    extras.append(np.broadcast_to(rows.offset[here, None, None], shape))
+                if loss.residual:
+                    y = np.broadcast_to(rows.y[here, None, None], shape)
+                    w, extras = -w, [y, *(-e for e in extras)]
+                m = len(outputs) * n_values
+                flat = [e.reshape(len(e), m) for e in extras]
+                found.append(self.arith.scores(self.tasks[t].matrix.columns(support), w.reshape(len(w), m), flat))
+            whole = _joined(found)
+            for i, k in enumerate(values):
+                self._scores[k].append(whole[:, i::n_values])
+
     def primal_losses(self, k: int) -> Box:
         """F of each task at the stored coefficients, divided by the unit."""
-        features, coef = self.coefficients(k)
-        scores = [loss.scaled(self._scores(loss, k, features, coef)) for loss in self.losses]
-        return _joined([loss.values(z, k) for loss, z in zip(self.losses, scores, strict=True)]) / self.unit
-
-    def _scores(self, loss: Loss, k: int, features: Array, coef: Array) -> Box:
-        """z, or y - z where the loss sees that alone: y, offset and intercept may be huge and cancel."""
-        rows = loss.rows
-        outputs = [self.outputs_of[t] for t in rows.tasks]
-        b = self.cert.arrays["intercept"][k]
-        extras = [rows.spread(np.array([b[own] for own in outputs]))]
-        if rows.offset is not None:
-            extras.append(np.broadcast_to(rows.offset[:, None], extras[0].shape))
-        if loss.residual:
-            coef, extras = -coef, [rows.y[:, None], *(-e for e in extras)]
-        found, i = [], 0
-        while i < len(rows.tasks):  # as many tasks at a time as fit the memory of a block
-            most = rows.starts[i] + 8 * _SHORT // (len(features) + 2)
-            stop = int(np.searchsorted(rows.starts, most, side="right")) - 1
-            some = range(i, min(max(stop, i + 1), len(rows.tasks)))
-            columns = [self.tasks[rows.tasks[j]].matrix.columns(features) for j in some]
-            own = np.array([coef[:, outputs[j]] for j in some])
-            part = slice(rows.starts[i], rows.starts[some.stop])
-            if len(some) > 1:
-                own = np.repeat(own, np.diff(rows.starts[i : some.stop + 1]), axis=0)
-            whole = columns[0] if len(some) == 1 else np.concatenate(columns)
-            found.append(self.arith.scores(whole, own, [e[part] for e in extras]))
-            i = some.stop
-        return _joined(found)
+        if k not in self._scores:
+            self.read_scores([k])
+        scores = zip(self.losses, self._scores[k], strict=True)
+        return _joined([loss.values(loss.scaled(z), k) for loss, z in scores]) / self.unit
 
     # -- dual ------------------------------------------------------------------------------------------------
 
@@ -1968,7 +2097,7 @@ class RowLoss(Loss):
         if self.problem.centred:
             extras.append(-rows.middle(sum(extras[1:], extras[0])))
         n = len(rows.y)
-        found = self.arith.scores(np.zeros((n, 0)), np.zeros((1, 0, 1)), [e[:, None] for e in extras])
+        found = self.arith.scores(np.zeros((n, 0)), np.zeros((0, 1)), [e[:, None] for e in extras])
         return self.scaled(found)[:, 0]
 
 
@@ -2888,17 +3017,29 @@ def _columns(boxes: Sequence[Box]) -> Box:
 
 
 @dataclass
-class Readings:
-    """Of all features, for a few values: products M with the dual points, divided by the standard deviations; these
-    deviations (features x tasks) and, where zeros are claimed, bounds of the norms of columns."""
+class Reading:
+    """What a pass over the data says of one value.
 
-    products: list[Box]
+    `products` M of some `features` (rising; all of them, or those near the edge of the dual ball) with the dual point,
+    divided by the standard deviations; these deviations, `scales` (features x tasks); where zeros are claimed, bounds
+    of the largest `norms` of columns. `levels` of penalised features: at most 1 proves that one is in the dual ball at
+    every scale c <= 1, and if `linear` c times the level is that at c; 0 where the products are known. None if all are.
+    `lost`: about the part of levels that is rounding.
+    """
+
+    features: Array
+    products: Box
     scales: Box | None
     norms: Array | None
+    levels: Any = None
+    linear: bool = False
+    lost: float = 0.0
 
 
-def read_features(problem: Problem, points: list[Dual], norms: bool, progress: Callable[[str], None]) -> Readings:
-    """One pass over the data, in blocks of columns."""
+def read_features(
+    problem: Problem, points: list[Dual], norms: bool, progress: Callable[[str], None]
+) -> list[Reading]:
+    """One pass over the data, in blocks of columns: products of all features as boxes."""
     arith, cert, d = problem.arith, problem.cert, problem.cert.n_features
     n_tasks, n_outputs = len(problem.tasks), len(cert.outputs)
     kind = object if arith.exact else np.float64
@@ -2909,12 +3050,11 @@ def read_features(problem: Problem, points: list[Dual], norms: bool, progress: C
     if spread is None:
         spread = Box(np.empty((n_tasks, d), dtype=kind).T, np.empty((n_tasks, d), dtype=kind).T)
     wanted = (norms or cert["standardize"]) and known is None
-    together = [list(range(n_tasks))] if cert["shared"] else [[t] for t in range(n_tasks)]
     rows = max(part.matrix.shape[0] for part in problem.tasks)
     step = max(1, _CACHED // (rows + 1))
     for a in range(0, d, step):
         block = slice(a, min(a + step, d))
-        for members in together:
+        for members in problem.together:
             columns = problem.tasks[members[0]].matrix.columns(block)
             if not np.isfinite(columns).all():
                 raise Mismatch("X holds NaN or infinite numbers")
@@ -2943,32 +3083,303 @@ def read_features(problem: Problem, points: list[Dual], norms: bool, progress: C
     products = [Box(low[k].T) if arith.exact else Box(low[k].T, high[k].T) for k in range(len(points))]
     if scales is not None:
         products = [m / scales[:, problem.task_of] for m in products]
-    return Readings(products, scales, None if size is None else size.hi)
+    largest = None if size is None else size.hi.max(axis=1)
+    return [Reading(np.arange(d), m, scales, largest) for m in products]
 
 
 def _deviations(problem: Problem, spread: Box) -> Box:
     """Standard deviations, 1 where they are 0."""
-    columns = []
-    for t in range(len(problem.tasks)):
-        mass = problem.s[t].total() if len(problem.y[t]) else problem.arith.one(1.0)
-        part = spread[:, t]
-        constant = np.asarray(part.hi <= 0, dtype=bool)
-        ones = problem.arith.numbers(np.ones(len(constant)))
-        columns.append(choose(constant, ones, problem.arith.sqrt(part / _like(mass, ones))))
-    return _columns(columns)
+    return _columns([_deviation(problem, t, spread[:, t]) for t in range(len(problem.tasks))])
 
 
-def refine(problem: Problem, readings: Readings, which: int, point: Dual, features: Array) -> None:
-    """The products of a few features again, in twice the precision."""
-    if problem.arith.exact or not 0 < len(features) * sum(map(len, problem.y)) <= 1 << 24:
+def _deviation(problem: Problem, t: int, spread: Box) -> Box:
+    mass = problem.s[t].total() if len(problem.y[t]) else problem.arith.one(1.0)
+    constant = np.asarray(spread.hi <= 0, dtype=bool)
+    ones = problem.arith.numbers(np.ones(len(constant)))
+    return choose(constant, ones, problem.arith.sqrt(spread / _like(mass, ones)))
+
+
+def read_more(
+    problem: Problem, penalty: Penalty, reading: Reading, point: Dual, features: Array, twice: bool = False
+) -> None:
+    """The products of a few features (rising): for the first time, or again, in twice the precision."""
+    arith = problem.arith
+    fresh = features[~np.isin(features, reading.features, assume_unique=True)]
+    known = not len(fresh) and (arith.exact or not twice)
+    if not len(features) or known or (twice and not len(features) * sum(map(len, problem.y)) <= 1 << 24):
         return
-    m = readings.products[which]
+    if len(fresh):
+        old, reading.features = reading.features, np.union1d(reading.features, fresh)
+        kind = object if arith.exact else np.float64
+        lo, hi = (np.full((len(reading.features), len(problem.task_of)), end, dtype=kind) for end in (-np.inf, np.inf))
+        at = np.searchsorted(reading.features, old)
+        lo[at], hi[at] = reading.products.lo, reading.products.hi
+        reading.products = Box(lo, hi)
+        rows = penalty.place[fresh]
+        reading.levels[rows[rows >= 0]] = 0
+    if arith.exact:
+        reading.products = Box(reading.products.lo)
+    m, at = reading.products, np.searchsorted(reading.features, features)
     for t, part in enumerate(problem.tasks):
-        found = problem.arith.refined(part.matrix.columns(features), point.v[t], problem.centred)
-        if readings.scales is not None:
-            found = found / _columns([readings.scales[features, t]] * found.shape[1])
-        place = np.ix_(features, np.array(problem.outputs_of[t]))
-        m.lo[place], m.hi[place] = np.fmax(m.lo[place], found.lo), np.fmin(m.hi[place], found.hi)
+        columns = part.matrix.columns(features)
+        if not np.isfinite(columns).all():
+            raise Mismatch("X holds NaN or infinite numbers")
+        found = (arith.refined if twice else arith.products)(columns, point.v[t], problem.centred)
+        if reading.scales is not None:
+            found = found / _columns([reading.scales[features, t]] * found.shape[1])
+        place = np.ix_(at, np.array(problem.outputs_of[t]))
+        if arith.exact:
+            m.lo[place] = found.lo
+        else:
+            m.lo[place], m.hi[place] = np.fmax(m.lo[place], found.lo), np.fmin(m.hi[place], found.hi)
+
+
+# --- all values in one pass: how far rows are from the edge of the dual ball ---------------------------------
+
+_SMALL, _LARGE = 2.0**-700, 2.0**900  # squares of norms of columns between which nothing under- or overflows here
+_FLOOR = 2.0**-400  # of what multiplies the norm of a column: its square must not underflow
+
+
+@dataclass
+class _Vectors:
+    """Middles of dual points of some tasks with one matrix (rows x outputs, values), by one power of two a value, after
+    them a column of ones; and `reach` (outputs x values): the error of a product is at most that times the norm of the
+    column, see `Floating.products`."""
+
+    tasks: list[int]
+    middle: Array
+    reach: Array
+
+
+def _vectors(problem: Problem, points: list[Dual]) -> tuple[list[_Vectors], Array]:
+    """Of all tasks, and the powers of values."""
+    tops = [[np.maximum(np.abs(v.lo), np.abs(v.hi)).max(initial=0.0) for v in point.joined] for point in points]
+    top = np.array(tops).max(axis=1)
+    power = np.frexp(np.where(np.isfinite(top), top, 1.0))[1]
+    middles, reaches = {}, {}
+    for i, loss in enumerate(problem.losses):
+        boxes = [point.joined[i] for point in points]
+        lo = np.ldexp(np.stack([box.lo for box in boxes], axis=-1), -power)  # rows x outputs x values
+        hi = np.ldexp(np.stack([box.hi for box in boxes], axis=-1), -power)
+        v = lo + 0.5 * (hi - lo)
+        half = np.maximum(up(hi - v), up(v - lo)) + _TINY
+        for j, t in enumerate(loss.rows.tasks):
+            part = loss.rows.part(j)
+            n = part.stop - part.start
+            wide = 1.0 + gamma(n + 16)
+            size, width = (np.sqrt((x[part] * x[part]).sum(axis=0)) * wide + _LOST for x in (v, half))
+            middles[t] = v[part].reshape(n, v.shape[1] * v.shape[2])
+            reaches[t] = up((gamma(n + 16) * size + width * wide) * (1.0 + 16.0 * UNIT)) + _FLOOR
+    found = []
+    for members in problem.together:
+        ones = np.ones((len(middles[members[0]]), int(problem.centred)))
+        both = np.hstack([*(middles[t] for t in members), ones])
+        found.append(_Vectors(members, both, np.concatenate([reaches[t] for t in members])))
+    return found, power
+
+
+def read_lengths(
+    problem: Problem, penalty: Penalty, points: list[Dual], values: Sequence[int], norms: bool,
+    progress: Callable[[str], None],
+) -> list[Reading]:  # fmt: skip
+    """One pass over the data for some values: of each row m_j of M an upper bound of its level, and no products.
+
+    With x a column in a task, v^ a computed middle and rho as in `_Vectors`, every entry is right within |x| rho, so a
+    row within e, ``e^2 = sum_t |x_t|^2 rho_t^2``; sizes, positive parts and soft thresholds move by no more. Lengths:
+
+        |(|m| - l)_+| <= (1 + gamma_{Q + 24}) (fl |(|m^| - l)_+| + e),    |m|_1 <= (1 + gamma_{Q + 24}) (fl |m^|_1 + sum
+        |x_t| rho_t),    max |m_q| likewise,
+
+    where gamma covers these few operations on them, too. What underflows is below `_LOST`, and the norm of a column is
+    known within gamma if its square is between `_SMALL` and `_LARGE`, or all of it is 0: else the level is infinite. So
+    it is where anything is not a number. The norm about any number is at least that about the mean: ``|x|^2 - (sum
+    x)^2 / n`` is computed within ``4 gamma_{n + 16} |x|^2``; if little is left of it, columns are shifted. """
+    cert, arith, d, n_values = problem.cert, problem.arith, problem.cert.n_features, len(points)
+    vectors, power = _vectors(problem, points)
+    n_tasks, n_outputs = len(problem.tasks), len(cert.outputs)
+    kind, limit, cut = penalty.measure()
+    strength = np.array([float((problem.unit * arith.one(cert.arrays["alpha"][k])).lo) for k in values])
+    strength = np.minimum(np.ldexp(strength, -power), 2.0**500)
+    strength = np.where(strength > 2.0**-900, strength, 0.0)  # in the units of the vectors
+    levels = np.empty((n_values, len(penalty.features)))
+    largest = np.zeros(d) if norms else None
+    scales = Box(np.empty((d, n_tasks)), np.empty((d, n_tasks))) if cert["standardize"] else None
+    reach = np.concatenate([one.reach for one in vectors])  # outputs x values
+    even = [bool((s.lo == 1.0).all() and (s.hi == 1.0).all()) for s in problem.s]
+    rows, columns = max(len(one.middle) for one in vectors), max(one.middle.shape[1] for one in vectors)
+    step = max(64, min(_CACHED // (rows + 1), _CACHED // columns + 64))
+    room, lost = np.empty((step, columns)), np.zeros(n_values)
+    more = 1.0 + gamma(n_outputs + 24)
+    for a in range(0, d, step):
+        block = slice(a, min(a + step, d))
+        width = block.stop - a
+        total, top = np.zeros((width, n_values)), np.zeros((width, n_values))
+        squares, unsure = np.empty((width, n_tasks)), np.zeros(width, dtype=bool)
+        for one in vectors:
+            x = problem.tasks[one.tasks[0]].matrix.columns(block)
+            n, square = len(x), np.einsum("ij,ij->j", x, x)
+            odd = ~((square > _SMALL) & (square < _LARGE))
+            if odd.any():
+                if not np.isfinite(x[:, odd]).all():
+                    raise Mismatch("X holds NaN or infinite numbers")
+                odd[odd] = x[:, odd].any(axis=0)
+                unsure |= odd
+            m = room[:width, : one.middle.shape[1]]
+            np.matmul(x.T, one.middle, out=m)
+            about = square * (1.0 + gamma(n + 16))
+            if problem.centred and n:
+                rest = square - m[:, -1] * m[:, -1] / n
+                if (rest < 1e-6 * square).any():
+                    z = x - _shift(x)
+                    np.matmul(z.T, one.middle, out=m)
+                    square = np.einsum("ij,ij->j", z, z)
+                    unsure |= ~((square > _SMALL) & (square < _LARGE)) & z.any(axis=0)
+                    about = square * (1.0 + gamma(n + 16))
+                else:
+                    about = np.minimum(about, (rest + square * (4.0 * gamma(n + 16))) * (1.0 + 8.0 * UNIT))
+            squares[:, one.tasks] = (square * (1.0 + gamma(n + 16)))[:, None]
+            for t in one.tasks:
+                spread = None
+                if scales is not None or (norms and not even[t]):
+                    spread = arith.spreads(x, problem.s[t], problem.centred)
+                if scales is not None and spread is not None:
+                    sd = _deviation(problem, t, spread)
+                    scales.lo[block, t], scales.hi[block, t] = sd.lo, sd.hi
+                    spread = spread / sd.square()
+                if largest is not None:
+                    largest[block] = np.maximum(largest[block], about if spread is None else spread.hi)
+            start = 0
+            for t in one.tasks:
+                outputs = problem.outputs_of[t]
+                if scales is not None:
+                    inverse = up(1.0 / scales.lo[block, t])
+                    m[:, start * n_values : (start + len(outputs)) * n_values] *= inverse[:, None]
+                    squares[:, t] *= inverse * inverse * (1.0 + 8.0 * UNIT)
+                for q in outputs:
+                    own = m[:, start * n_values : (start + 1) * n_values]
+                    start += 1
+                    if cert["positive"]:
+                        np.maximum(own, 0.0, out=own)
+                    elif kind != "squares" or cut is not None:
+                        np.abs(own, out=own)
+                    if kind in ("top", "both"):
+                        np.maximum(top, own + np.sqrt(squares[:, t])[:, None] * reach[q], out=top)
+                    if cut is not None:
+                        own -= np.multiply.outer(cut[block], strength * (1.0 - 8.0 * UNIT))
+                        np.maximum(own, 0.0, out=own)
+                    if kind in ("squares", "both"):
+                        np.multiply(own, own, out=own)
+                    total += own
+        if kind == "sums":
+            off = np.sqrt(squares)[:, problem.task_of] @ reach
+        else:
+            off = np.sqrt(squares[:, problem.task_of] @ reach**2)
+            np.sqrt(total, out=total)
+        if kind == "top":
+            total, off = top, 0.0 * off
+        held = penalty.place[block] >= 0
+        at = penalty.place[block][held]
+        total = ((total + off)[held] * more + _LOST) * ((1.0 / strength) * (1.0 + 8.0 * UNIT))
+        total /= (limit[0][at] * (1.0 - 8.0 * UNIT))[:, None]
+        if kind == "both":
+            other = (top[held] * more + _LOST) * ((1.0 / strength) * (1.0 + 8.0 * UNIT))
+            total = np.fmax(total, other / (limit[1][at] * (1.0 - 8.0 * UNIT))[:, None])
+        total[unsure[held]] = np.inf
+        np.copyto(total, np.inf, where=~(total >= 0.0))
+        levels[:, at] = total.T
+        if largest is not None:
+            largest[block][unsure] = np.inf
+        lost = np.fmax(lost, ((off[held] / limit[0][at][:, None]).max(axis=0, initial=0.0)) / strength)
+        progress(f"{block.stop} of {d} features")
+    levels = penalty.unit_levels(levels)
+    size = None if largest is None else up(np.sqrt(largest))
+    nothing = np.zeros((0, n_outputs))
+    return [
+        Reading(np.arange(0), Box(nothing, nothing), scales, size, levels[i], penalty.linear, float(lost[i]))
+        for i in range(n_values)
+    ]
+
+
+def _whole(x: Array, bits: int) -> tuple[Array, Array]:
+    """Whole numbers X and powers e of columns, ``0 <= x - X 2^e < 2^e`` and ``|X| <= 2^bits``: mantissas, shifted."""
+    mantissa, exponent = np.frexp(x)
+    whole, exponent = np.ldexp(mantissa, 53).astype(np.int64), exponent.astype(np.int64)
+    top = np.where(whole != 0, exponent, -5000).max(axis=0, initial=-5000)
+    return whole >> np.clip(top - exponent + (53 - bits), 0, 62), top - bits
+
+
+def _aligned(parts: list[tuple[Array, Array]], bits: int) -> tuple[list[Array], Array]:
+    """Numbers ``m 2^e`` (m >= 0) as ``m 2^g`` with m at most 2^bits, or a little more, rounded up."""
+    power = np.max([np.frexp(m.astype(np.float64))[1] + e for m, e in parts], axis=0) - bits
+    found = []
+    for m, e in parts:
+        shift = power - e
+        low, high = np.clip(shift, 0, 62), np.clip(-shift, 0, 62)
+        found.append(np.where(shift > 0, (m >> low) + 1, m << high))
+    return found, power
+
+
+def _root_up(squares: Array) -> Array:
+    """Whole numbers whose squares are at least these, below 2^62: about the least ones, and products tell."""
+    root = np.sqrt(squares.astype(np.float64)).astype(np.int64) + 2
+    if (root * root < squares).any():
+        raise Undecided("roots that are wrong")
+    return root
+
+
+def read_whole(
+    problem: Problem, penalty: Penalty, point: Dual, k: int, norms: bool, progress: Callable[[str], None]
+) -> Reading | None:
+    """`read_lengths` for one value in whole numbers of 64 bits, where no floating point is trusted; None for what it
+    does not know. With x a column and v a vector of a task,
+
+        x = (X + a) 2^e,  v = (W + b) 2^f,  0 <= a, b < 1:    |x'v| <= (|X'W| + sum (|X| + |W| + 1)) 2^(e + f),
+        |x - mean| <= (|X - mean| + root of n) 2^e.
+    """
+    cert, d, name = problem.cert, problem.cert.n_features, penalty.name
+    least = penalty.g.lo if name == "rows" else min(penalty.g.lo, penalty.l.lo) if name == "split" else Fraction(1)
+    even = all((s.lo == 1).all() and (s.hi == 1).all() for s in problem.s)
+    known = name in ("rows", "split", "largest") and least > 0 and not cert["standardize"] and (even or not norms)
+    rows = max(map(len, problem.y))
+    small = rows.bit_length()
+    if not known or small > 20:
+        return None
+    bits = min(24, 30 - small), min(30, 60 - small - min(24, 30 - small))
+    vectors = []
+    for v in point.v:
+        tops = [max((abs(q) for q in column), default=Fraction(0)) for column in v.lo.T]
+        powers = [top.numerator.bit_length() - top.denominator.bit_length() + 1 - bits[1] for top in tops]
+        columns = [[math.floor(q / _power(f)) for q in one] for one, f in zip(v.lo.T, powers, strict=True)]
+        vectors.append((np.array(columns, dtype=np.int64).reshape(len(tops), len(v.lo)).T, powers))
+    count = (60 - len(cert.outputs).bit_length()) // (1 if name == "largest" else 2)
+    lengths, largest, step = [Fraction(0)] * d, np.full(d, Fraction(0), dtype=object), max(1, _ENTRIES // (rows + 1))
+    for a in range(0, d, step):
+        block, parts, sizes = slice(a, min(a + step, d)), [], []
+        for members in problem.together:
+            x = problem.tasks[members[0]].matrix.columns(block)
+            if not np.isfinite(x).all():
+                raise Mismatch("X holds NaN or infinite numbers")
+            n = len(x)
+            whole, power = _whole(x, bits[0])
+            turned, total = np.ascontiguousarray(whole.T), np.abs(whole).sum(axis=0)
+            for t in members:
+                w, powers = vectors[t]
+                m = np.abs(turned @ w) + total[:, None] + (np.abs(w).sum(axis=0) + n)
+                parts += [(m[:, q], power + f) for q, f in enumerate(powers)]
+            square, first = (whole * whole).sum(axis=0), whole.sum(axis=0)
+            if problem.centred and n:
+                square = square - first * first // n
+            sizes.append((_root_up(square) + math.isqrt(n) + 1, power))
+        found, power = _aligned(parts, count)
+        length = np.sum(found, axis=0) if name == "largest" else _root_up(np.sum([m * m for m in found], axis=0))
+        lengths[block] = [m * _power(e) for m, e in zip(length.tolist(), power.tolist(), strict=True)]
+        found, power = _aligned(sizes, 60)
+        largest[block] = [m * _power(e) for m, e in zip(np.max(found, axis=0).tolist(), power.tolist(), strict=True)]
+        progress(f"{block.stop} of {d} features")
+    strength = problem.unit.lo * Fraction(cert.arrays["alpha"][k]) * least
+    levels = np.array(lengths, dtype=object)[penalty.features] / (penalty.weights.lo * strength)
+    nothing = np.zeros((0, len(cert.outputs)), dtype=object)
+    return Reading(np.arange(0), Box(nothing), None, largest if norms else None, levels)
 
 
 # --- penalties ----------------------------------------------------------------------------------------------
@@ -3069,25 +3480,8 @@ class Penalty:
         np.add.at(total, place, values)
         return np.where(total == 0.0, 0.0, up(total * (1.0 + gamma(len(values) + 4)))) if _is_float(total) else total
 
-    def _clearly(self, size: Any, rows: Array, c: Any, beside: Any = 0.0) -> Array | None:
-        """Rows of length at most g u, by far: ``c |m| + beside``. Of most rows no more has to be known."""
-        if self.problem.arith.exact or self.name != "rows":
-            return None
-        length = np.sqrt(np.einsum("ij,ij->i", size, size)) * float(c) * (1.0 + gamma(size.shape[1] + 16))
-        limit = float(self.g.lo) * self.weights.lo[rows]
-        # squares below the range of float64 are nothing beside such limits
-        return np.asarray((length + beside) * (1.0 + 16.0 * UNIT) + 1e-140 <= limit * (1.0 - 1e-6))
-
     def within(self, size: Any, rows: Array, c: Any) -> Array:
-        """Which rows are proved to be in the dual ball when multiplied by c."""
-        clear = self._clearly(size, rows, c)
-        if clear is None:
-            return self._within(size, rows, c)
-        rest = np.flatnonzero(~clear)
-        clear[rest] = self._within(size[rest], rows[rest], c)
-        return clear
-
-    def _within(self, size: Any, rows: Array, c: Any) -> Array:
+        """Which rows (of whole groups) are proved to be in the dual ball when multiplied by c."""
         levels = self.levels(size, rows, c)
         limit = self.problem.arith.one(1.0) if self.name == "largest" else self.g * self.g
         found = np.asarray(levels <= limit.lo, dtype=bool)
@@ -3096,24 +3490,37 @@ class Penalty:
             found &= np.all(up(up(c * size) / u) <= self.l.lo, axis=1)
         return found
 
-    def scale(self, size: Any) -> tuple[Any, int | None]:
+    def scale(self, size: Any, rows: Array, reading: Reading) -> tuple[Any, int | None]:
         """A c <= 1, about the largest, for which c M is in the dual ball, and the feature that stands in the way of
-        more."""
+        more: of rows whose sizes are known, and of others by their levels."""
+        arith = self.problem.arith
+        if self.name == "sorted":
+            norms = arith.sqrt(Box(_total_up(up(size * size), 1))).hi
+            if reading.levels is not None:
+                norms, own = reading.levels.copy(), norms
+                norms[rows] = own
+            return self._sorted_scale(norms, arith.one(1.0).lo)
+        c, limit = self._scale(size, rows)
+        top = 0 if reading.levels is None else reading.levels.max(initial=0)
+        if top > 1:
+            least = np.maximum(down(down(1.0 / top)), 0.0) if reading.linear else np.float64(0.0)
+            if least < c:
+                c, limit = least, int(self.features[int(np.argmax(reading.levels))])
+        return c, limit
+
+    def _scale(self, size: Any, rows: Array) -> tuple[Any, int | None]:
         arith = self.problem.arith
         one, zero = arith.one(1.0).lo, arith.one(0.0).lo
-        if self.name == "sorted":
-            return self._sorted_scale(size, one)
-        rows = np.flatnonzero(~self.within(size, np.arange(len(size)), one))
-        if not len(rows):
+        outside = np.flatnonzero(~self.within(size, rows, one))
+        if not len(outside):
             return one, None
-        size = size[rows]
+        size, rows = size[outside], rows[outside]
         if self.plain:
             levels = self.levels(size, rows, one)
             worst = int(np.argmax(levels))
-            if arith.exact:
-                c = arith.sqrt(self.g * self.g / Box(levels[worst])).lo
-            else:
-                c = np.maximum((self.g / arith.sqrt(Box(levels[worst]))).lo * (1.0 - 16.0 * UNIT), 0.0)
+            if arith.exact:  # levels are c^2 times those at 1: all are in
+                return arith.sqrt(self.g * self.g / Box(levels[worst])).lo, int(self.features[rows[worst]])
+            c = np.maximum((self.g / arith.sqrt(Box(levels[worst]))).lo * (1.0 - 16.0 * UNIT), 0.0)
             if bool(np.all(self.within(size, rows, c))):
                 return c, int(self.features[rows[worst]])
         low, high = zero, one
@@ -3121,12 +3528,51 @@ class Penalty:
             middle = (low + high) / 2
             if not arith.exact and not low < middle < high:
                 break
-            if np.all(self.within(size, rows, middle)):
+            inside = self.within(size, rows, middle)
+            if np.all(inside):
                 low = middle
-            else:
-                high = middle
-        worst = int(np.argmin(self.within(size, rows, high)))  # the first that is not within
-        return low, int(self.features[rows[worst]])
+            else:  # bounds of levels rise with c, operation by operation: those that are inside are so below
+                high, size, rows = middle, size[~inside], rows[~inside]
+        return low, int(self.features[rows[0]])
+
+    def measure(self) -> tuple[str, list[Array], Array | None]:
+        """How `read_lengths` measures rows: by sums of "squares" of entries, by "sums", the "top" entry or "both" (the
+        first and the last); what a length of 1 is divided by, in units of N alpha; what is taken off of each entry of a
+        feature before. """
+        u, g, each = self.weights.lo, float(self.g.lo), self.l_rows.lo
+        kind, limits, off = "squares", [u * g], None
+        if self.name == "largest":
+            kind, limits = "sums", [u]
+        elif self.name == "split":
+            kind, limits = "both", [u * g, u * float(self.l.lo)]
+        elif self.name in ("sorted", "groups"):
+            limits, off = [u], u * float(self.l.lo) if self.inside == "entries" else None
+        elif g == 0.0:
+            kind, limits = "top", [u * each]
+        elif each.any():
+            off = u * each
+        cut = None
+        if off is not None:
+            cut = np.zeros(len(self.place))
+            cut[self.features] = np.where(off > 2.0**-1000, off, 0.0)  # smaller ones may have been rounded up
+        return kind, [np.where(one > 2.0**-1000, one, 0.0) for one in limits], cut
+
+    @property
+    def linear(self) -> bool:
+        """Whether the ball is that of a norm whose value `read_lengths` finds: levels at c are c times those at 1."""
+        entries = self.name == "rows" and float(self.g.lo) == 0.0
+        return self.name in ("largest", "split") or entries or (self.plain and self.name != "sorted")
+
+    def unit_levels(self, lengths: Array) -> Array:
+        """Levels of rows from their lengths: of groups that of the group (values x features)."""
+        if self.name != "groups":
+            return lengths
+        count, most = int(self.units.max(initial=-1)) + 1, int(np.bincount(self.units).max(initial=0))
+        for own in lengths:
+            x = np.maximum(up(own - float(self.l.lo)), 0.0) if self.inside == "rows" else own
+            size = np.sqrt(np.bincount(self.units, x * x, count)) * (1.0 + gamma(most + 16)) + _LOST
+            own[:] = up(size / float(self.g.lo))[self.units]
+        return lengths
 
     def shares(self, size: Any, rows: Array) -> Any:
         """Of each of these rows (of whole groups, not for `sorted`) about the largest c <= 2 for which it is in."""
@@ -3134,17 +3580,22 @@ class Penalty:
         low, high = np.full(len(rows), zero), np.full(len(rows), two)
         for _ in range(60):
             middle = (low + high) / 2
-            inside = self._within(size, rows, middle[:, None])
+            inside = self.within(size, rows, middle[:, None])
             low, high = np.where(inside, middle, low), np.where(inside, high, middle)
         return low
 
-    def _sorted_scale(self, size: Any, one: Any) -> tuple[Any, int | None]:
+    def _sorted_scale(self, norms: Any, one: Any) -> tuple[Any, int | None]:
         """Cumulative sums of row norms, largest first, as whole numbers of 2^-100 of the largest weight."""
         arith = self.problem.arith
-        norms = arith.sqrt(Box(_total_up(up(size * size), 1))).hi
         if not np.all(norms < np.inf):
             return arith.one(0.0).lo, int(self.features[int(np.argmax(norms))])
         order = np.argsort(norms)[::-1]
+        if arith.plain and len(order):  # in floating point, the sum of m numbers within gamma_m
+            wide, all_norms = 2.0 * UNIT * np.arange(8.0, len(order) + 8.0), np.cumsum(norms[order])
+            shares = np.cumsum(self.ranks.lo) / all_norms * (1.0 - 2.0 * wide)
+            shares = np.where(all_norms == 0.0, 2.0, np.where(shares >= 0.0, shares, 0.0))
+            least = int(np.argmin(shares))
+            return (one, None) if shares[least] >= 1.0 else (down(shares[least]), int(self.features[order[least]]))
         top = Fraction(norms[order[0]]) if len(order) else Fraction(0)
         scale = max(top, Fraction(self.ranks.lo[0])) if len(order) else Fraction(1)
         grid = Fraction(1 << 160) / scale if scale else Fraction(1)
@@ -3159,21 +3610,30 @@ class Penalty:
         c = best if arith.exact else np.maximum(down(np.float64(float(best))), 0.0)
         return c, int(self.features[order[worst]])
 
-    def zeros(self, size: Any, c: Any, moved: Any) -> Array:
-        """Which penalised features are zero in every solution, if |m| may be off by `moved` in length (of the row)."""
-        rows = np.arange(len(size))
-        clear = self._clearly(size, rows, c, moved)
-        if clear is None:
-            return self._zeros(size, rows, c, moved)
-        rest = np.flatnonzero(~clear)
-        clear[rest] = self._zeros(size[rest], rest, c, moved[rest])
-        return clear
+    def _moved(self, moved: Any) -> Any:
+        """Of the units that features are in."""
+        if self.name != "groups":
+            return moved
+        squares = self._by_unit(up(moved * moved), self.units, len(self.unit_weights.lo))
+        return self.problem.arith.sqrt(Box(squares)).hi[self.units]
 
-    def _zeros(self, size: Any, rows: Array, c: Any, moved: Any) -> Array:
-        arith, u = self.problem.arith, self.weights.lo[rows]
-        if self.name == "groups":
-            squares = self._by_unit(up(moved * moved), self.units, len(self.unit_weights.lo))
-            moved = arith.sqrt(Box(squares)).hi[self.units]
+    def clear(self, reading: Reading, c: Any, moved: Any, wider: Any) -> Array:
+        """Which penalised features are zero in every solution by their levels (and these times `wider`), if |m| may be
+        off by `moved` in length (of the row): that much is in the ball if it is at most its inner radius."""
+        arith, g, entry = self.problem.arith, self.g.lo, self.l.lo
+        push = up(self._moved(moved) / self.weights.lo)
+        if self.name == "largest":
+            push = up(push * arith.sqrt(arith.one(float(len(self.problem.task_of)))).hi)
+        elif self.name == "split":
+            push = up(push / min(g, entry))
+        else:
+            push = up(push / (g if g > 0 else self.l_rows.lo))
+        level = up((up(c * wider) if reading.linear else wider) * reading.levels)
+        return np.asarray(up(level + push) < 1, dtype=bool)
+
+    def zeros(self, size: Any, rows: Array, c: Any, moved: Any) -> Array:
+        """Which of these rows (of whole groups) are zero in every solution, `moved` as in `clear`."""
+        arith, u, moved = self.problem.arith, self.weights.lo[rows], self._moved(moved)[rows]
         moved = up(moved / u)
         length = moved if self.name != "largest" else up(moved * arith.sqrt(arith.one(float(size.shape[1]))).hi)
         levels = self.levels(size, rows, c)
@@ -3260,6 +3720,8 @@ def _float(x: Any, upwards: bool) -> float:
 class Checker:
     """All claims about one value, given what one pass over the data said."""
 
+    hasty = False  # whether zeros that need products in twice the precision are given up
+
     def __init__(self, problem: Problem) -> None:
         self.problem, self.penalty = problem, Penalty(problem)
         edges = problem.cert.arrays.get("edges")
@@ -3267,13 +3729,13 @@ class Checker:
         if edges is not None:
             self.edges = [(q, r, problem.arith.one(edges[q, r])) for q, r in np.argwhere(edges).tolist()]
 
-    def check(self, k: int, point: Dual, readings: Readings, which: int) -> Value:
+    def check(self, k: int, point: Dual, reading: Reading) -> Value:
         problem, arith = self.problem, self.problem.arith
         arrays = problem.cert.arrays
         features, rows = problem.coefficients(k)
         w = arith.numbers(rows)
-        if readings.scales is not None:
-            w = w * readings.scales[features][:, problem.task_of]
+        if reading.scales is not None:
+            w = w * reading.scales[features][:, problem.task_of]
         if any(scale != 1.0 for scale in problem.scales):
             w = w / arith.numbers(np.broadcast_to(np.array(problem.scales)[problem.task_of], w.shape))
         failures: list[str] = []
@@ -3290,41 +3752,40 @@ class Checker:
         quadratic = self._quadratic(k, ridged)
         losses = problem.primal_losses(k)
         primal = losses.total() + arith.one(arrays["alpha"][k]) * self.penalty.value(features, w) + quadratic
-        pulled, again = self._pulled(k, ridged), False
+        pulled = self._pulled(k, ridged)
         if self.penalty.name == "none":
             c, limit = arith.one(1.0).lo, None
             if not self._in_domain(point, c) >= c:  # here there is no scale that could help
                 failures.append("the vector leaves the domain of the square-root loss")
-            dual, parts = self._without_penalty(k, point, readings, which, places, ridged, pulled, quadratic)
-            size = None
+            dual, parts = self._without_penalty(k, point, reading, places, ridged, pulled, quadratic)
         else:
+            self._read_open(k, point, reading, places)
             for again in (False, True):  # products in twice the precision are asked for where they may matter
                 if again:
-                    refine(problem, readings, which, point, self._close(k, readings, which, places, pulled))
-                size = self._sizes(k, readings, which, places, pulled)
-                c, limit = self.penalty.scale(size)
+                    close = self._close(k, reading, places, pulled)
+                    read_more(problem, self.penalty, reading, point, close, twice=True)
+                size = self._sizes(k, reading, places, pulled)
+                c, limit = self.penalty.scale(size, self._rows(reading), reading)
                 c = self._in_domain(point, c)
                 scale = Box(c)
                 parts = problem.dual_losses(point, scale)
                 dual = parts.total() - scale * scale * quadratic
-                if arith.exact or not self._unsettled(k, primal, dual, readings, which):
+                if arith.exact or not self._unsettled(k, primal, dual, reading):
                     break
             if arrays["ridge"][k] > 0.0 and self._falls_short(k, primal, dual):
-                other = self._leaning(k, point, readings, which, places, ridged, size, c)
+                other = self._leaning(k, point, reading, places, ridged, size, c)
                 if other is not None and other[0].lo > dual.lo:
                     dual, parts, c, limit = other
         value = self._compare(k, primal, dual, c, failures)
-        if failures:
-            if size is not None and not self._strength(k) > 0:
+        if failures and not arith.quick:  # else the reasons are found when narrower bounds fail, too
+            if self.penalty.name != "none" and not self._strength(k) > 0:
                 failures.append("unit times alpha is too small for floating point: --exact decides")
-            along = _floats(readings.products[which][features]) * _floats(w) / _float(problem.unit.lo, True)
-            failures += self._reasons(losses, parts, along.sum(axis=0) * _float(c, True), point, c, limit)
-        else:
-            self._check_zeros(k, size, c, readings, failures)
-            if failures and size is not None and not again and not arith.exact:
-                failures.clear()
-                refine(problem, readings, which, point, self._close(k, readings, which, places, pulled))
-                self._check_zeros(k, self._sizes(k, readings, which, places, pulled), c, readings, failures)
+            read_more(problem, self.penalty, reading, point, features)
+            along = _floats(reading.products[np.searchsorted(reading.features, features)]) * _floats(w)
+            along = along.sum(axis=0) / _float(problem.unit.lo, True) * _float(c, True)
+            failures += self._reasons(losses, parts, along, point, c, limit)
+        elif not failures:
+            self._check_zeros(k, point, reading, c, failures)
             self._check_sure(k, features, rows, ridged[: len(places)], places, failures)
         return value
 
@@ -3353,12 +3814,38 @@ class Checker:
             pulled = _columns(columns)
         return _like(self.problem.unit, pulled) * pulled
 
-    def _sizes(self, k: int, readings: Readings, which: int, places: Array, pulled: Box) -> Any:
-        """``|M - R W| / (N alpha)`` of the penalised features, from above; with positive, negative entries are 0."""
-        m = readings.products[which]
-        lo, hi = m.lo[self.penalty.features], m.hi[self.penalty.features]
-        at = self.penalty.place[places]
-        if len(at):
+    def moves(self, k: int) -> bool:
+        """Whether there is a ridge or a graph."""
+        return bool(self.problem.cert.arrays["ridge"][k] > 0.0 or self.edges)
+
+    def _rows(self, reading: Reading) -> Array:
+        """The penalised features whose products are known, by their places."""
+        rows = self.penalty.place[reading.features]
+        return rows[rows >= 0]
+
+    def _whole(self, rows: Array) -> Array:
+        """Features of the groups of some penalised ones, given as a mask."""
+        if self.penalty.name == "groups":
+            rows = np.isin(self.penalty.units, self.penalty.units[rows])
+        return self.penalty.features[rows]
+
+    def _read_open(self, k: int, point: Dual, reading: Reading, places: Array) -> None:
+        """Products of features that are not known to be in the ball."""
+        if reading.levels is None:
+            return
+        scaled = reading.linear or self.penalty.name == "sorted"  # levels say what c is
+        wanted = ~(reading.levels < np.inf) if scaled else ~(reading.levels <= 1)
+        if self.moves(k):
+            wanted[self.penalty.place[places]] = True
+        read_more(self.problem, self.penalty, reading, point, self._whole(wanted))
+
+    def _sizes(self, k: int, reading: Reading, places: Array, pulled: Box) -> Any:
+        """``|M - R W| / (N alpha)`` of the penalised features that are known, from above; with positive, negative
+        entries are 0. R W is that of `places`."""
+        held = self.penalty.place[reading.features] >= 0
+        lo, hi = reading.products.lo[held], reading.products.hi[held]
+        if len(places) and self.moves(k):
+            at = np.searchsorted(reading.features[held], places)
             moved = Box(lo[at], hi[at]) - pulled[: len(places)]
             lo[at], hi[at] = moved.lo, moved.hi
         size = np.maximum(hi, 0 * hi) if self.problem.cert["positive"] else np.maximum(abs(lo), abs(hi))
@@ -3370,7 +3857,7 @@ class Checker:
         return strength.lo if strength.lo > 0 else np.float64(np.nan)
 
     def _leaning(
-        self, k: int, point: Dual, readings: Readings, which: int, places: Array, w: Box, size: Any, c: Any
+        self, k: int, point: Dual, reading: Reading, places: Array, w: Box, size: Any, c: Any
     ) -> tuple[Box, Box, Any, int | None] | None:
         """The dual value with another matrix U in the place of W, and what belongs to it.
 
@@ -3379,12 +3866,13 @@ class Checker:
         found is no part of the proof.
         """
         penalty, cert, arith = self.penalty, self.problem.cert, self.problem.arith
-        outside = ~penalty.within(size, np.arange(len(size)), arith.one(1.0).lo)
-        outside[penalty.place[places]] = True
-        outside = np.isin(penalty.units, penalty.units[outside])
-        rows = np.flatnonzero(outside | (penalty.name == "sorted"))
+        known = self._rows(reading)
+        outside = ~penalty.within(size, known, arith.one(1.0).lo)
+        outside |= np.isin(known, penalty.place[places])
+        outside = np.isin(penalty.units[known], penalty.units[known[outside]]) | (penalty.name == "sorted")
+        rows = known[outside]
         features = penalty.features[rows]
-        about, m = np.zeros((len(rows), w.shape[1])), readings.products[which][features]
+        about, m = np.zeros((len(rows), w.shape[1])), reading.products[np.searchsorted(reading.features, features)]
         about[np.searchsorted(features, places)] = _floats(w[: len(places)])
         away = _floats(m) - _floats(self._pulled(k, arith.numbers(about)))
         if cert["positive"]:
@@ -3392,8 +3880,8 @@ class Checker:
         if penalty.name == "sorted":
             share = np.full((len(rows), 1), _float(c, False))
         else:
-            share = _floats(Box(penalty.shares(size[rows], rows)))[:, None]
-            own = self._sizes(k, readings, which, places[:0], w[:0])[rows]
+            share = _floats(Box(penalty.shares(size[outside], rows)))[:, None]
+            own = self._sizes(k, reading, places[:0], w[:0])[outside]
             idle = penalty.within(own, rows, arith.one(1.0).lo)
         matrix = np.full((w.shape[1],) * 2, 0.0)
         for q, r, strength in self.edges:
@@ -3409,20 +3897,22 @@ class Checker:
         if not np.isfinite(about).all():
             return None
         u = arith.numbers(about)
-        c, limit = penalty.scale(self._sizes(k, readings, which, features, self._pulled(k, u)))
+        c, limit = penalty.scale(self._sizes(k, reading, features, self._pulled(k, u)), known, reading)
         scale = Box(self._in_domain(point, c))
         parts = self.problem.dual_losses(point, scale)
         return parts.total() - scale * scale * self._quadratic(k, u), parts, scale.lo, limit
 
-    def _close(self, k: int, readings: Readings, which: int, places: Array, pulled: Box) -> Array:
+    def _close(self, k: int, reading: Reading, places: Array, pulled: Box) -> Array:
         """Features whose products decide: those of the model, and those not proved to be in the ball."""
-        if self.problem.arith.exact:
+        if self.problem.arith.exact or self.penalty.name == "sorted":
             return places
-        if self.penalty.name == "sorted":
-            return places
-        size = self._sizes(k, readings, which, places, pulled)
-        outside = ~self.penalty.within(size, np.arange(len(size)), np.float64(1.0 - 1e-9))
-        return np.union1d(places, self.penalty.features[outside])
+        wanted = np.zeros(len(self.penalty.features), dtype=bool)
+        if reading.levels is not None:
+            wanted |= reading.levels > 1.0 - 1e-9
+        rows = self._rows(reading)
+        wanted[rows] = ~self.penalty.within(self._sizes(k, reading, places, pulled), rows, np.float64(1.0 - 1e-9))
+        wanted[self.penalty.place[places]] = True
+        return self._whole(wanted)
 
     def _in_domain(self, point: Dual, c: Any) -> Any:
         """The square-root loss: ``c^2 sum s p^2 <= 1`` in every task."""
@@ -3438,12 +3928,12 @@ class Checker:
         return c
 
     def _without_penalty(
-        self, k: int, point: Dual, readings: Readings, which: int, places: Array, w: Box, pulled: Box, quadratic: Box
+        self, k: int, point: Dual, reading: Reading, places: Array, w: Box, pulled: Box, quadratic: Box
     ) -> tuple[Box, Box]:
         """D of the penalty `none`: ``(-sum s f* - v'o - <V, W> + <R W, W>/2 - |R W - V|^2/(2 N rho)) / N``."""
         problem, arith = self.problem, self.problem.arith
-        refine(problem, readings, which, point, places)
-        m = readings.products[which]
+        read_more(problem, self.penalty, reading, point, places, twice=True)
+        m = reading.products
         rest = Box(m.lo.copy(), m.lo.copy() if m.point else m.hi.copy())
         mine = m[places]
         if not isinstance(problem.cert["intercept"], bool):
@@ -3479,7 +3969,7 @@ class Checker:
         """Whether a claim fails."""
         return any(not least <= most for _, most, least in self._claims(k, primal, dual))
 
-    def _unsettled(self, k: int, primal: Box, dual: Box, readings: Readings, which: int) -> bool:
+    def _unsettled(self, k: int, primal: Box, dual: Box, reading: Reading) -> bool:
         """Whether products in twice the precision are asked for."""
         return self._falls_short(k, primal, dual)
 
@@ -3516,7 +4006,32 @@ class Checker:
         arrays = self.problem.cert.arrays
         return None if name not in arrays else arrays[name][slice(*arrays[name + "_start"][k : k + 2])]
 
-    def _check_zeros(self, k: int, size: Any, c: Any, readings: Readings, failures: list[str]) -> None:
+    def _provable(self, k: int, reading: Reading) -> Box | None:
+        """The modulus by which zeros are proved, if they can be."""
+        flat = self.penalty.name in ("sorted", "none") or self.moves(k) or reading.norms is None
+        return None if flat else self.problem.modulus
+
+    def _zero_rows(self, k: int, point: Dual, reading: Reading, c: Any, moved: Any, wanted: Array, wider: Any) -> Array:
+        """Which penalised features are zero in every solution, if |m| may be off by `moved` in length, and be larger by
+        the factor `wider`: by levels, and where these do not prove what is wanted by products."""
+        penalty, nothing = self.penalty, self.problem.arith.numbers(np.zeros((0, 0)))
+        zero = np.zeros(len(penalty.features), dtype=bool)
+        if reading.levels is not None:
+            zero = penalty.clear(reading, c, moved, wider)
+            zero[self._rows(reading)] = False
+        for twice in (False, True):
+            if reading.levels is not None or twice:
+                left = self._whole(wanted & ~zero)
+                read_more(self.problem, penalty, reading, point, left, twice)
+            rows = self._rows(reading)
+            asked = np.isin(penalty.features[rows], self._whole(wanted & ~zero))
+            rows, size = rows[asked], self._sizes(k, reading, penalty.features[:0], nothing)[asked]
+            zero[rows] = penalty.zeros(size * wider, rows, c, moved)
+            if self.problem.arith.exact or self.hasty or zero[wanted].all():
+                break
+        return zero
+
+    def _check_zeros(self, k: int, point: Dual, reading: Reading, c: Any, failures: list[str]) -> None:
         problem, arith, arrays = self.problem, self.problem.arith, self.problem.cert.arrays
         listed = self._listed("open", k)
         if listed is None:
@@ -3525,15 +4040,15 @@ class Checker:
         claimed[listed] = False
         if not claimed.any():
             return
-        modulus = problem.modulus
-        curved = arrays["ridge"][k] > 0.0 or self.edges
-        if modulus is None or curved or self.penalty.name in ("sorted", "none") or readings.norms is None:
+        modulus = self._provable(k, reading)
+        if modulus is None or reading.norms is None:
             failures.append(f"nothing proves that the {int(claimed.sum())} features not listed as open are zero")
             return
         radius = arith.sqrt(arith.one(2.0 * arrays["gap"][k]) * problem.unit / modulus).hi
-        norms = readings.norms[self.penalty.features].max(axis=1)
-        zero = np.zeros(problem.cert.n_features, dtype=bool)
-        zero[self.penalty.features] = self.penalty.zeros(size, c, up(up(norms * radius) / self._strength(k)))
+        moved = up(up(reading.norms[self.penalty.features] * radius) / self._strength(k))
+        zero, wanted = np.zeros(problem.cert.n_features, dtype=bool), claimed[self.penalty.features]
+        one = arith.one(1.0).lo
+        zero[self.penalty.features] = self._zero_rows(k, point, reading, c, moved, wanted, one)
         wrong = np.flatnonzero(claimed & ~zero)
         if len(wrong):
             failures.append(
@@ -3559,6 +4074,8 @@ class Checker:
             if np.isin(features, support).all():
                 reach = twice * problem.unit * arith.one(loss["mu"])
                 for t in range(len(problem.tasks)):
+                    if proved[listed].all():
+                        break
                     absent = problem.cert.absent(t)  # zero in every solution
                     own, here = support[~absent[support]], np.flatnonzero(~absent[features])
                     bound = least_eigenvalue(problem, t, own)
@@ -3685,7 +4202,8 @@ def verify(
                 return _refuse(wrong)
             found: list[Value] = []
             for bits in (160, 640) if exact else (0,):
-                found = _check_values(cert, tasks, values, Exact(bits) if exact else Floating(), say)
+                arith: Any = Exact(bits, quick=True) if exact else Floating(quick=True)
+                found = _check_values(cert, tasks, values, arith, say)
                 if not any(one.close for one in found):
                     break
         except (Mismatch, Undecided) as error:
@@ -3699,8 +4217,7 @@ def verify(
         return Verdict(False, "\n".join(["not proved:", *failures]), failures, found)
     worst = max(one.gap for one in found)
     what = "no model of this kind is better" if len(found) == 1 else f"none of {len(found)} models can be better"
-    arith = Exact if exact else Floating
-    words = f"proved: {what} by more than {_upwards(worst)} ({arith.words})"
+    words = f"proved: {what} by more than {_upwards(worst)} ({(Exact if exact else Floating).words})"
     return Verdict(True, "\n".join([words, *described(cert, tasks, found), f"verify.py {PROGRAM}"]), [], found)
 
 
@@ -3788,19 +4305,43 @@ def _refuse(reasons: list[str]) -> Verdict:
     return Verdict(False, "\n".join(["not proved:", *reasons]), reasons)
 
 
-def _check_values(
-    cert: Certificate, tasks: list[Task], values: Sequence[int], arith: Any, say: Callable[[str], None]
-) -> list[Value]:
-    problem = Problem(cert, tasks, arith)
-    checker = Checker(problem)
-    together = max(1, _PRODUCTS // (cert.n_features * len(cert.outputs)))
-    found = []
+def read_values(
+    checker: Checker, values: Sequence[int], norms: bool, say: Callable[[str], None]
+) -> Iterator[tuple[int, Dual, Reading]]:
+    """Values, their dual points and what passes over the data say of them, several in one pass."""
+    problem, cert = checker.problem, checker.problem.cert
+    bent = checker.penalty.name == "sorted" and any(map(checker.moves, values))
+    quick = problem.arith.plain and not bent and checker.penalty.name != "none"
+    size = cert.n_features * len(cert.outputs)
+    if quick:
+        rows = sum(len(y) * len(own) for y, own in zip(problem.y, problem.outputs_of, strict=True))
+        size = max(cert.n_features, 4 * rows, 128 * len(cert.outputs))
+    together = max(1, _PRODUCTS // size)
     for a in range(0, len(values), together):
         some = list(values[a : a + together])
         points = [problem.project(k) for k in some]
-        readings = read_features(problem, points, "open" in cert.arrays, say)
-        found += [checker.check(k, point, readings, i) for i, (k, point) in enumerate(zip(some, points, strict=True))]
+        if quick:
+            readings = read_lengths(problem, checker.penalty, points, some, norms, say)
+        else:
+            pairs = zip(some, points, strict=True) if problem.arith.exact and problem.arith.quick else ()
+            whole = [read_whole(problem, checker.penalty, point, k, norms, say) for k, point in pairs]
+            readings = [one for one in whole if one is not None] or read_features(problem, points, norms, say)
+        if quick:
+            problem.read_scores(some)
+        yield from zip(some, points, readings, strict=True)
         say(f"{a + len(some)} of {len(values)} values")
+
+
+def _check_values(
+    cert: Certificate, tasks: list[Task], values: Sequence[int], arith: Any, say: Callable[[str], None]
+) -> list[Value]:
+    checker = Checker(Problem(cert, tasks, arith))
+    found = [checker.check(*one) for one in read_values(checker, values, "open" in cert.arrays, say)]
+    if arith.quick:  # what has failed is checked again, value by value, with the narrowest bounds
+        for i, one in enumerate(found):
+            if one.failures:
+                narrow = Exact(arith.bits) if arith.exact else Floating()
+                found[i] = _check_values(cert, tasks, [one.index], narrow, say)[0]
     return found
 
 

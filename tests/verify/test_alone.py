@@ -34,12 +34,14 @@ def test_what_deals_with_rounding_is_short() -> None:
     """Boxes and floating-point arithmetic: all that a reader must check for rounding, docstrings included."""
     names = {"gamma", "up", "down", "_add", "_multiply", "Box", "choose", "_fsum", "Floating", "_sum", "_centred"}
     names |= {"_middle", "two_product", "_dot2", "_total_up", "_square_up"}
+    lengths = {"_plain_sum", "_slices", "_sliced", "_norms", "_Vectors", "_vectors", "read_lengths"}
+    lengths |= {"_whole", "_aligned", "_root_up", "read_whole"}
     found = {}
     for node in ast.parse(FILE.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name in names:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
             found[node.name] = (node.end_lineno or 0) - node.lineno + 1
-    assert set(found) == names
-    assert sum(found.values()) < 400
+    assert sum(found[name] for name in names) < 400
+    assert sum(found[name] for name in lengths) < 300
 
 
 @pytest.fixture(scope="module")

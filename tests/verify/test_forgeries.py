@@ -115,7 +115,7 @@ FLAWS: dict[str, tuple[str, str, Callable[[Mutant], bool]]] = {
         of("hidden rows"),
     ),
     "the dual vector is taken to be in the ball": (
-        "c, limit = self.penalty.scale(size)",
+        "c, limit = self.penalty.scale(size, self._rows(reading), reading)",
         "c, limit = arith.one(1.0).lo, None",
         of("style"),
     ),

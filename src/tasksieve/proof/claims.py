@@ -68,13 +68,13 @@ def certify(
         "rows": [len(part.y) for part in tasks],
         "offset": tasks[0].offset is not None,
         "digests": {
-            "matrices": [part.matrix.digest() for part in (tasks[:1] if shared else tasks)],
+            "matrices": verify.matrix_digests(tasks, shared),
             "labels": [part.digest() for part in tasks],
         },
     }
     whole = {**tidy(arrays), **_points(answers)}
     stated = verify.Certificate(json.loads(json.dumps(header)), dict(whole))
-    finder = _Finder(verify.Problem(stated, tasks, verify.Floating()))
+    finder = _Finder(verify.Problem(stated, tasks, verify.Floating(quick=True)))
     with np.errstate(all="ignore"):
         finder.find(range(len(answers)))
         if better is not None:
@@ -200,6 +200,8 @@ def inside_domain(problem: verify.Problem, dual: Array) -> Array:
 class _Finder(verify.Checker):
     """A checker that writes down what it can prove where another compares it with a claim."""
 
+    hasty = True
+
     def __init__(self, problem: verify.Problem) -> None:
         super().__init__(problem)
         n_values = problem.cert.n_values
@@ -211,16 +213,11 @@ class _Finder(verify.Checker):
 
     def find(self, values: Sequence[int]) -> None:
         """Fill in the claims of some values, several in one pass over the data."""
-        problem, cert = self.problem, self.problem.cert
-        together = max(1, (1 << 24) // (cert.n_features * len(cert.outputs)))
-        for low in range(0, len(values), together):
-            some = list(values[low : low + together])
-            for k in some:
-                cert.arrays["dual"][k] = inside_domain(problem, cert.arrays["dual"][k])
-            points = [problem.project(k) for k in some]
-            readings = verify.read_features(problem, points, True, lambda words: None)
-            for i, (k, point) in enumerate(zip(some, points, strict=True)):
-                self.scales[k], self.dropped[k] = self.check(k, point, readings, i).scale, point.dropped
+        problem, duals = self.problem, self.problem.cert.arrays["dual"]
+        for k in values:
+            duals[k] = inside_domain(problem, duals[k])
+        for k, point, reading in verify.read_values(self, values, True, lambda words: None):
+            self.scales[k], self.dropped[k] = self.check(k, point, reading).scale, point.dropped
 
     def improve(self, k: int, dual: Array) -> None:
         """Another dual point for a value, if it proves more."""
@@ -242,14 +239,13 @@ class _Finder(verify.Checker):
         """There is no claim yet: the more is proved, the better."""
         return True
 
-    def _unsettled(
-        self, k: int, primal: verify.Box, dual: verify.Box, readings: verify.Readings, which: int
-    ) -> bool:
+    def _unsettled(self, k: int, primal: verify.Box, dual: verify.Box, reading: verify.Reading) -> bool:
         """Whether the products' rounding may be more than a little of the gap."""
-        problem, m = self.problem, readings.products[which]
-        wide = float((m.hi - m.lo)[self.penalty.features].max(initial=0.0))
-        loss = wide / (problem.cert["unit"] * problem.cert.arrays["alpha"][k]) * float(abs(primal.hi) + abs(dual.lo))
-        return not loss <= _LOST * float(primal.hi - dual.lo)
+        problem, m, lost = self.problem, reading.products, 2.0 * reading.lost
+        if reading.levels is None:
+            wide = float((m.hi - m.lo)[self.penalty.features].max(initial=0.0))
+            lost = wide / (problem.cert["unit"] * problem.cert.arrays["alpha"][k])
+        return not lost * float(abs(primal.hi) + abs(dual.lo)) <= _LOST * float(primal.hi - dual.lo)
 
     def _compare(self, k: int, primal: verify.Box, dual: verify.Box, c: Any, failures: list[str]) -> verify.Value:
         arrays = self.problem.cert.arrays
@@ -263,18 +259,21 @@ class _Finder(verify.Checker):
             arrays["dual_value"][k] = dual.lo - width
         return super()._compare(k, primal, dual, c, failures)
 
-    def _check_zeros(self, k: int, size: Any, c: Any, readings: verify.Readings, failures: list[str]) -> None:
+    def _check_zeros(
+        self, k: int, point: verify.Dual, reading: verify.Reading, c: Any, failures: list[str]
+    ) -> None:
         problem, arrays = self.problem, self.problem.cert.arrays
         self.open[k] = np.arange(problem.cert.n_features)
-        modulus = problem.modulus
-        curved = arrays["ridge"][k] > 0.0 or self.edges
-        if modulus is None or curved or self.penalty.name in ("sorted", "none") or readings.norms is None:
+        modulus = self._provable(k, reading)
+        if modulus is None or reading.norms is None:
             return
         radius = np.sqrt(2.0 * arrays["gap"][k] * problem.cert["unit"] / float(modulus.lo))
         strength = problem.cert["unit"] * arrays["alpha"][k]
-        moved = readings.norms[self.penalty.features].max(axis=1) * (radius / strength) * _INSIDE
+        moved = reading.norms[self.penalty.features] * (radius / strength) * _INSIDE
         zero = np.zeros(problem.cert.n_features, dtype=bool)
-        zero[self.penalty.features] = self.penalty.zeros(size * _INSIDE, c, moved)
+        wanted = np.full(len(self.penalty.features), not reading.linear)  # else products say what levels do
+        wanted[self._rows(reading)] = True
+        zero[self.penalty.features] = self._zero_rows(k, point, reading, c, moved, wanted, _INSIDE)
         self.open[k] = np.flatnonzero(~zero)
 
     def _check_sure(
@@ -295,6 +294,8 @@ class _Finder(verify.Checker):
         if not np.isin(features, support).all():
             return proved
         for t in range(len(self.problem.tasks)):
+            if proved[features].all():
+                break
             absent = self.problem.cert.absent(t)  # zero in every solution
             own, here = support[~absent[support]], np.flatnonzero(~absent[features])
             bound = verify.least_eigenvalue(self.problem, t, own)
