@@ -4680,7 +4680,7 @@ def _variant(chromosome: str, position: str, name: str, first: str, second: str)
     """``chr7`` is 7, 23 is X; alleles in capitals."""
     bare = chromosome[3:] if chromosome[:3].lower() == "chr" else chromosome
     bare = _CHROMOSOMES.get(bare.upper(), bare.upper() if len(bare) <= 2 else bare)
-    if not (position.lstrip("-").isdecimal() and position.isascii() and len(position) < 19):
+    if not (position.removeprefix("-").isdecimal() and position.isascii() and len(position) < 19):
         raise Mismatch(f"variant {name}: the position {position!r} is no whole number")
     return bare, int(position), name, first.upper(), second.upper()
 
@@ -4947,6 +4947,9 @@ def _check_genotypes(header: dict[str, Any]) -> None:
     )
     if not sound:
         raise Unreadable("header: 'genotypes' does not say how genotypes are read")
+    called = [f"{name}_{allele}" for _, _, name, allele, _ in map(str.split, recipe["variants"])]
+    if header.get("features") is not None and header["features"][len(recipe["covariates"]) :] != called:
+        raise Unreadable("header: 'features' are not the variants of 'genotypes' with their counted alleles")
 
 
 # --- the command line ---------------------------------------------------------------------------------------

@@ -59,6 +59,7 @@ def folder(counts: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "covariates": [{"source": "age"}, {"source": "sex", "equals": "m"}],
         "target": "trait", "task": "site", "weight": None, "offset": None,
     }  # fmt: skip
+    certificate.header["features"] = [*X.feature_names]
     certificate.save(path / "certificate.npz")
     return path
 
@@ -263,6 +264,14 @@ def forged(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
     Certificate(cert.header, cert.arrays).save(folder / "forged.npz")
 
 
+def unnamed(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    """The same without names of features, which a certificate need not have."""
+    cert = verify.read_certificate(folder / "certificate.npz")
+    change(cert.header["genotypes"])
+    del cert.header["features"]
+    Certificate(cert.header, cert.arrays).save(folder / "forged.npz")
+
+
 def without(key: str, place: int) -> Callable[[dict[str, Any]], Any]:
     return lambda recipe: recipe[key].pop(place)
 
@@ -289,6 +298,9 @@ UNREADABLE: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a covariate of no column": first("covariates", {"source": None}),
     "an unknown word": lambda r: r.update(means=[0.5]),
     "no target": lambda r: r.pop("target"),
+    "the other allele": first("variants", "1 1000 rs1_0 G A"),
+    "variants in another order": lambda r: r["variants"].reverse(),
+    "another variant": first("variants", "1 1070 rs1_7 G C"),
     "targets in a list": lambda r: r.update(target=["trait"]),
     "no task": lambda r: r.update(task=None),
     "a task that is a number": lambda r: r.update(task=1),
@@ -298,15 +310,13 @@ REFUSED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a person without a phenotype more": lambda r: r["people"].append("f4 i4"),
     "people in another order": lambda r: r["people"].reverse(),
     "an unknown person": first("people", "f99 i99"),
-    "another variant": first("variants", "1 1070 rs1_7 G C"),
-    "variants in another order": lambda r: r["variants"].reverse(),
     "an unknown variant": first("variants", "1 55 rs1_0 A G"),
-    "the other allele": first("variants", "1 1000 rs1_0 G A"),
     "a position that is none": first("variants", "1 1e3 rs1_0 A G"),
     "another covariate": first("covariates", {"source": "sex", "equals": "f"}),
     "a word as a number": lambda r: r["covariates"].__setitem__(1, {"source": "sex"}),
     "an unknown covariate": first("covariates", {"source": "height"}),
     "another target": lambda r: r.update(target="site"),
+    "a position with two signs": first("variants", "1 --5 rs1_0 A G"),
     "weights": lambda r: r.update(weight="age"),
     "an offset": lambda r: r.update(offset="age"),
     "another task": lambda r: r.update(task="sex"),
@@ -322,6 +332,12 @@ def test_recipes_without_sense_are_unreadable(copied: Path, change: Callable[[di
 @pytest.mark.parametrize("change", REFUSED.values(), ids=REFUSED)
 def test_other_recipes_are_refused(copied: Path, change: Callable[[dict[str, Any]], Any]) -> None:
     forged(copied, change)
+    assert check(copied, certificate="forged.npz") == 1
+
+
+@pytest.mark.parametrize("name", ["another variant", "variants in another order", "the other allele"])
+def test_other_variants_are_refused_by_their_numbers(copied: Path, name: str) -> None:
+    unnamed(copied, UNREADABLE[name])
     assert check(copied, certificate="forged.npz") == 1
 
 
