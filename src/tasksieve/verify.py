@@ -4616,7 +4616,7 @@ def _load(path: str) -> Any:
 
 # --- files of genotypes -------------------------------------------------------------------------------------
 
-_COPIES = np.array([2.0, np.nan, 1.0, 0.0])  # of the first allele, by the two bits of a call; 1: missing
+_MISSING = 1  # by the two bits of a call; 0, 2 and 3: two copies of the first allele, one, none
 _TURNED = np.array([3, 1, 2, 0], dtype=np.uint8)  # the same call, counting the other allele
 _OTHER_STRAND = str.maketrans("ACGT", "TGCA")
 _CHROMOSOMES = {"23": "X", "24": "Y", "25": "XY", "26": "MT", "M": "MT"}
@@ -4750,7 +4750,7 @@ class GenotypeMatrix(Matrix):
         own = np.flatnonzero(~free)
         for some in _some(own, len(self._rows)):
             variants = features[some] - first
-            out[:, some] = self._counts(self._calls(self._rows, variants), self._rows, variants)
+            out[:, some] = self._counts(self._calls(self._rows, variants), self._rows, variants).T
         return out
 
     def digest(self) -> str:
@@ -4759,24 +4759,24 @@ class GenotypeMatrix(Matrix):
         variants, height = np.arange(n_variants), max(1, (1 << 27) // n_variants)
         for a in range(0, len(self._rows), height):
             rows = self._rows[a : a + height]
-            calls = np.empty((len(rows), n_variants), dtype=np.uint8)
+            calls = np.empty((n_variants, len(rows)), dtype=np.uint8)
             for some in _some(variants, len(self._files[0].people)):
-                calls[:, some] = self._calls(rows, some).T
+                calls[some] = self._calls(rows, some)
             step = max(1, _ENTRIES // self.shape[1])
             for b in range(0, len(rows), step):
                 part = rows[b : b + step]
-                counts = self._counts(calls[b : b + step].T, part, variants)
-                found.update(_bytes(np.hstack([self._covariates[part], counts])))
+                counts = self._counts(calls[:, b : b + step], part, variants)
+                found.update(_bytes(np.hstack([self._covariates[part], counts.T])))
         return found.hexdigest()
 
     def _calls(self, people: Array, variants: Array) -> Array:
         """The two bits of each call (variants x people), the counted allele first."""
-        out = np.ones((len(variants), len(people)), dtype=np.uint8)
+        out = np.full((len(variants), len(people)), _MISSING, dtype=np.uint8)
         for file in self._files:
             here, own = np.flatnonzero(file.person[people] >= 0), np.flatnonzero(file.line[variants] >= 0)
             if len(here) and len(own):
                 person = file.person[people[here]]
-                calls = file.calls[file.line[variants[own]]][:, person >> 2]
+                calls = np.take(file.calls[file.line[variants[own]]], person >> 2, axis=1)
                 calls = calls >> (2 * (person & 3)).astype(np.uint8) & 3
                 turned = file.turned[variants[own]]
                 calls[turned] = _TURNED[calls[turned]]
@@ -4784,16 +4784,14 @@ class GenotypeMatrix(Matrix):
         return out
 
     def _counts(self, calls: Array, people: Array, variants: Array) -> Array:
-        """Calls (variants x people) as numbers (people x variants), the missing ones filled."""
-        found = _COPIES[calls].T
-        holes = np.flatnonzero((calls == 1).any(axis=1))
-        if len(holes):
-            codes, part = self._codes[people], found[:, holes]
-            for t in np.unique(codes).tolist():
-                rows = np.flatnonzero(codes == t)
-                own = part[rows]
-                part[rows] = np.where(np.isnan(own), self._mean(t, variants[holes]), own)
-            found[:, holes] = part
+        """Calls (variants x people) as numbers, the missing ones filled."""
+        found = ((4 - calls) >> 1).astype(np.float64)  # 0, 2, 3: 2, 1, 0
+        holes, rows = np.nonzero(calls == _MISSING)
+        codes = self._codes[people[rows]]
+        for t in np.unique(codes).tolist():
+            here = np.flatnonzero(codes == t)
+            own, place = np.unique(holes[here], return_inverse=True)
+            found[holes[here], rows[here]] = self._mean(t, variants[own])[place]
         return found
 
     def _mean(self, t: int, variants: Array) -> Array:
@@ -4810,7 +4808,7 @@ class GenotypeMatrix(Matrix):
     def _sums(self, people: Array, variants: Array) -> tuple[Array, Array]:
         """Copies in the calls of each variant, and the number of these."""
         calls = self._calls(people, variants)
-        return 2 * (calls == 0).sum(axis=1) + (calls == 2).sum(axis=1), (calls != 1).sum(axis=1)
+        return 2 * (calls == 0).sum(axis=1) + (calls == 2).sum(axis=1), (calls != _MISSING).sum(axis=1)
 
 
 class PeopleFile:

@@ -85,7 +85,7 @@ def test_a_run_says_what_its_certificate_does(cli, toy, tmp_path):
     for change in (
         lambda own: own["people"].reverse(),
         lambda own: own.update(target="other"),
-        lambda own: own["variants"].__setitem__(0, own["variants"][0].replace(" rs1 ", " rs01 ")),
+        lambda own: own["variants"].__setitem__(0, own["variants"][0].replace(" 100000 ", " 100001 ")),
     ):
         cert = verifier.read_certificate(run / "certificate.npz")
         change(cert["genotypes"])

@@ -15,7 +15,7 @@ from .genotype_source import GenotypeSource, file_option
 from .outcomes import survival_of
 
 # Calls up to which a certificate is written beside a fit, and up to which the verifier reads them once more.
-MOST_CALLS, TRIED_CALLS = 1 << 31, 1 << 26
+MOST_CALLS, TRIED_CALLS = 1 << 30, 1 << 26
 DOSAGES = "verify.py reads no dosages from files, only arrays of the rounded numbers"
 
 

@@ -49,7 +49,8 @@ def write_proof(job: Job, fitted: Fitted) -> None:
         return
     source = job.source if isinstance(job.source, GenotypeSource) else None
     if source is not None and problem.X.n_rows * problem.X.n_variants > MOST_CALLS:
-        job.display.log(f"no {PROOF}: {problem.X.n_rows:,} people and {problem.X.n_variants:,} variants take long")
+        many = f"{problem.X.n_rows:,} people and {problem.X.n_variants:,} variants take many minutes"
+        job.display.log(f"no {PROOF}: {many}; model.certificate in Python writes it")
         return
     whole = fitted.path is not None
     if whole and len(fitted.path) * problem.n_labels > MOST_NUMBERS:
