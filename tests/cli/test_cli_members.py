@@ -67,6 +67,9 @@ def test_strengths_of_a_graph_are_compared(cli: CommandLine, reports: Reports, t
     words = ("-y", "y", "-t", "region", "--penalty", "l21", "--task-graph", "chain", "--graph-strength", "0.1,1")
     refused = cli("fit", table, *words, "-o", tmp_path / "none", "--alpha", 0.1, code=2)
     assert "--graph-strength: several values are for --cv to choose from" in refused.err
+    words = ("-y", "y", "-t", "region", "-m", "graph-svm", "--graph", "complete", "--graph-strength", "0.1,1")
+    refused = cli("fit", table, *words, "-o", tmp_path / "none", code=2)
+    assert "--graph-strength: one number with --model graph-svm, a run for each value" in refused.err
 
 
 @pytest.mark.sampled(3)

@@ -151,6 +151,8 @@ def estimator_parameters(config: dict[str, Any]) -> dict[str, Any]:
         if key in COMPARED:
             numbers = read_numbers(value, flag(key))
             if len(numbers) > 1 and "cv" not in config:
+                if not MODELS[config["model"]].has_path:
+                    raise UsageError(f"{flag(key)}: one number with --model {config['model']}, a run for each value")
                 raise UsageError(f"{flag(key)}: several values are for --cv to choose from")
             value = numbers if len(numbers) > 1 else numbers[0]
         elif key == "alpha":
