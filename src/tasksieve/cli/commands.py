@@ -121,10 +121,12 @@ EVALUATE = (
 )
 EXPORT = (
     RUN,
-    Option("out", str, "The file to write; its ending says what: .json, .py, .sql, .onnx.", flag="--out,-o",
-           default=REQUIRED),
+    Option("out", str, "The file to write; its ending says what: .json, .py, .sql, .onnx; of a model of genotypes "
+           ".score (plink2 --score, with frequencies) or .pgs.txt (PGS Catalog, a file for each task).",
+           flag="--out,-o", default=REQUIRED),
     Option("alpha", float, "Export this value of the path."),
     Option("table", str, "Of SQL: the table that is to be read. (default: rows)"),
+    Option("genome_build", str, "Of a .pgs.txt file: GRCh37, GRCh38."),
     *(MAX_MEMORY, QUIET, DEBUG),
 )  # fmt: skip
 INSPECT = (

@@ -1,4 +1,4 @@
-"""Models as files that predict without this library: JSON, plain Python, SQL, ONNX.
+"""Models as files that predict without this library: JSON, plain Python, SQL, ONNX, score files of genotypes.
 
 `description` is what all of them say, made by `from_model` (with `columns`: where features come from); one file writes
 each format.
@@ -10,6 +10,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from ..messages import value_error
 
 __all__ = ["export"]
 __dir__ = __all__.copy  # TAB shows these alone
@@ -23,6 +25,8 @@ def export(
     task: str | None = None,
     offset: str | None = None,
     table: str | None = None,
+    variants: Any = None,
+    genome_build: str | None = None,
 ) -> Path:
     r"""Write a model into a file that predicts without this library.
 
@@ -39,7 +43,10 @@ def export(
     file : path
         Its ending says what is written: ``.json`` (the numbers, with a schema), ``.py`` (plain Python without imports:
         ``predict(row, task)``), ``.sql`` (a SELECT for SQLite, DuckDB and PostgreSQL),
-        ``.onnx`` (float32; needs the package onnx). The file is replaced as a whole or not at all.
+        ``.onnx`` (float32; needs the package onnx). The file is replaced as a whole or not at all. Of a model of
+        genotypes ``.score``, for ``plink2 --score``, with files of allele frequencies (``.afreq``), or ``.pgs.txt``,
+        PGS Catalog's format, a file for each task: both with a JSON file of what they cannot hold (intercepts,
+        covariates) beside them.
     feature_names : sequence of str, optional
         Names of the columns of X; by default those of the data frame that the model was fitted to, else x0, x1, ...
     task : str, optional
@@ -50,6 +57,10 @@ def export(
         (`MultinomialOWL`: one for each class, ``offset (class)``.)
     table : str, optional
         The table that the SELECT of a ``.sql`` file reads, by default "rows".
+    variants : Genotypes or data frame of variants, optional
+        Of score files: what the model was fitted to, or its table of variants.
+    genome_build : str, optional
+        Of PGS Catalog's format: GRCh37, GRCh38.
 
     Returns
     -------
@@ -76,7 +87,11 @@ def export(
     np.True_
     """
     from .from_model import describe
+    from .score_files import SCORES, export_scores
     from .write import checked_format, write_description
 
-    checked_format(file, table)
+    if checked_format(file, table) in SCORES:
+        return export_scores(model, Path(file), variants, task=task, offset=offset, genome_build=genome_build)
+    if variants is not None or genome_build is not None:
+        raise value_error("{variants} and {genome_build} are for score files (.score, .pgs.txt).")
     return write_description(describe(model, feature_names=feature_names, task=task, offset=offset), file, table)

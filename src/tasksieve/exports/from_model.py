@@ -57,7 +57,7 @@ def describe(
     if offset is not None and not getattr(model, "_takes_offset", False):
         raise value_error("{offset}: {model} takes none.", model=estimator_name(model))
     columns = columns.filled_genotypes(state.fills)
-    chosen = np.flatnonzero(np.any(state.rows != 0.0, axis=0))
+    chosen = _in_use(state)
     inputs, features = columns.used(chosen)
     tasks = _tasks(model, state, columns.names or names, state.rows[:, chosen], offset)
     if task is not None and (state.single or isinstance(model, ManyClasses)):
@@ -65,6 +65,15 @@ def describe(
     found = Description(type(model).__name__, versions()["tasksieve"], inputs, features, tuple(tasks), task)
     _check_names(found)
     return found
+
+
+def features_in_use(model: Any) -> Array:
+    """The features that some task uses, which a description has."""
+    return _in_use(_state(model))
+
+
+def _in_use(state: LinearState) -> Array:
+    return np.flatnonzero(np.any(state.rows != 0.0, axis=0))
 
 
 def _state(model: Any) -> LinearState:

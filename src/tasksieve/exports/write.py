@@ -12,6 +12,7 @@ from .description import Description
 from .json_file import json_text
 from .onnx_file import onnx_bytes
 from .python_file import python_text
+from .score_files import SCORES
 from .sql_file import sql_text
 
 TABLE = "rows"
@@ -27,10 +28,10 @@ FORMATS: dict[str, Callable[[Description, str], bytes]] = {
 def checked_format(file: str | os.PathLike[str], table: str | None = None) -> str:
     """The ending of a file that can be written; an error where it cannot."""
     path = Path(file)
-    ending = path.suffix.lower()
-    if ending not in FORMATS:
+    ending = next((own for own in SCORES if path.name.endswith(own)), path.suffix.lower())
+    if ending not in (known := (*FORMATS, *SCORES)):
         raise value_error(
-            "{file!r}: the ending says what is written, one of {endings}.", file=str(file), endings=", ".join(FORMATS)
+            "{file!r}: the ending says what is written, one of {endings}.", file=str(file), endings=", ".join(known)
         )
     if not path.parent.is_dir():
         raise value_error("{file!r}: there is no folder {folder}.", file=str(file), folder=str(path.parent))

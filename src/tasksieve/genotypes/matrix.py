@@ -90,10 +90,6 @@ class Genotypes(Storage):
         return len(self._cohorts)
 
     @property
-    def cohorts(self) -> Sequence[Cohort]:
-        return self._cohorts
-
-    @property
     def variant_table(self) -> Table:
         return self._variants
 

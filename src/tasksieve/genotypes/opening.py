@@ -68,7 +68,7 @@ def open_genotypes(
             raise ValueError(f"no variant is left: all are {sources[0].unusable}.")
         if like is None and useless.any():
             X = X.with_variants(np.flatnonzero(~useless))
-        for cohort, one in zip(X.cohorts, matched.values(), strict=False):
+        for cohort, one in zip(X._cohorts, matched.values(), strict=False):
             one.without(cohort.home < 0, "unusable")
     X.dropped, X.matched = dropped, matched
     return X
