@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse
 
 import tasksieve as ts
 from tasksieve.linear.null_model import fit_null
@@ -135,3 +138,28 @@ def test_what_no_fit_has_found_is_refused(array: str, change: Any, said: str, tm
     write_arrays(folder / "model.npz", {**arrays, array: change(arrays[array])})
     with pytest.raises(RunError, match=said):
         load_model(folder)
+
+
+def test_a_model_that_is_read_knows_its_features_by_name(tmp_path: Path) -> None:
+    model = ts.MultiTaskLasso(0.05).fit(X, Z, task=TASK)
+    read = saved_as(RunFolder(tmp_path), "lasso", model).estimator
+    assert read.feature_names_in_.tolist() == list("abcde")
+    assert read.get_feature_names_out().tolist() == np.array(list("abcde"))[model.get_support()].tolist()
+    frame, wanted = pd.DataFrame(X, columns=list("abcde")), model.predict(X, task=TASK)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for rows in (X, scipy.sparse.csr_array(X), X.tolist(), frame):
+            np.testing.assert_allclose(read.predict(rows, task=TASK), wanted, rtol=1e-12)
+        np.testing.assert_allclose(read.predict([X, X])[0], model.predict([X, X])[0])
+    with pytest.raises(ValueError, match=r"unseen at fit time:\n- z"):
+        read.predict(frame.rename(columns={"a": "z"}), task=TASK)
+    with pytest.raises(ValueError, match="must be in the same order"):
+        read.predict(frame[list("bacde")], task=TASK)
+    with pytest.raises(ValueError, match="4 features"):
+        read.predict(X[:, :4], task=TASK)
+    # a fit is one as any other
+    read.fit(X, Z, task=TASK)
+    assert not hasattr(read, "feature_names_in_")
+    read.fit(frame, Z, task=TASK)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        read.predict(X, task=TASK)

@@ -65,6 +65,8 @@ class FittedModel(Shown, CallbackSupportMixin, BaseEstimator):
 
     #: the column of X with the tasks; models that were pickled before there was this parameter have none
     task: Any = None
+    #: whether rows without names are as good as those of the fit, although the names of features are known
+    _fitted_to_arrays: bool = False
 
     coef_: Any
     intercept_: Any
@@ -102,6 +104,7 @@ class FittedModel(Shown, CallbackSupportMixin, BaseEstimator):
             validate_data(self, item, reset=False, skip_check_array=True)
 
     def _set_feature_names(self, n_features: int, names: np.ndarray | None) -> None:
+        self.__dict__.pop("_fitted_to_arrays", None)
         self.n_features_in_ = n_features
         if names is not None:
             self.feature_names_in_ = names
@@ -113,6 +116,8 @@ class FittedModel(Shown, CallbackSupportMixin, BaseEstimator):
         if refuse_other_names(X, getattr(self, "feature_names_in_", None)):
             return
         nameless = isinstance(X, np.ndarray | list) or scipy.sparse.issparse(X)
+        if self._fitted_to_arrays and (nameless or feature_names(X) is None):
+            return
         if not nameless or hasattr(self, "feature_names_in_"):
             validate_data(self, X, reset=False, skip_check_array=True)
 

@@ -57,6 +57,8 @@ ATTRIBUTES = {
     "single": "_single",
     "needs_offset": "_needs_offset",
     "n_features": "n_features_in_",
+    "feature_names": "feature_names_in_",
+    "fitted_to_arrays": "_fitted_to_arrays",
     "objective": "objective_",
     "dual_gap": "dual_gap_",
     "null_objective": "null_objective_",
@@ -73,7 +75,9 @@ ATTRIBUTES = {
 
 def get_state(model: Any) -> dict[str, Any]:
     """What a fitted model has found, by the names of `ATTRIBUTES`; ``single`` is whether it was fitted to a 1-D y and
-    no task, and therefore predicts (n,) and not (n, T), ``needs_offset`` whether it was fitted with an offset."""
+    no task, and therefore predicts (n,) and not (n, T), ``needs_offset`` whether it was fitted with an offset,
+    ``fitted_to_arrays`` whether rows without names are as good as those of the fit, although ``feature_names`` are
+    known: those of the columns of a table."""
     return {name: getattr(model, own) for name, own in ATTRIBUTES.items() if hasattr(model, own)}
 
 

@@ -239,6 +239,8 @@ def _rebuild(
         coef=coef,
         intercept=intercept,
         n_features=len(names),
+        feature_names=np.array(names, dtype=object),
+        fitted_to_arrays=True,
         single=bool(content["single"]),
         needs_offset=bool(content.get("needs_offset", False)),
         n_iter=int(content["n_iter"]),

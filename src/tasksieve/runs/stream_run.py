@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import online
+from ..fitted.restore import set_state
 from ..report.content import FitQuality, ReportContent
 from ..report.methods import model_words, objective_words, paper, software
 from ..report.model_content import model_content
@@ -51,6 +52,8 @@ def load_stream(folder: RunFolder) -> SavedModel:
         raise RunError(f"{folder / DATA} is not that of a stream")
     if len(names) != model.n_features_in_:
         raise RunError(f"{folder / DATA} names {len(names)} features, the model has {model.n_features_in_}")
+    if not hasattr(model, "feature_names_in_"):
+        set_state(model, feature_names=np.array(names, dtype=object), fitted_to_arrays=True)
     encoding = Encoding([], names) if data.get("libsvm") else Encoding([(name, None) for name in names])
     target = [str(config.get("target") or "label")]
     return SavedModel(model, "stream", encoding, None, target, config.get("task"))
