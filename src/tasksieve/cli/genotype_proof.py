@@ -79,7 +79,7 @@ def export_words(source: GenotypeSource) -> str:
         return f"verify.py reads .bed files: plink2 --pfile {first} --make-bed --out {first}"
     store = matching_prefixes(config[option][0], "")[0]
     names = "--set-missing-var-ids '@:#:$r:$a'"  # as they are called here
-    export = f"vcztools view {store} -o calls.vcf && plink2 --vcf calls.vcf {names} --make-bed --out calls"
+    export = f"vcztools view {store} > calls.vcf; plink2 --vcf calls.vcf {names} --make-bed --out calls"
     return f"verify.py reads .bed files: {export}"
 
 
