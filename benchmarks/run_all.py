@@ -72,6 +72,7 @@ RUNS: dict[str, Job] = {
     "compare_coverage_nested": Job(15, "compare_coverage.py", ("--nested", "--sets", "40")),
     "online_school": Job(2, "online_school.py"),
     "stream_csv": Job(1, "stream_csv.py"),
+    "export": Job(2, "export.py"),
     "calibrated": Job(8, "calibrated.py"),
     "calibrated_accuracy_table": Job(5, "calibrated_accuracy.py", ("--only", "table")),
     "calibrated_accuracy_pivotality": Job(5, "calibrated_accuracy.py", ("--only", "pivotality")),

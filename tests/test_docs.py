@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,15 @@ def blocks(page: Path) -> list[tuple[int, str]]:
     return found
 
 
+#: tools that a page shows, and that are no extra of the tests: a page ends at the first that is not there
+TOOLS = ("shap", "mlflow", "skops")
+NOT_INSTALLED = "|".join(name for name in TOOLS if not find_spec(name)) or "(?!)"
+MISSING_TOOLS = re.compile(rf"^import ({NOT_INSTALLED})\b", re.MULTILINE)
+
+
 def marked(page: Path) -> object:
-    """The page of clusters starts one."""
-    return pytest.param(page, id=page.stem, marks=pytest.mark.slow if page.stem == "cluster" else ())
+    """The page of clusters starts one; that of tools imports large ones."""
+    return pytest.param(page, id=page.stem, marks=pytest.mark.slow if page.stem in ("cluster", "tools") else ())
 
 
 @pytest.mark.sampled(3)
@@ -35,8 +42,12 @@ def marked(page: Path) -> object:
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks of a page share one namespace, as if typed one after the other."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", (tmp_path / "mlflow").as_uri())  # not to the reader's own server
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     namespace: dict[str, object] = {"__name__": "__main__"}
     for line, code in blocks(page):
+        if tool := MISSING_TOOLS.search(code):
+            pytest.skip(f"{tool[1]} is not installed: its block and those behind it are not run")
         with warnings.catch_warnings():
             warnings.simplefilter("error", ConvergenceWarning)
             # blank lines in front, so that a traceback shows the page's own line numbers

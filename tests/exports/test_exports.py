@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from export_scorers import by_duckdb, by_json, by_onnx, by_python, by_sqlite
 from sklearn.base import BaseEstimator, clone
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
@@ -452,6 +453,14 @@ def test_a_link_of_ones_own(tmp_path: Path) -> None:
     X, task, z = linear_rows()
     with pytest.raises(ValueError, match="the loss Doubled has a link of its own"):
         ts.export(ts.MultiTaskRegressor(Doubled(), alpha=0.1).fit(X, z, task=task), tmp_path / "m.json")
+
+
+def test_multiple_imputation_of_complete_rows(tmp_path: Path) -> None:
+    X, task, z = linear_rows()
+    holes = X.copy()
+    holes[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    model = ts.MultipleImputation(ts.MultiTaskLasso(alpha=0.05), SimpleImputer(), m=2).fit(holes, z, task=task)
+    check(model, X, task, tmp_path)
 
 
 def test_where_and_what_to_write(tmp_path: Path) -> None:
