@@ -461,6 +461,12 @@ def test_multiple_imputation_of_complete_rows(tmp_path: Path) -> None:
     holes[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
     model = ts.MultipleImputation(ts.MultiTaskLasso(alpha=0.05), SimpleImputer(), m=2).fit(holes, z, task=task)
     check(model, X, task, tmp_path)
+    counts = np.random.default_rng(0).poisson(np.exp(z))
+    plain = ts.MultiTaskPoisson(alpha=0.05)
+    model = ts.MultipleImputation(plain, SimpleImputer(), m=2).fit(X, counts, task=task)
+    check(model, X, task, tmp_path)
+    right = plain.fit(X, counts, task=task).predict(X, task=task)
+    np.testing.assert_allclose(model.predict(X, task=task), right, rtol=0.01)
 
 
 def test_where_and_what_to_write(tmp_path: Path) -> None:

@@ -282,14 +282,16 @@ class MultipleImputation(MetaEstimatorMixin, FeatureSelector):
     def predict(self, X: Any, task: Any = None) -> Any:
         """Predict numbers or classes from the mean over the imputations of the linear predictors.
 
-        Missing values of X are completed by each of the imputers.
+        Missing values of X are completed by each of the imputers. With losses of counts and of positive numbers, it is
+        the exponential of that mean.
 
         Returns
         -------
         ndarray of shape (n,) or (n, T)
         """
         state = self._learned()
-        return like(X, state.answers(self._scores(X, task, state), task, False))
+        found = state.answers(self._scores(X, task, state), task, False)
+        return like(X, self._loss.link(found) if self._targets == "values" else found)
 
     @available_if(lambda self: hasattr(self.model, "predict_proba"))
     @takes_named_tasks
