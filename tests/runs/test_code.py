@@ -147,3 +147,51 @@ def test_a_stream_has_lines_too(cli: CommandLine, tmp_path: Path, monkeypatch: p
     space: dict[str, Any] = {}
     exec(samples[0].text, space)
     np.testing.assert_allclose(space["predictions"], pd.read_csv("p.csv").prediction, rtol=1e-12)
+
+
+SEVERAL = {
+    "files": (["north.csv", "south.csv"], ()),
+    "a folder each": (["north/data.csv", "south/data.csv"], ("--task-name", "{}/data.csv", "--weights", "w")),
+    "sheets": (["book.xlsx"], ("--sheet", "*")),
+    "parts of a table": (["north.csv", "south.csv"], ("-t", "ward")),
+    "union": (["north.csv", "south.csv"], ("--columns", "union")),
+}  # fmt: skip
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("case", SEVERAL)
+def test_several_files_have_lines_too(
+    case: str, cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lines that are shown give the coefficients and the predictions of the command line."""
+    monkeypatch.chdir(tmp_path)
+    files, words = SEVERAL[case]
+    rng, parts = np.random.default_rng(6), {}
+    for k, name in enumerate(("north", "south")):
+        X = rng.standard_normal((40, 4))
+        own = pd.DataFrame(X, columns=list("abcz")).assign(y=X[:, 0] - k * X[:, 1] + rng.standard_normal(40))
+        own = own.assign(w=rng.uniform(0.5, 2.0, 40), ward=rng.choice(["x", "y"], 40))
+        parts[name] = own.drop(columns="z") if case == "union" and k else own
+    if case == "sheets":
+        pytest.importorskip("openpyxl")
+        with pd.ExcelWriter("book.xlsx") as book:
+            for name, own in parts.items():
+                own.to_excel(book, sheet_name=name, index=False)
+    else:
+        for file, own in zip(files, parts.values(), strict=True):
+            Path(file).parent.mkdir(exist_ok=True)
+            own.to_csv(file, index=False)
+    cli("fit", *files, "-y", "y", "--alpha", 0.1, *words, *QUIET, "--out", "run")
+    parts["north"].to_csv("new.csv", index=False)
+    samples = list(run_content(RunFolder("run")).code)
+    assert [sample.language for sample in samples][:2] == ["Python", "Python"]
+    space: dict[str, Any] = {}
+    exec(samples[0].text, space)
+    old = load_model(RunFolder("run")).estimator
+    np.testing.assert_allclose(space["model"].coef_, old.coef_, atol=1e-4 * np.abs(old.coef_).max())
+    assert space["model"].tasks_.tolist() == old.tasks_.tolist()
+    as_task = () if case == "parts of a table" else ("--task-name", "north")
+    cli("predict", "run", "new.csv", *as_task, "--out", "p.csv", "--quiet")
+    exec(samples[1].text, space)
+    np.testing.assert_allclose(space["predictions"], pd.read_csv("p.csv").prediction, rtol=1e-12)
+    assert str(tmp_path) not in samples[0].text + samples[1].text

@@ -32,7 +32,7 @@ from ..runs.results import (
     write_scores,
 )
 from ..tables import write_table
-from .files import PART, file_tasks, several_sheets, task_column
+from .files import PART, file_tasks, name_tasks, several_sheets, task_column
 from .options import flag
 from .outcomes import has_tasks, labels_by_task, survival_of
 from .run import Job
@@ -101,6 +101,7 @@ def write_results(job: Job, fitted: Fitted) -> None:
         given = config.get("task_name", [])
         facts |= {"files": True, "task_name": given[0] if len(given) == 1 and PART in given[0] else None}
         facts |= {"lacking": problem.lacking, "sheets": several_sheets(config)}
+        facts["file_tasks"] = given or None if several_sheets(config) else name_tasks(config["table"], given)
     if config.get("value_labels") is False:
         facts["value_labels"] = False
     if fitted.path is not None and (fills := fills_along(fitted.path)) is not None:

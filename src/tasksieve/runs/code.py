@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 
 from ..report.content import CodeSample
 from ..report.rows import has_class_rows, row_labels, rows_are_classes
+from ..tables.stack import FILE_TASK
 from ..tasks.sample_space import CLASSES
 from .folder import STREAM, RunFolder
 from .model_file import SavedModel
@@ -26,28 +27,72 @@ COLUMNS = (
 ELSEWHERE = ("bfile", "pfile", "vcf_zarr", "bgen", "zarr", "cluster")
 # Arguments of `read_table`, as the command line names them.
 READING = ("format", "separator", "encoding", "decimal", "value_labels")
+# Columns that every file must have beside the targets, as the command line names them.
+BESIDE = ("task", "weights", "offset", "row_groups", "id")
+STACKING = "from tasksieve.tables.stack import Wanted, stack\n"
 UNSEEN = "new.csv"  # a table to predict
 
 
 def code_samples(folder: RunFolder, saved: SavedModel, config: dict[str, Any]) -> list[CodeSample]:
     """What can be copied from the report of a run; nothing that would not run."""
-    if any(config.get(name) for name in ELSEWHERE) or not isinstance(config.get("table"), str):
+    if any(config.get(name) for name in ELSEWHERE) or "table" not in config:
         return []
-    if saved.facts.get("sheets") or len(config.get("sheet") or ()) > 1:
+    if _several(saved, config) and not _stackable(saved):
         return []
     samples = [_python_predict(folder, saved)]
     if not (folder / STREAM).is_file():
         samples.insert(0, _python_fit(folder, saved, config))
     patterns = hasattr(saved.estimator, "patterns_")
-    if saved.facts.get("missing") != "indicator" and not patterns:  # what R would have to make, or find, first
+    # what R would have to make, or find, first
+    if saved.facts.get("missing") != "indicator" and not patterns and saved.task != FILE_TASK:
         samples.append(_r_predict(folder, saved))
     return samples
+
+
+def _sheets(saved: SavedModel, config: dict[str, Any]) -> bool:
+    return bool(saved.facts.get("sheets")) or len(config.get("sheet") or ()) > 1
+
+
+def _several(saved: SavedModel, config: dict[str, Any]) -> bool:
+    """Whether the table was several files, or sheets."""
+    return not isinstance(config["table"], str) or _sheets(saved, config)
+
+
+def _stackable(saved: SavedModel) -> bool:
+    """Whether several files can be read in a few lines: not with labels of unlike kinds, and not where files are tasks
+    in a run that does not say which (of version 0.2)."""
+    unlike = hasattr(saved.estimator, "losses_") or saved.facts.get("survival")
+    return not unlike and (saved.task != FILE_TASK or "file_tasks" in saved.facts)
+
+
+def _read_several(saved: SavedModel, config: dict[str, Any], form: list[str]) -> str:
+    """Lines that read several files, or sheets, under each other."""
+    needed = [("--target", name) for name in saved.targets]
+    needed += [(f"--{key.replace('_', '-')}", config[key]) for key in BESIDE if config.get(key)]
+    columns = {key: config[key] for key in ("features", "drop") if config.get(key)}
+    columns |= {"rule": config["columns"]} if config.get("columns") else {}
+    wanted = ", ".join([repr(needed), *(f"{name}={value!r}" for name, value in columns.items())])
+    names = saved.facts.get("file_tasks")
+    if _sheets(saved, config):
+        reading = ", ".join([repr(os.path.basename(config["table"])), repr(config["sheet"]), *form])
+        first, parts, named = f"sheets = read_sheets({reading})\n", "list(sheets.values())", "list(sheets)"
+    else:
+        files = [os.path.basename(path) for path in config["table"]]
+        if len(set(files)) < len(files):
+            files = [os.path.relpath(path, os.path.commonpath(config["table"])) for path in config["table"]]
+        sheet = [f"sheet={name!r}" for name in config.get("sheet") or ()]
+        first = f"parts = [read_table({', '.join(['file', *form, *sheet])}) for file in {files!r}]\n"
+        parts, named = "parts", ""
+    tasks = "None" if saved.task != FILE_TASK else repr(names) if names else named
+    return f"{first}table = stack({parts}, {tasks}, Wanted({wanted})).table\n"
 
 
 def _python_fit(folder: RunFolder, saved: SavedModel, config: dict[str, Any]) -> CodeSample:
     model = saved.estimator
     words: dict[str, Any] = {"target": saved.targets}
     words |= {name: config[name] for name in COLUMNS if config.get(name) not in (None, [], False, "error")}
+    if saved.task == FILE_TASK:
+        words["task"] = FILE_TASK
     if config.get("row_groups"):
         words["groups"] = config["row_groups"]
     if is_classifier(model):
@@ -69,10 +114,16 @@ def _python_fit(folder: RunFolder, saved: SavedModel, config: dict[str, Any]) ->
         beside = f", {survival}" if survival else ""
         arguments += f", by_task=LabelsByTask({saved.facts.get('label')!r}, {by_task!r}{beside})"
     rows = {"task": "task", "weights": "sample_weight", "offset": "offset"}
-    fit = "".join(f", {name}=data.{name}" for key, name in rows.items() if config.get(key))
+    fit = "".join(f", {name}=data.{name}" for key, name in rows.items() if words.get(key))
     form = [f"{name}={config[name]!r}" for name in READING if config.get(name) is not None]
-    form += [f"sheet={name!r}" for name in config.get("sheet") or ()]
-    reading = ", ".join([repr(os.path.basename(config["table"])), *form])
+    first, reader, stacking, beside = "", "read_table", "", "table"
+    if _several(saved, config):
+        first, table = _read_several(saved, config, form), "table"
+        reader = "read_sheets" if _sheets(saved, config) else reader
+        stacking, beside = STACKING, "tables"
+    else:
+        form += [f"sheet={name!r}" for name in config.get("sheet") or ()]
+        table = f"read_table({', '.join([repr(os.path.basename(config['table'])), *form])})"
     given, load = _changed(model), ""
     if given is None:
         made = f"clone(load_model(RunFolder({folder.path.name!r})).estimator)"
@@ -84,12 +135,12 @@ def _python_fit(folder: RunFolder, saved: SavedModel, config: dict[str, Any]) ->
     return CodeSample(
         "Fit the same model",
         "Python",
-        f"{load}from tasksieve.tables import {imported}prepare, read_table\n\n"
-        f"data = prepare(read_table({reading}), {arguments})\n"
+        f"{load}from tasksieve.tables import {imported}prepare, {reader}\n{stacking}\n"
+        f"{first}data = prepare({table}, {arguments})\n"
         f"model = {made}\n"
         f"model.fit(data.X, data.y{fit})\n"
         "print(model.objective_, model.dual_gap_)\n",
-        "Run it beside the table. It gives the same coefficients up to the tolerance, with a certificate of its "
+        f"Run it beside the {beside}. It gives the same coefficients up to the tolerance, with a certificate of its "
         f"own.{chosen}",
     )
 
@@ -133,15 +184,21 @@ def _python_predict(folder: RunFolder, saved: SavedModel) -> CodeSample:
     if hasattr(saved.estimator, "patterns_"):
         fill, task = ", patterns=saved.estimator.patterns_", ""  # X knows the pattern of each row
     comma = ", " if arguments else ""
+    table, stacking, note = f"read_table({UNSEEN!r})", "", ""
+    if saved.task == FILE_TASK:
+        own = str((saved.facts.get("file_tasks") or saved.estimator.tasks_.tolist())[0])
+        wanted = "Wanted((), saved.encoding.sources, fitted=True, lacking=saved.facts['lacking'])"
+        table, stacking = f"stack([{table}], [{own!r}], {wanted}).table", STACKING
+        note = f" and rows of the task {own!r}"
     return CodeSample(
         "Predict new rows",
         "Python",
-        f"from tasksieve.runs import {names}from tasksieve.tables import prepare_rows, read_table\n\n"
+        f"from tasksieve.runs import {names}from tasksieve.tables import prepare_rows, read_table\n{stacking}\n"
         f"saved = {load}(RunFolder({folder.path.name!r}))\n"
-        f"table = read_table({UNSEEN!r})\n"
+        f"table = {table}\n"
         f"X, task, offset, rows = prepare_rows(table, saved.encoding{comma}{arguments}{fill})\n"
         f"predictions = saved.estimator.predict(X{task}{offset})\n",
-        f"Run it beside the folder {folder.path.name}; {UNSEEN} is a table with the columns of the fit.",
+        f"Run it beside the folder {folder.path.name}; {UNSEEN} is a table with the columns of the fit{note}.",
     )
 
 
