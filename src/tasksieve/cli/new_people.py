@@ -99,8 +99,9 @@ def open_rows(
     admit_missing(asked.missing_variants, X)
     n_covariates = int(saved.facts.get("covariates", 0))
     names = saved.feature_names[n_covariates:]
+    ids, _, alleles = ([*part] for part in zip(*(name.rpartition("_") for name in names), strict=True))
     empty = np.full(len(names), "", dtype=object)
-    whole = variant_table(empty, np.zeros(len(names), dtype=np.int64), names, empty, empty)
+    whole = variant_table(empty, np.zeros(len(names), dtype=np.int64), ids, alleles, empty)
     notes = matching_notes(X)
     people = PeopleColumns(X, {key: getattr(asked, key) for key in ("pheno", "covar") if getattr(asked, key)})
     encoding = covariate_encoding(saved.encoding, n_covariates)
