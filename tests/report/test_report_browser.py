@@ -19,7 +19,7 @@ from report_examples import example_content
 from trust_examples import example_trust
 
 import tasksieve as ts
-from tasksieve.report import ReportContent, write_report
+from tasksieve.report import FitQuality, ReportContent, write_report
 from tasksieve.report.genome import Genome
 
 try:
@@ -228,6 +228,29 @@ def test_nothing_is_wider_than_the_window(open_report: Opener, width: int, schem
     ]
     page = open_report(content, viewport={"width": width, "height": 800}, color_scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_tables_fit_a_wide_window_and_scroll_in_a_narrow_one(open_report: Opener) -> None:
+    """Seven tasks in five measures, each with its error and the null model: nothing is cut off at 1,400 px."""
+    content = example_content(n_selected=12, n_tasks=7)
+    content.tasks[:] = [f"High school graduate {t}" for t in range(7)]
+    content.features[:] = [f"region=Northeast, {j}" for j in range(len(content.features))]
+    values, spread, rows = np.linspace(0.4, 0.9, 7), np.full(7, 0.091), np.full(7, 192)
+    content.quality = [
+        FitQuality(measure, values, rows, errors, unseen=errors is not None, null=np.full(7, 0.224))
+        for measure, errors in (
+            ("Accuracy out of fold", spread), ("Accuracy on the training rows", None), ("AUC out of fold", spread),
+            ("Mean absolute error out of fold", spread), ("Ordinal deviance out of fold", spread),
+        )
+    ]  # fmt: skip
+    page = open_report(content, viewport={"width": 1400, "height": 900})
+    beyond = "all => all.map((e) => [e.innerText.slice(0, 40), e.scrollWidth - e.clientWidth]).filter((e) => e[1])"
+    assert page.eval_on_selector_all(".scroll", beyond) == []
+    assert "null 0.224" in page.locator("#task-table tbody tr").first.inner_text()
+    for width in (1000, 420):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function("width => document.documentElement.clientWidth === width", arg=width)
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
 @pytest.mark.slow

@@ -127,4 +127,4 @@ def nested(sharing: SharingFinding, quality: HeldOutQuality | None, tasks: Seque
 
 
 def _null_note(words: str) -> str:
-    return f" In brackets is the {words}, fitted to the same training rows." if words else ""
+    return f" In small figures: the {words}, fitted to the same training rows." if words else ""

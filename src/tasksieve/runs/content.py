@@ -147,7 +147,7 @@ def _asked(saved: SavedModel, data: dict[str, Any], config: dict[str, Any], n_co
         subject = f"Which of {d:,} features are needed to predict “{saved.targets[0]}”{inside}"
         subject += " together" if n_tasks > 1 else ""
         subject += f", beyond {count(n_covariates, 'covariate')}?" if n_covariates else "?"
-    model = f" The model is {type(saved.estimator).__name__}: {MODELS[saved.kind].about}."
+    model = f" The model is {type(saved.estimator).__name__}: {MODELS[saved.kind].what}."
     if config.get("command") == "path":
         how = " It was solved for a whole sequence of penalty strengths, without choosing one."
     elif config.get("cv"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any, Literal
@@ -34,6 +35,11 @@ class ModelKind:
     targets: Literal["values", "classes", "loss", "column", "survival", "mixed"] = "values"
     tasks: bool = True
     strength: Literal["alpha", "C"] = "alpha"
+
+    @property
+    def what(self) -> str:
+        """What it is, for readers of a report: the line of help without its options."""
+        return re.sub(r" \(--[^)]*\)", "", self.about)
 
     @property
     def has_path(self) -> bool:

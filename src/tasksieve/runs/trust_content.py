@@ -97,7 +97,7 @@ def findings_content(folder: RunFolder) -> ReportContent:
         where = f" in {tasks:,} tasks" if tasks > 1 else ""
         again = f"Which of {d:,} features would be selected again to predict “{shown}”{where}"
         asked = f"{again}, on other rows like these?"
-    asked += f" {int(data['rows']):,} rows of {data['name']} were used. The model is {kind.name}: {kind.about}."
+    asked += f" {int(data['rows']):,} rows of {data['name']} were used. The model is {kind.name}: {kind.what}."
     return ReportContent(
         title=title,
         asked=asked,

@@ -79,7 +79,7 @@ const heatPicture = (list, title) => {
 
 let cellWidth = 0;
 const heatCanvas = (f) => {
-  const canvas = html("canvas", { role: "img", "aria-label": heatWords(f) });
+  const canvas = html("canvas", { role: "img", "aria-label": heatWords(f), width: 1, height: 1 }); // drawHeat gives it the room there is
   canvas.feature = f;
   canvas.addEventListener("pointermove", (event) => {
     const t = Math.max(0, Math.min(nTasks - 1, Math.floor((event.clientX - canvas.getBoundingClientRect().left) / cellWidth)));

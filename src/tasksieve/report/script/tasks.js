@@ -9,8 +9,13 @@ if (hasCoefficients(chosen)) for (let f = 0; f < nFeatures; f++) for (let t = 0;
   if (leading[t] < 0 || Math.abs(value) > Math.abs(coefficient(leading[t], t, chosen))) leading[t] = f;
 }
 const withError = (quality, t) => score(quality.values[t])
-  + (quality.errors && quality.errors[t] !== null && quality.values[t] !== null ? ` ± ${quality.errors[t] >= 100 ? quantity(quality.errors[t]) : quality.errors[t].toPrecision(2)}` : "")
-  + (quality.null && quality.null[t] !== null ? ` (null ${score(quality.null[t])})` : "");
+  + (quality.errors && quality.errors[t] !== null && quality.values[t] !== null ? ` ± ${quality.errors[t] >= 100 ? quantity(quality.errors[t]) : quality.errors[t].toPrecision(2)}` : "");
+// the null model stands below, so that columns of several measures have room side by side; a bar has the first measure
+const qualityCell = (quality, t, best) => {
+  const small = quality.null && quality.null[t] !== null ? html("small", {}, `null ${score(quality.null[t])}`) : "";
+  const value = html("span", { class: "measured" }, withError(quality, t), small);
+  return quality === qualities[0] ? meter((quality.values[t] || 0) / best, value, quality.values[t] < 0 ? "low" : "", Boolean(quality.errors)) : value;
+};
 const taskColumns = [{ label: capital(ROW_NOUN), sort: (t) => data.tasks[t], cell: (t) => html("th", { scope: "row" }, html("div", { class: "name", title: data.tasks[t] }, cut(data.tasks[t], 32))) }];
 if (data.quality.length) taskColumns.push({ label: "Rows", number: true, down: true, sort: (t) => data.quality[0].rows[t], cell: (t) => cell(whole(data.quality[0].rows[t]), "number") });
 // what was predicted unseen comes first, and on a small screen alone
@@ -18,16 +23,16 @@ const qualities = data.quality.length ? [data.quality[data.headline], ...data.qu
 for (const quality of qualities) {
   const best = Math.max(quality.loss ? 0 : 1, ...quality.values.filter((value) => value !== null));
   taskColumns.push({
-    label: quality.measure, number: true, note: quality.null ? "Beside it that of the null model, which has intercepts and covariates only" : undefined,
+    label: quality.measure, number: true, note: quality.null ? "Below it that of the null model, which has intercepts and covariates only" : undefined,
     more: [...(quality.errors ? [[`${quality.measure}: standard error`, (t) => quality.errors[t]]] : []), ...(quality.null ? [[`${quality.measure}: null model`, (t) => quality.null[t]]] : [])], down: false, class: qualities[0].unseen && !quality.unseen ? "wrap optional" : "wrap", sort: (t) => quality.values[t],
-    cell: (t) => cell(meter((quality.values[t] || 0) / best, withError(quality, t), quality.values[t] < 0 ? "low" : "", Boolean(quality.errors)), qualities[0].unseen && !quality.unseen ? "number optional" : "number"),
+    cell: (t) => cell(qualityCell(quality, t, best), qualities[0].unseen && !quality.unseen ? "number optional" : "number"),
   });
 }
 taskColumns.push(
-  { label: "Features in use", number: true, down: true, class: "optional", sort: (t) => used[t], cell: (t) => cell(whole(used[t]), "number optional") },
+  { label: "Features in use", number: true, down: true, class: "wrap optional", sort: (t) => used[t], cell: (t) => cell(whole(used[t]), "number optional") },
   {
     label: "Its largest", class: "optional", more: ["its coefficient", (t) => leading[t] < 0 ? null : coefficient(leading[t], t, chosen)], note: "The feature with the largest coefficient here", sort: (t) => leading[t] < 0 ? null : data.features[leading[t]],
-    cell: (t) => html("td", { class: "optional name" }, leading[t] < 0 ? "–" : `${cut(data.features[leading[t]], 24)} (${quantity(coefficient(leading[t], t, chosen), true)})`),
+    cell: (t) => html("td", { class: "optional name", title: leading[t] < 0 ? null : data.features[leading[t]] }, leading[t] < 0 ? "–" : `${cut(data.features[leading[t]], 18)} (${quantity(coefficient(leading[t], t, chosen), true)})`),
   },
   { label: "Intercept", number: true, down: true, class: "optional", sort: (t) => data.intercept[t], cell: (t) => cell(quantity(data.intercept[t], true), "number optional") },
 );
