@@ -186,3 +186,4 @@ def test_what_must_be_read_first() -> None:
     times = replace(finding, score="concordance")
     assert "with the task's baseline hazard" in times.sentence()
     assert "Null model" in times.table()[0]
+    assert times.explanation().startswith("Concordance of each model")

@@ -127,9 +127,9 @@ class SharingFinding:
         left = len(self.tasks) - MOST_ROWS
         more = f" {left:,} more tasks are in comparison.csv." if left > 0 else ""
         return (
-            f"{self.score} of each model on rows that it had not seen, then how much smaller (−) or larger (+) the "
-            f"{self.loss} of the shared model is than that of one model per task, with its {self.level:.0%} interval. "
-            f"{self.note}{more}"
+            f"{self.score[0].upper()}{self.score[1:]} of each model on rows that it had not seen, then how much "
+            f"smaller (−) or larger (+) the {self.loss} of the shared model is than that of one model per task, with "
+            f"its {self.level:.0%} interval. {self.note}{more}"
         )
 
 
