@@ -56,6 +56,8 @@ def wild_case(penalty: str, seed: int, options: dict[str, Any]) -> tuple[Case, l
     if shared:
         counts = [7, 7, 7]
     x = [wild_columns(rng, n, seed % 2 == 0) for n in counts]
+    if seed % 3:
+        x = [np.asfortranarray(block) for block in x]
     x = [x[0]] * 3 if shared else x
     _, words, arrays = penalty_of(penalty, COLUMNS, rng)
     if penalty in ("l21", "l11", "sparse_group", "linf", "dirty"):
