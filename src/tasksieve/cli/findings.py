@@ -99,7 +99,7 @@ def check_findings(job: Job) -> None:
     if not asks_stability(job.config):
         job.folder.remove_files(PERMUTATION, STABILITY, "stability.npz", "stability.csv")
     if asks_intervals(job.config):
-        rows = {"task": None, **job.problem.row_arguments(), **halved(job.config)}
+        rows = {**job.problem.row_arguments(), **halved(job.config)}
         with named_refusal("--intervals"):
             plan_split(job.estimator, job.problem.X, job.problem.y, **rows)
     else:

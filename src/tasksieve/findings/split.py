@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from scipy.stats import chi2, norm
@@ -14,6 +14,7 @@ from sklearn.base import clone
 from ..docstrings import described_by
 from ..fitted.arguments import check_choice, check_level, feature_names
 from ..fitted.documented import DATA
+from ..fitted.new_rows import RowArguments
 from ..losses import Loss, RowLoss
 from ..messages import either, setting, value_error
 from ..tasks import TaskData, placed
@@ -145,8 +146,8 @@ def split_inference(
     """
     check_level(level)
     matrices = placed(X, model)  # once, for both halves
-    given = {"sample_weight": sample_weight, "offset": offset, "groups": groups}
-    data, halves = plan_split(model, matrices, y, task, random_state, small_tasks=small_tasks, **given)
+    rows: RowArguments = {"task": task, "sample_weight": sample_weight, "offset": offset, "groups": groups}
+    data, halves = plan_split(model, matrices, y, random_state, small_tasks, **rows)
     selecting, estimating = (halves.weights(half, data.weights) for half in (0, 1))
     # tasks that cannot be halved may help to select
     selecting = np.where(halves.unit < 0, data.weights, selecting)
@@ -169,18 +170,10 @@ def split_inference(
 
 
 def plan_split(
-    model: Any,
-    X: Any,
-    y: Any,
-    task: Any,
-    random_state: Any,
-    *,
-    sample_weight: Any = None,
-    offset: Any = None,
-    groups: Any = None,
-    small_tasks: SmallTasks = "error",
+    model: Any, X: Any, y: Any, random_state: Any, small_tasks: SmallTasks = "error", **rows: Unpack[RowArguments]
 ) -> tuple[TaskData, Halves]:
     """The rows and their halves; here is refused what can be refused before anything is fitted."""
+    task, sample_weight, offset, groups = map(rows.get, ("task", "sample_weight", "offset", "groups"))
     check_choice(small_tasks, "small_tasks", ("error", "drop"))
     check_linear(model, "does not select features by a penalty; give a linear model such as MultiTaskLasso().")
     data = model._read_with(X, y, task, sample_weight, offset)
