@@ -36,7 +36,7 @@ def read_source(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = Tr
       otherwise `Source.refuse_not_finite` does, when norms are not finite.
     """
     source = kind_of(X).read(X, name)
-    source.names = frame_columns(X)
+    source.names = None if isinstance(X, np.ndarray) else frame_columns(X)
     n_rows, n_features = source.shape
     for count, least, what in ((n_rows, min_rows, "sample(s)"), (n_features, 1, "feature(s)")):
         if count < least:
