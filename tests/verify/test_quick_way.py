@@ -71,7 +71,8 @@ def compare(content: Content, seed: int) -> int:
             accepted += 1
             assert verifier.verify(raw, **data, exact=True).proved, told
         assert found.proved or name != "honest", told
-        assert not found.proved or name not in ("gap", "dual_value"), told
+        if not content.arrays["ridge"][0] > 0.0:  # else a tighter claim makes a verifier look for a better matrix U
+            assert not found.proved or name not in ("gap", "dual_value"), told
     return accepted
 
 
