@@ -7,5 +7,5 @@ import importlib.util
 collect_ignore_glob = (
     []
     if importlib.util.find_spec("torch")
-    else ["src/tasksieve/design/device/*.py", "src/tasksieve/solvers/device_newton.py"]
+    else ["src/tasksieve/design/device/*.py", "src/tasksieve/solvers/device_newton.py", "src/tasksieve/solvers/batch_newton.py"]
 )

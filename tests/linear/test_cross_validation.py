@@ -16,7 +16,7 @@ from sklearn.model_selection import GroupKFold, KFold, LeavePOut, ShuffleSplit, 
 
 import tasksieve as ts
 from tasksieve.linear import held_out, row_folds
-from tasksieve.tasks import blocks
+from tasksieve.tasks import data as task_data
 
 
 @pytest.fixture
@@ -153,13 +153,13 @@ def test_parallel_folds_give_the_same_scores(n_jobs, regression):
 def test_folds_share_one_storage(regression, monkeypatch):
     X, y, task = regression
     seen = []
-    original = blocks.Design
+    original = task_data.Design
 
     def spy(storage, *args, **kwargs):
         seen.append(storage)
         return original(storage, *args, **kwargs)
 
-    monkeypatch.setattr(blocks, "Design", spy)
+    monkeypatch.setattr(task_data, "Design", spy)
     ts.MultiTaskLassoCV(GRID[:2], n_jobs=2, screening="gap").fit(X, y, task=task)
     whole = [storage for storage in seen if storage.n_features == X.shape[1]]  # null models have no features
     assert len(whole) == 6
