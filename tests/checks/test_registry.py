@@ -55,9 +55,10 @@ def test_a_penalty_of_given_features():
     check_penalty(SparseGroup(np.array([0.0, 0.3, 1.0, 0.1])), n_features=4)
 
 
+@pytest.mark.parametrize("draws", [2, pytest.param(8, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", members(registry.LOSSES))
-def test_losses(name):
-    check_loss(registry.LOSSES[name], draws=4)
+def test_losses(name, draws):
+    check_loss(registry.LOSSES[name], draws=draws)
 
 
 @pytest.mark.parametrize("name", registry.STORAGES)
