@@ -4,8 +4,5 @@ from __future__ import annotations
 
 import importlib.util
 
-collect_ignore_glob = (
-    []
-    if importlib.util.find_spec("torch")
-    else ["src/tasksieve/design/device/*.py", "src/tasksieve/solvers/device_newton.py", "src/tasksieve/solvers/batch_newton.py"]
-)
+NEED_TORCH = ["design/device/*.py", "solvers/device_newton.py", "solvers/batch_newton.py"]
+collect_ignore_glob = [] if importlib.util.find_spec("torch") else [f"src/tasksieve/{name}" for name in NEED_TORCH]
