@@ -72,7 +72,6 @@ class PgenFile(CallSource):
                     raise ValueError(f"{self.prefix}.pgen is broken: {error}") from None
                 yield own, copies
 
-
     def read_dosages(self, indices: Array) -> Iterator[tuple[Array, Array]]:
         """As the file has them, in 1/16384; of people without one the hard call."""
         step = max(1, BLOCK_CALLS // (4 * self.n_people))

@@ -3,7 +3,8 @@
 A fold is a set of weights of the rows, 0 where a row is held out. All folds stand at the same alpha. A round solves on
 the working sets of all of them (`BatchNewton`), reads X once for the residuals of all, and brings back the few features
 whose gauges reach a level: those decide whether a fold is solved, and with what it begins at the next alpha. A fold
-that stalls ends there, and goes on by itself.
+that stalls ends there, and goes on by itself. The gap of a fold says whether it has converged, with the rounding of
+products and sums; it is no certificate of stored numbers, which only the model of all rows has.
 """
 
 from __future__ import annotations
@@ -118,6 +119,7 @@ class DeviceFolds:
         # of a column, over the tasks; what a product may be off is as long as that, its residual and this factor
         self._longest = self._raw_lengths()
         self._rounding = 4.0 * (gamma(n + 64) + gamma(tasks + 64))
+        self._sums_rounding = 4.0 * gamma(samples.n_samples + 64)
         self._room = _SHARE_OF_FREE * free_bytes(storage.device)
         self._intercept, self._plan = design.fit_intercept, 1
         # values whose coefficients are still on the device: (problem, its rows of the working set, value), and these
@@ -190,16 +192,17 @@ class DeviceFolds:
                 newton.step(min(width_of(active + _MARGIN * rounds), width))
             n_steps += steps
             rows = newton.coefficients()
-            residual, sums = newton.facts(rows)
+            residual, sums = newton.facts(rows, self._rounding)
             found, sums, sizes = self._message(self._gauges(residual), levels, sums, rows)
             fresh, unsolved, worst = False, [], 0.0
             for p, part in zip(live, found, strict=True):
                 reached = part[:, 1].astype(np.int64)
                 outside = ~_among(reached, sets[p])
                 beyond = float(np.max(part[outside, 2], initial=0.0)) / lams[p]
-                # roundings of the sums themselves are far below the goal, which is at least 1e-10 of them
                 square, inner, norm, polar = sums[:, p]
-                gaps[p] = gap_of_sums(square, inner, norm, max(polar, beyond) * (1.0 + 16.0 * self._rounding))
+                polar = max(polar, beyond) * (1.0 + 16.0 * self._rounding)
+                sizes_of_sums = 2.0 * folds[p].null + square + abs(inner) + norm
+                gaps[p] = gap_of_sums(square, inner, norm, polar) + self._sums_rounding * sizes_of_sums
                 folds[p].reached = reached, part[:, 2]
                 starts[p] = sets[p], sizes[p, : len(sets[p])]
                 worst = max(worst, gaps[p] / goals[p]) if np.isfinite(gaps[p]) else np.inf

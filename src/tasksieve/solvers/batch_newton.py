@@ -17,7 +17,7 @@ _FIRST_DAMPING, _MORE_DAMPING = 1e-6, 100.0  # of M's mean diagonal, where a ste
 
 
 class _Room:
-    """Working sets of one width, and what belongs to their point."""
+    """Working sets, and what belongs to their point."""
 
     def __init__(self, problems: int, matrices: int, n: int, tasks: int, width: int, device: Any) -> None:
         def numbers(*shape: int) -> Any:
@@ -55,7 +55,6 @@ class BatchNewton:
         device = x.device
         self._eye = torch.eye(self.n, dtype=torch.float64, device=device)
         self.ridge = torch.zeros(self.problems, dtype=torch.float64, device=device)
-        self._rooms: dict[int, _Room] = {}
         self._room: _Room
 
     def bytes_of(self, width: int) -> float:
@@ -72,13 +71,8 @@ class BatchNewton:
         raw = self._x[torch.where(inside, features, 0)][:, :, self._rows.flatten()].to(torch.float64)
         raw = raw.reshape(*features.shape, self.matrices, self.n).permute(0, 2, 3, 1)  # (P, matrices, n, width)
         raw = raw * inside[:, None, None, :]
-        width = features.shape[1]
-        room = self._rooms.get(width)
-        if room is None:
-            room = _Room(self.problems, self.matrices, self.n, self.tasks, width, raw.device)
-            self._rooms[width] = room
+        room = _Room(self.problems, self.matrices, self.n, self.tasks, features.shape[1], raw.device)
         self._room = room
-        room.means.zero_()
         if self._intercept:
             weights = (self._root * self._root * self._share)[:, :, None, :]
             for _ in range(2):  # what rounding leaves of a large mean goes the second time
@@ -88,7 +82,6 @@ class BatchNewton:
         room.columns.copy_(raw * self._root[..., None])
         room.lam.copy_(lam)
         room.a.copy_(a * inside)
-        room.damping.zero_()
         for kept, found in zip(_of_point(room), self._evaluate(room.a), strict=True):
             kept.copy_(found)
 
@@ -189,9 +182,10 @@ class BatchNewton:
         means = self._room.means
         return (means[:, 0, :, None] * rows).sum(dim=1) if self._one else (means * rows.mT).sum(dim=2)
 
-    def facts(self, rows: Any) -> tuple[Any, Any]:
+    def facts(self, rows: Any, rounding: float) -> tuple[Any, Any]:
         """Of rows of W: the residual (P, tasks, n), free of the constant; and, problem by problem, the square of the
-        residual (that of the ridge included), its product with the fit, the penalty, and the largest gauge."""
+        residual (that of the ridge included), its product with the fit, the penalty, and a bound of the largest gauge.
+        Products are off by at most `rounding` times the lengths of column and residual."""
         columns, lam = self._room.columns, self._room.lam
         residual = self._y - columns @ self._by_matrix(rows)
         if self._intercept:
@@ -202,7 +196,9 @@ class BatchNewton:
         square = (residual * residual).sum(dim=(1, 2, 3)) + self.ridge * (rows * rows).sum(dim=(1, 2))
         inner = (products * rows).sum(dim=(1, 2))
         norm = (lam * torch.linalg.vector_norm(rows, dim=2)).sum(dim=1)
-        polar = (torch.linalg.vector_norm(products, dim=2) / lam).amax(dim=1)
+        lengths = torch.linalg.vector_norm(columns, dim=2).amax(dim=1)  # what products are off grows with these
+        off = rounding * lengths * square.sqrt()[:, None]
+        polar = ((torch.linalg.vector_norm(products, dim=2) + off) / lam).amax(dim=1)
         flat = residual[:, 0].mT if self._one else residual[..., 0]
         return flat, torch.stack([square, inner, norm, polar])
 
