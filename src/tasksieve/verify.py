@@ -4730,7 +4730,7 @@ class GenotypeMatrix(Matrix):
         fl(C / K),   C the copies in all calls of the variant among the listed people of task t, K the number of calls
 
     one rounding of whole numbers, the same everywhere; over all listed people where the task has no call, and 0 where
-    nobody has one. `codes` are the tasks of people; means are of all of them, whichever rows are taken."""
+    no person has one. `codes` are the tasks of people; means are of all of them, whichever rows are taken."""
 
     def __init__(self, files: list[BedFile], covariates: Array, codes: Array) -> None:
         self._files, self._covariates, self._codes, self._rows = files, covariates, codes, np.arange(len(codes))
@@ -4806,9 +4806,9 @@ class GenotypeMatrix(Matrix):
         known = self._means.setdefault(t, np.full(len(self._files[0].line), np.nan))
         for some in _some(variants[np.isnan(known[variants])], len(self._codes)):
             copies, called = self._sums(np.flatnonzero(self._codes == t), some)
-            nobody = np.flatnonzero(called == 0)
-            if len(nobody):
-                copies[nobody], called[nobody] = self._sums(np.arange(len(self._codes)), some[nobody])
+            uncalled = np.flatnonzero(called == 0)
+            if len(uncalled):
+                copies[uncalled], called[uncalled] = self._sums(np.arange(len(self._codes)), some[uncalled])
             known[some] = np.where(called > 0, copies / np.maximum(called, 1), 0.0)
         return known[variants]
 

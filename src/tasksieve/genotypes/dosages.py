@@ -91,9 +91,9 @@ class Dosages(Genotypes):
         """The step that stands for missing ones in each task (variants, tasks), and how many are missing."""
         copies, holes = self._sums(steps, offsets)
         known = np.diff(offsets) - holes
-        nobody = known == 0
-        copies = np.where(nobody, copies.sum(axis=1, keepdims=True), copies)
-        known = np.where(nobody, known.sum(axis=1, keepdims=True), known)
+        uncalled = known == 0
+        copies = np.where(uncalled, copies.sum(axis=1, keepdims=True), copies)
+        known = np.where(uncalled, known.sum(axis=1, keepdims=True), known)
         return np.where(known > 0, (2 * copies + known) // np.maximum(2 * known, 1), 0), holes
 
     def fill_values(self, variants: Array, codes: Array) -> Array:

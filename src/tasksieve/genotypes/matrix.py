@@ -371,9 +371,9 @@ class Genotypes(Storage):
         counts = self.counts(variants, codes).astype(np.int64)
         copies = 2 * counts[:, :, 0] + counts[:, :, 1]
         called = np.unique(codes, return_counts=True)[1] - counts[:, :, 2]
-        nobody = called == 0
-        copies = np.where(nobody, copies.sum(axis=1, keepdims=True), copies)
-        called = np.where(nobody, called.sum(axis=1, keepdims=True), called)
+        uncalled = called == 0
+        copies = np.where(uncalled, copies.sum(axis=1, keepdims=True), copies)
+        called = np.where(uncalled, called.sum(axis=1, keepdims=True), called)
         return np.where(called > 0, copies / np.maximum(called, 1), 0.0)
 
     def readable(self, codes: Array | None = None) -> GenotypeRows:

@@ -20,7 +20,7 @@ class GenotypeRows(verify.Matrix):
     """Covariates and calls of people, whose tasks are `codes` (whole numbers); by default all are one task.
 
     A missing call is C / K, rounded once: C copies in the K calls of its variant among all people of the task, or of
-    all tasks where that has none; 0 where nobody has one (of dosages rounded to their steps). Taking rows does not
+    all tasks where that has none; 0 where no person has one (of dosages rounded to their steps). Taking rows does not
     change the means.
     """
 
