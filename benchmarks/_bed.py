@@ -9,7 +9,7 @@ import numpy as np
 from _common import timed
 
 from tasksieve.design import DenseStorage, PlinkStorage
-from tasksieve.design.storage import Asked
+from tasksieve.design.storage import ProductRequest
 
 CODES = np.array([3, 2, 0, 1], dtype=np.uint8)  # of 0, 1, 2 copies, and of a missing call (3)
 BLOCK = 2_000  # variants made at a time
@@ -84,7 +84,7 @@ def passes(people: int, tasks: int, variants: int, missing: float, seed: int, th
     bytes_ = packed(counts)
     bed = PlinkStorage(bytes_, people, offsets)
     vectors = [rng.standard_normal(people) for _ in range(4)]
-    one, four = [Asked(vectors[0], offsets)], [Asked(vector, offsets) for vector in vectors]
+    one, four = [ProductRequest(vectors[0], offsets)], [ProductRequest(vector, offsets) for vector in vectors]
     order, every, out = rng.permutation(people), np.arange(variants), np.zeros_like(bytes_)
     sides = {
         "int8": lambda: x.read(one, threads),

@@ -200,10 +200,10 @@ def report_passes(report: Report, args: Any) -> None:
         passes(*shape, missing, args.seed, args.threads) for shape in shapes for missing in (0.0, 0.001, 0.01)
     ]
     report.raw(passes=found)
-    complete = [one for one in found if one["missing"] == 0.0]
-    worst = max(one["bits"] / one["int8"] for one in complete)
-    report.headline("A pass over 2-bit calls / over int8, all threads, complete calls", f"at most {MAX_PASS}",
-                    f"{worst:.2f}", worst <= MAX_PASS)  # fmt: skip
+    for missing, words in ((0.0, "complete calls"), (0.01, "1 % of the calls missing")):
+        worst = max(one["bits"] / one["int8"] for one in found if one["missing"] == missing)
+        report.headline(f"A pass over 2-bit calls / over int8, all threads, {words}", f"at most {MAX_PASS}",
+                        f"{worst:.2f}", worst <= MAX_PASS)  # fmt: skip
     report.table(
         "Passes over genotypes: 2 bits / int8",
         ["people, tasks", "missing", "int8, ms", "one vector", "four vectors", "into another order", "bytes"],

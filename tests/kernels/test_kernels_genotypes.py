@@ -5,6 +5,8 @@ Needs nothing of the package but `tasksieve._kernels`, so that it also runs unde
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from kernel_helpers import layout, needs_kernels
@@ -53,6 +55,30 @@ def plain(codes, hole_of, means, offsets):
     return x
 
 
+def portable_products(*arguments):
+    """As on a processor without byte look-ups."""
+    kernels.genotype_products(*arguments, portable=True)
+
+
+@pytest.mark.parametrize("squares", [0, 1])
+@pytest.mark.parametrize("multiply", [lambda *a: kernels.genotype_products(*a), portable_products])
+def test_rounding_is_that_of_a_sum_of_products(rng, multiply, squares):
+    """Against exact fractions: at most one rounding a row, one of the product and one of the squared mean."""
+    lengths = (61, 5, 130)
+    offsets = layout(lengths)
+    rows = int(offsets[-1])
+    codes, packed = drawn(rng, rows, 9)
+    hole_of, means = holes(rng, codes, 3)
+    x, r = plain(codes, hole_of, means, offsets), rng.standard_normal(rows) * 10.0 ** rng.integers(-6, 6, rows)
+    out = [np.empty((9, 3))]
+    multiply(packed, rows, hole_of, means, None, [r], squares, offsets, 1, out)
+    for j in range(9):
+        for t, (low, high) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+            terms = [Fraction(x[i, j]) ** (1 + squares) * Fraction(r[i]) for i in range(low, high)]
+            allowed = (high - low + 2) * Fraction(1, 2**53) * sum(map(abs, terms))
+            assert abs(Fraction(out[0][j, t]) - sum(terms)) <= allowed
+
+
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("spare", [0, 3])
 @pytest.mark.parametrize("lengths", TASKS.values(), ids=TASKS)
@@ -66,11 +92,9 @@ def test_products_and_columns(rng, lengths, spare):
     for columns in (None, np.empty(0, dtype=np.int64), np.array([300, 2, 2, 0, 77], dtype=np.int64)):
         chosen = x if columns is None else x[:, columns]
         for squares, count in ((0, 1), (1, 1), (1, 2), (0, 3), (2, 7)):
-            for module in (kernels, reference):
+            for multiply in (kernels.genotype_products, portable_products, reference.genotype_products):
                 out = [np.full((chosen.shape[1], tasks), np.nan) for _ in range(count)]
-                module.genotype_products(
-                    packed, rows, hole_of, means, columns, vectors[:count], squares, offsets, 2, out
-                )
+                multiply(packed, rows, hole_of, means, columns, vectors[:count], squares, offsets, 2, out)
                 for m in range(count):
                     power = chosen**2 if m < squares else chosen
                     for t in range(tasks):

@@ -29,7 +29,7 @@ Holes holes(const Maybe<Indices> &hole_of, const Rows<double> &means, index_t va
 
 void py_products(Packed packed, index_t rows, Maybe<Indices> hole_of, Rows<double> means, Maybe<Indices> columns,
                  std::vector<Vector<double>> r, index_t squares, Indices offsets, int threads,
-                 std::vector<OutRows<double>> out) {
+                 std::vector<OutRows<double>> out, bool portable) {
     const Genotypes x = genotypes(packed, rows);
     const index_t tasks = check_offsets(offsets, rows), vectors = length(r);
     const index_t count = check_chosen(columns, packed.shape(0));
@@ -46,7 +46,7 @@ void py_products(Packed packed, index_t rows, Maybe<Indices> hole_of, Rows<doubl
     }
     nb::gil_scoped_release release;
     genotype_products(x, filled, data_or_null(columns), count, values.data(), squares, vectors, offsets.data(), tasks,
-                      threads, targets.data());
+                      threads, targets.data(), portable);
 }
 
 void py_shared_products(Packed packed, index_t rows, Maybe<Indices> hole_of, Rows<double> means,
@@ -109,7 +109,8 @@ void py_copy(Packed packed, index_t rows, Indices sources, Maybe<Vector<std::uin
 
 void bind_genotypes(nb::module_ &m) {
     m.def("genotype_products", &py_products, array("packed"), "rows"_a, maybe("hole_of"), array("means"),
-          maybe("columns"), array("r"), "squares"_a, array("offsets"), "threads"_a, array("out"));
+          maybe("columns"), array("r"), "squares"_a, array("offsets"), "threads"_a, array("out"),
+          "portable"_a = false);
     m.def("genotype_shared_products", &py_shared_products, array("packed"), "rows"_a, maybe("hole_of"), array("means"),
           maybe("columns"), array("r"), "squares"_a, "threads"_a, array("out"));
     m.def("genotype_columns", &py_columns, array("packed"), "rows"_a, maybe("hole_of"), array("means"),

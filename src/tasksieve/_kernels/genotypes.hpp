@@ -20,10 +20,10 @@ struct Holes {
 };
 
 // out[m][k, t] = sum_i x[i, j_k]^power r[m][i] over the rows i of task t; the first `squares` vectors multiply squared
-// entries. Missing calls are the means: A + m^power B, A over called rows, B over the others.
+// entries. Missing calls are the means. `portable`: as on a processor without byte look-ups, for tests.
 void genotype_products(const Genotypes &x, const Holes &holes, const index_t *columns, index_t count,
                        const double *const *r, index_t squares, index_t vectors, const index_t *offsets, index_t tasks,
-                       int threads, double *const *out);
+                       int threads, double *const *out, bool portable = false);
 
 // out[k, m] = sum_i x[i, j_k]^power R[i, m] for many vectors over all rows, R column-major: columns are decoded, a block
 // at a time, and each meets all vectors. The means have one column.

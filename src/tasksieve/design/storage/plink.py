@@ -22,8 +22,7 @@ class PlinkStorage(ColumnStorage):
 
         x_ij = m_jt,  m_jt = mean of x_kj over the rows k of task t with a call,
 
-    without decoding: a product is A + m_jt B, with A over called rows and B over the others. Where a task has no call
-    at all, m_jt is the mean over all rows; where no row has one it is 0.
+    without decoding. Where a task has no call at all, m_jt is the mean over all rows; where no row has one it is 0.
 
     - `packed` (uint8 array of shape (variants, bytes), C order): In memory or mapped from a file: (n_rows + 3) / 4
       bytes of each variant, rows in task order.
