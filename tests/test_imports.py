@@ -235,3 +235,17 @@ def test_import_loads_little() -> None:
     assert len(foreign) <= 60, foreign  # sklearn.feature_selection brings 43
     unused = ("cli", "datasets", "runs", "tables")
     assert not [name for name in own if name.split(".")[1:2] and name.split(".")[1] in unused]
+
+
+def test_one_model_loads_no_other() -> None:
+    """The Lasso alone: no other model, and nothing of what is built on models."""
+    code = "import sys; from tasksieve import MultiTaskLasso; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(run.stdout.split())
+    assert "tasksieve.linear.lasso" in loaded
+    other = ("calibrated", "classifier", "cox", "generic", "group_lasso", "mixed", "ordinal", "owl", "regressions")
+    above = ("checks", "cli", "exports", "findings", "graph", "online", "problem_file", "report", "runs", "svm")
+    unwanted = {f"tasksieve.linear.{name}" for name in (*other, "sparse_group")}
+    unwanted |= {f"tasksieve.{name}" for name in (*above, "tables", "genotypes", "datasets", "storages")}
+    assert unwanted <= {f"tasksieve.{name}" for name in MODULES}, "a module has another name now"
+    assert not unwanted & loaded
