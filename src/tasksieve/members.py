@@ -130,6 +130,8 @@ class Registry(MutableMapping[str, type[Member]]):
     def options_of(self, text: str) -> dict[str, Any]:
         """The options behind a name, as the constructor takes them."""
         name, _, rest = text.partition(SEPARATOR)
+        if not rest:  # as mostly: a fit asks at every value
+            return {}
         known = {option.name: option.default for option in options(self[name])}
         found: dict[str, Any] = {}
         for part in filter(None, rest.split(",")):

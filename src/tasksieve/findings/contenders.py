@@ -21,6 +21,7 @@ from ..messages import either, value_error
 from ..svm.problem import LOSSES
 from ..tasks import TaskLabels, kind_of, stack_rows, to_numpy
 from .cv_sibling import for_one_task, with_classes
+from .own_models import OwnModels
 
 Array = np.ndarray[Any, Any]
 
@@ -41,6 +42,7 @@ class Contenders:
         self._ruler = Ruler(model, labels)
         self.loss = self._ruler.name
         self._parts = self._cut()
+        self._own_models = OwnModels.made(self._alone, self._parts, labels)
         self.n_covariates = 0
         if getattr(model, "feature_weights", None) is not None:
             self.n_covariates = len(covariates_of(model, int(self._parts[0][0].shape[1])))
@@ -76,7 +78,12 @@ class Contenders:
                 return alone
 
             parts = list(labels.per_task())
-            return self._judge(own, weights)
+            together = None if self._own_models is None else self._own_models.fit(weights, fold)
+            if together is None:
+                return self._judge(own, weights)
+            if callback is not None:
+                callback(labels.n_tasks)
+            return self._judge(together.__getitem__, weights)
         if name == POOLED:
             assert self._stacked is not None
             model = clone(self._alone).set_params(cv=_splits(fold))

@@ -381,6 +381,10 @@ class DataLoss:
         depends on, and a scale beside which an eigenvalue is nothing. None: the curvatures of the rows give it."""
         return None
 
+    def by_task(self, at: Evaluation) -> Array | None:
+        """The value of each task, where the loss is a sum over these."""
+        return None
+
     def explained(self, at: Evaluation) -> Array:
         """Tasks whose rows nuisance columns explain ever better, without an end: there is no finite optimum."""
         return np.zeros(self.design.n_tasks, dtype=bool)

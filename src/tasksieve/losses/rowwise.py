@@ -194,6 +194,10 @@ class RowLossOnData(DataLoss):
         total = float(self.design.exact_products(self._weights, values).sum())
         return Evaluation(total, self._root * self.of.slope(self._y, raw), np.empty(0), margin=raw)
 
+    def by_task(self, at: Evaluation) -> Array:
+        assert at.margin is not None
+        return self.design.task_sums(self._weights * self.of.value(self._y, at.margin))
+
     def label_sizes(self) -> Array:
         beside = self._y if self.of.translates else self._offset
         if beside is None:

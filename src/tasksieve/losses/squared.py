@@ -92,6 +92,9 @@ class _SquaredOnData(TargetLoss):
         squares = self.design.exact_products(residual, residual)
         return Evaluation(0.5 * float(squares.sum()), residual, self._nuisance, lengths=np.sqrt(squares))
 
+    def by_task(self, at: Evaluation) -> Array:
+        return 0.5 * np.square(self.design.task_norms(at.residual))
+
     def young(self, primal: Evaluation, error: Array, dual: Evaluation, scale: float) -> float:
         """``1/2 ||r - u||^2``."""
         leak, lengths = dual.leak, dual.lengths
