@@ -47,6 +47,36 @@ def test_segment_products(rng, lengths, dtype, squares):
         np.testing.assert_allclose(ours, twin, rtol=1e-12, atol=1e-12 * (1 + np.abs(twin).max(initial=0)))
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("lengths", [*TASKS.values(), (50,) * 20, (7, 250, 3, 600, 0, 13)], ids=str)
+def test_products_of_many_byte_columns_are_exact(rng, lengths, dtype):
+    """Columns side by side: vectors of small integers, whose products with bytes are exact in any order of summation.
+    Extreme bytes, counts that fill the places and that do not, rows that fill squares and that do not."""
+    offsets = layout(lengths)
+    limits = np.iinfo(dtype)
+    x = np.asfortranarray(rng.integers(limits.min, limits.max, (offsets[-1], 331), dtype=dtype, endpoint=True))
+    x[:: max(len(x) // 3, 1)] = limits.min
+    vectors = [np.rint(1000 * rng.standard_normal(offsets[-1])) for _ in range(5)]
+    columns = rng.integers(0, 331, 67)
+    wide = x.astype(np.int64)
+
+    def exact(chosen, vector, power):
+        parts = [slice(*offsets[t : t + 2]) for t in range(len(lengths))]
+        return np.stack([(wide[rows][:, chosen] ** power).T @ vector[rows].astype(np.int64) for rows in parts], axis=1)
+
+    everything = np.arange(331)
+    for chosen in (None, columns, columns[:32]):
+        for squares in (False, True):
+            out = np.empty((331 if chosen is None else len(chosen), len(lengths)))
+            kernels.segment_products(x, chosen, vectors[0], offsets, squares, 1, out)
+            np.testing.assert_array_equal(out, exact(everything if chosen is None else chosen, vectors[0], 1 + squares))
+    for squares in (0, 1, 5):
+        found = [np.empty((331, len(lengths))) for _ in vectors]
+        kernels.many_products(x, vectors, squares, offsets, 2, found)
+        for k, out in enumerate(found):
+            np.testing.assert_array_equal(out, exact(everything, vectors[k], 1 + (k < squares)))
+
+
 @pytest.mark.parametrize("squares", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("rows", "tasks"), [(13, 4), (1, 3), (40, 1), (700, 2)])

@@ -1,5 +1,6 @@
 #include "passes.hpp"
 
+#include "byte_columns.hpp"
 #include "panel.hpp"
 #include "parallel.hpp"
 
@@ -138,12 +139,21 @@ TASKSIEVE_STORED_TYPES(TASKSIEVE_COLUMNS)
 
 constexpr index_t column_grain = 256;  // columns one thread takes at a time
 
+// Whether columns are multiplied side by side: bytes, and enough columns to fill most of the places.
+template <class T>
+bool side_by_side_pays(index_t count) {
+    return sizeof(T) == 1 && turns_bytes && 2 * count >= side_by_side;
+}
+
 }  // namespace
 
 template <class T>
 void segment_products(const T *x, index_t rows, const index_t *columns, index_t count, const double *r,
                       const index_t *offsets, index_t tasks, bool squares, int threads, double *out) {
     parallel_for(count, column_grain, threads, [&](index_t begin, index_t end) {
+        if constexpr (sizeof(T) == 1)
+            if (side_by_side_pays<T>(end - begin))
+                return byte_products({x, rows, columns}, begin, end, &r, squares, 1, offsets, tasks, &out);
         segment_columns(x, rows, columns, begin, end, r, offsets, tasks, squares, out);
     });
 }
@@ -260,6 +270,9 @@ template <class T>
 void many_products(const T *x, index_t rows, index_t count, const double *const *r, index_t squares, index_t vectors,
                    const index_t *offsets, index_t tasks, int threads, double *const *out) {
     parallel_for(count, column_grain, threads, [&](index_t begin, index_t end) {
+        if constexpr (sizeof(T) == 1)
+            if (side_by_side_pays<T>(end - begin))
+                return byte_products({x, rows, nullptr}, begin, end, r, squares, vectors, offsets, tasks, out);
         many_columns(x, rows, begin, end, r, squares, vectors, offsets, tasks, out);
     });
 }
