@@ -206,6 +206,13 @@ def wrong_calls(rng):
             six,
             six,
         ),
+        "inner: out": lambda: k.row_inner_products(anchor, anchor, 1, np.empty(5, dtype=np.float32)),
+        "joint: inner": lambda: k.joint_bounds(
+            [anchor[:, 0].copy()] * 2, np.ones(2), anchor, six, np.ones(2), 0.0, six, 0.0, 0.0, 1, six, six
+        ),
+        "joint: remainder": lambda: k.joint_bounds(
+            [anchor[:, 0].copy()], np.ones(1), anchor, six, np.ones(1), 0.0, six, 0.0, 0.0, 1, six, six
+        ),
         "anchored: coef": lambda: k.anchored_ratios(
             [anchor], np.ones((2, 2)), anchor, np.ones(2), 0.0, 0.0, six, None, False, 1, six, six
         ),

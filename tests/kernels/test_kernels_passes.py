@@ -252,3 +252,39 @@ def test_anchored_ratios_of_any_number_of_features(rng, features):
         reference.anchored_ratios(*small.values(), 0.2, group[ends], None, False, 1, estimate, upper)
         np.testing.assert_allclose(results[0][0][ends], estimate, rtol=1e-11, atol=1e-14)
         np.testing.assert_allclose(results[0][1][ends], upper, rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.parametrize("radius", [0.0, 0.3])
+@pytest.mark.parametrize(("features", "anchors"), [(1, 1), (513, 2), (1500, 4)])
+def test_joint_bounds(rng, features, anchors, radius):
+    """As its twin, whatever the threads, and never below what the anchors themselves say."""
+    given = anchored_input(rng, features, 3, anchors, False)
+    products, norms, coef = given["anchors"], given["norms"], np.ascontiguousarray(given["coef"][:, 0])
+    inner = [np.empty(features, dtype=np.float32) for _ in range(anchors * (anchors + 1) // 2)]
+    for m in range(anchors):
+        for k in range(m + 1):
+            own = inner[m * (m + 1) // 2 + k]
+            kernels.row_inner_products(products[m], products[k], 2, own)
+            exact = np.sum(products[m].astype(np.float64) * products[k], axis=1)
+            np.testing.assert_allclose(own, exact, rtol=2.0**-23, atol=1e-14)
+    longest = norms.max(axis=1).astype(np.float64)
+    group = rng.uniform(0.5, 3.0, features)
+    group[::11] = 0.0
+    results = []
+    for module, threads in ((kernels, 1), (kernels, 3), (reference, 1)):
+        estimate, upper = np.full(features, np.nan), np.full(features, np.nan)
+        module.joint_bounds(
+            inner, coef, norms, longest, given["remainder"], radius, group, 1e-7, 1e-40, threads, estimate, upper
+        )
+        results.append((estimate, upper))
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_allclose(results[0][1], results[2][1], rtol=1e-9, atol=1e-14)
+    np.testing.assert_allclose(results[0][0], results[2][0], rtol=1e-6, atol=1e-7)
+    centre = np.tensordot(coef, np.array(products, dtype=np.float64), axes=1)
+    length = np.linalg.norm(centre, axis=1) + np.linalg.norm(norms * given["remainder"], axis=1) + longest * radius
+    live = group > 0.0
+    upper = results[0][1]
+    assert np.all(upper[live] >= length[live] / group[live] * (1 - 1e-12))
+    open_ones = live & (upper >= 1.0)
+    assert np.all(upper[open_ones] <= length[open_ones] / group[open_ones] * (1 + 1e-3) + 1e-3)
+    assert not upper[~live].any()

@@ -50,9 +50,11 @@ def draw_case(rng, kind: str, scale: float) -> Case:
     return case
 
 
-def draw_anchors(rng, design, scale: float) -> tuple[Anchors, list[np.ndarray]]:
-    """Anchors that are independent, nearly parallel, equal, or zero in a task."""
-    anchored = Anchors(design, capacity=4)
+def draw_anchors(rng, design, scale: float, beside: bool = False) -> tuple[Anchors, list[np.ndarray]]:
+    """Anchors that are independent, nearly parallel, equal, or zero in a task; their combinations task by task, or one
+    for all tasks. `beside`: the latter may have differences of two vectors among them."""
+    joint = bool(not design.uniform and design.n_tasks > 1 and rng.random() < 0.5)
+    anchored = Anchors(design, capacity=4, joint=joint)
     base = rng.standard_normal(design.n_samples)
     vectors = []
     for _ in range(int(rng.integers(1, 7))):
@@ -60,7 +62,11 @@ def draw_anchors(rng, design, scale: float) -> tuple[Anchors, list[np.ndarray]]:
         vector = scale * design.project(base + nearness * rng.standard_normal(design.n_samples))
         if rng.random() < 0.2:
             vector[design.offsets[0] : design.offsets[1]] = 0.0
-        anchored.remember(vector, PLAIN)
+        if beside and joint and vectors:
+            anchored.add(vector, vectors[-1])
+            design.shard.remember(vector, PLAIN)
+        else:
+            anchored.remember(vector, PLAIN)
         vectors.append(vector)
     return anchored, vectors
 
@@ -111,7 +117,7 @@ def test_bounds_are_never_below_the_truth(seed, kind, scale):
     rng = np.random.default_rng(seed)
     case = draw_case(rng, kind, scale)
     design, tilde = case.design(), columns_of(case)
-    anchored, vectors = draw_anchors(rng, design, scale)
+    anchored, vectors = draw_anchors(rng, design, scale, beside=True)
     mixed = sum(rng.standard_normal() * v for v in vectors)
     rest = design.project(rng.standard_normal(design.n_samples))
     vector = mixed + scale * rng.choice([0.0, 1e-10, 1e-4, 0.3]) * rest
@@ -238,6 +244,14 @@ def test_bounds_are_tight_where_the_vector_is_a_combination(rng):
         slack = 1e-5 * design.norms().max(axis=1) * np.linalg.norm(new) + 1e-30
         assert np.all(np.abs(estimate - length) <= slack)
         assert np.all(upper - length <= slack)
+        if not design.uniform:  # one combination for all tasks; inner products in single precision
+            together = Anchors(design, joint=True)
+            together.vectors = np.array(vectors)
+            estimate, upper = design.shard.bound(together.express(new), penalty)
+            slack = 100.0 * slack + 1e-15
+            assert np.all(upper >= length * (1 - 1e-12))
+            assert np.all(np.abs(estimate - length) <= slack)
+            assert np.all(upper - length <= slack)
 
 
 def test_zero_vectors_and_zero_data(rng):

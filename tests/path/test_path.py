@@ -10,6 +10,7 @@ from helpers import Case, Judge, dense_coefficients, memory_map, predictions, ra
 from scipy import sparse
 
 import tasksieve as ts
+import tasksieve.path.policy
 import tasksieve.path.strategies
 from tasksieve.design import as_storage
 from tasksieve.path.engine import Engine
@@ -474,6 +475,22 @@ def test_a_long_path_needs_few_passes(rng):
     assert all(point.converged for point in solution.points)
     assert 2.0 <= solution.passes <= 33.0
     verify(case, solution, 1e-6, every=11)
+
+
+def test_one_combination_of_anchors_for_all_tasks(rng, monkeypatch):
+    """Bounds from inner products, as large problems have them: every gap is true, and rejected rows are zero."""
+    case = build(rng, features=600, tasks=6, rows=20)
+    usual = case.problem()
+    strengths = grid(usual, 40, 0.02)
+    expected = solve_path(usual, strengths, tol=1e-7)
+    monkeypatch.setattr(tasksieve.path.policy, "JOINT_BOUNDS", 0)
+    problem = case.problem()
+    solution = solve_path(problem, strengths, tol=1e-7)
+    assert problem.design.shard._anchors()._inner
+    assert all(point.converged for point in solution.points)
+    assert solution.passes <= 1.5 * expected.passes
+    verify(case, solution, 1e-7)
+    assert_same_fits(case, expected, solution, 1e-7)
 
 
 def test_many_columns_come_and_go(rng, monkeypatch):

@@ -325,6 +325,75 @@ TASKSIEVE_MULTIVERSION void moment_bounds(const double *moments, const double *f
     }
 }
 
+namespace {
+
+TASKSIEVE_MULTIVERSION void inner_range(const float *a, const float *b, index_t begin, index_t end, index_t tasks,
+                                        float *out) {
+    for (index_t j = begin; j < end; ++j) {
+        double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+        for (index_t t = 0; t < tasks; ++t)
+            sum += static_cast<double>(a[j * tasks + t]) * static_cast<double>(b[j * tasks + t]);
+        out[j] = static_cast<float>(sum);
+    }
+}
+
+constexpr index_t joint_block = 512;  // features whose sums stay in the cache
+
+TASKSIEVE_MULTIVERSION void joint_range(const Joint &is, index_t begin, index_t end, double shortest) {
+    double square[joint_block], sizes[joint_block];
+    const index_t n = is.n_anchors, count = end - begin;
+    for (index_t j = 0; j < count; ++j) square[j] = sizes[j] = 0.0;
+    for (index_t m = 0; m < n; ++m)
+        for (index_t l = 0; l <= m; ++l) {
+            const float *inner = is.inner[m * (m + 1) / 2 + l] + begin;
+            const double factor = is.coef[m] * is.coef[l], twice = l == m ? factor : 2.0 * factor;
+            if (factor == 0.0) continue;
+            if (l == m) {
+#pragma omp simd
+                for (index_t j = 0; j < count; ++j) sizes[j] += factor * static_cast<double>(inner[j]);
+            }
+#pragma omp simd
+            for (index_t j = 0; j < count; ++j) square[j] += twice * static_cast<double>(inner[j]);
+        }
+    const double *group = is.group + begin, *longest = is.longest + begin;
+    double *estimate = is.estimate + begin, *upper = is.upper + begin;
+    // (sum_m |c_m| ||a_m||)^2 <= n sum_m c_m^2 ||a_m||^2: what the inner products may be off is relative to it.
+    const double rounding = is.rounding * static_cast<double>(n), smallest = is.smallest, reach = shortest + is.radius;
+#pragma omp simd
+    for (index_t j = 0; j < count; ++j) {
+        const double own = square[j] > 0.0 ? square[j] : 0.0, inverse = group[j] > 0.0 ? 1.0 / group[j] : 0.0;
+        estimate[j] = std::sqrt(own) * inverse;
+        square[j] = std::sqrt(own + rounding * sizes[j] + smallest);
+        upper[j] = (square[j] + longest[j] * reach) * inverse;
+    }
+    for (index_t j = 0; j < count; ++j) {
+        if (upper[j] < 1.0) continue;  // what the remainder adds was taken as if it were all in the longest task
+        const float *own = is.norms + (begin + j) * is.tasks;
+        double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+        for (index_t t = 0; t < is.tasks; ++t) {
+            const double e = static_cast<double>(own[t]) * is.remainder[t];
+            sum += e * e;
+        }
+        upper[j] = std::min(upper[j], (square[j] + std::sqrt(sum) + longest[j] * is.radius) / group[j]);
+    }
+}
+
+}  // namespace
+
+void row_inner_products(const float *a, const float *b, index_t count, index_t tasks, int threads, float *out) {
+    parallel_for(count, 4096, threads, [&](index_t begin, index_t end) { inner_range(a, b, begin, end, tasks, out); });
+}
+
+void joint_bounds(const Joint &is, index_t count, int threads) {
+    double squares = 0.0;
+    for (index_t t = 0; t < is.tasks; ++t) squares += is.remainder[t] * is.remainder[t];
+    const double length = std::sqrt(squares) * (1.0 + 1e-12);
+    parallel_for(count, joint_block, threads,
+                 [&](index_t begin, index_t end) { joint_range(is, begin, end, length); });
+}
+
 double largest_magnitude(const double *values, index_t count, int threads) {
     std::vector<double> parts((count + value_grain - 1) / value_grain, 0.0);
     parallel_for(count, value_grain, threads, [&](index_t begin, index_t end) {

@@ -47,6 +47,26 @@ void moment_bounds(const double *moments, const double *first, const double *lon
                    index_t count, double alpha, double beta, double first_unit, double radius, double rounding,
                    double *upper);
 
+// out[j] = <a_j, b_j>, rows of single numbers, summed in double precision.
+void row_inner_products(const float *a, const float *b, index_t count, index_t tasks, int threads, float *out);
+
+// Bounds of `anchored_ratios` for the same combination of anchors in every task, from the inner products of their rows
+// alone; the plain group penalty, one norm a task.
+struct Joint {
+    const float *const *inner = nullptr;  // of anchors m and l <= m, at m (m + 1) / 2 + l
+    index_t n_anchors = 0, tasks = 0;
+    const double *coef = nullptr;      // one an anchor
+    const float *norms = nullptr;      // of the columns, features x tasks
+    const double *longest = nullptr;   // the largest norm of each feature
+    const double *remainder = nullptr; // by task
+    double radius = 0.0;
+    const double *group = nullptr;
+    double rounding = 0.0, smallest = 0.0;  // of inner products: relative to their factors' sizes, and absolute
+    double *estimate = nullptr, *upper = nullptr;
+};
+
+void joint_bounds(const Joint &is, index_t count, int threads);
+
 // Largest magnitude; not a number where one of the values is none.
 double largest_magnitude(const double *values, index_t count, int threads);
 

@@ -31,6 +31,32 @@ void py_express(Rows<double> vectors, Cube<double> gram, Vector<double> vector, 
     express(is, vector.data());
 }
 
+void py_row_inner_products(Rows<float> a, Rows<float> b, int threads, OutVector<float> out) {
+    const index_t count = a.shape(0), tasks = a.shape(1);
+    require(shaped(b, count, tasks) && length(out) == count, "two arrays of one shape, and one entry a row");
+    nb::gil_scoped_release release;
+    row_inner_products(a.data(), b.data(), count, tasks, threads, out.data());
+}
+
+void py_joint_bounds(std::vector<Vector<float>> inner, Vector<double> coef, Rows<float> norms, Vector<double> longest,
+                     Vector<double> remainder, double radius, Vector<double> group, double rounding, double smallest,
+                     int threads, OutVector<double> estimate, OutVector<double> upper) {
+    const index_t features = norms.shape(0), tasks = norms.shape(1), count = length(coef);
+    require(length(inner) == count * (count + 1) / 2, "inner products of all pairs of anchors");
+    std::vector<const float *> pointers;
+    for (const auto &one : inner) {
+        require(length(one) == features, "one inner product a feature");
+        pointers.push_back(one.data());
+    }
+    require(length(remainder) == tasks, "one remainder a task");
+    require(length(longest) == features && length(group) == features, "one entry a feature");
+    require(length(estimate) == features && length(upper) == features, "one entry a feature");
+    const Joint is{pointers.data(), count, tasks, coef.data(), norms.data(), longest.data(), remainder.data(), radius,
+                   group.data(), rounding, smallest, estimate.data(), upper.data()};
+    nb::gil_scoped_release release;
+    joint_bounds(is, features, threads);
+}
+
 double py_largest_magnitude(Rows<double> values, int threads) {
     nb::gil_scoped_release release;
     return largest_magnitude(values.data(), length(values), threads);
@@ -78,6 +104,10 @@ void bind_anchors(nb::module_ &m) {
           "of_vector"_a, "of_largest"_a, array("coef"), array("rest"), array("errors"), array("remainder"));
     m.def("moment_bounds", &py_moment_bounds, array("moments"), array("first"), array("longest"), array("group"),
           "alpha"_a, "beta"_a, "first_unit"_a, "radius"_a, "rounding"_a, array("upper"));
+    m.def("row_inner_products", &py_row_inner_products, array("a"), array("b"), "threads"_a, array("out"));
+    m.def("joint_bounds", &py_joint_bounds, array("inner"), array("coef"), array("norms"), array("longest"),
+          array("remainder"), "radius"_a, array("group"), "rounding"_a, "smallest"_a, "threads"_a, array("estimate"),
+          array("upper"));
     m.def("largest_magnitude", &py_largest_magnitude, array("values"), "threads"_a);
     m.def("store_single", &py_store_single, array("values"), "factor"_a, "least"_a, "threads"_a, array("out"));
 }

@@ -18,6 +18,10 @@ times such a norm, and part of the bound.
 How a penalty's gauge follows from bounds on the entries of a row is the penalty's own answer (`RowPenalty.reach`); for
 gauges of the form ``||soft(m, l1)||/group`` it is compiled.
 
+One combination may serve all tasks, ``r = sum_m a_m R_m + e``. Of the products only the inner products of a feature's
+rows are needed then, ``||sum_m a_m C_m[j]||^2 = sum_ml a_m a_l <C_m[j], C_l[j]>``: a few numbers a feature instead of
+a few rows over the tasks. Along a path the remainder is hardly longer for it.
+
 A ball often has its centre on the line from the last vector r to the first anchor, the target y. When r was judged,
 ``||c_j(r)||^2`` and ``<c_j(r), c_j(y)>`` were noted on the way; with ``||c_j(y)||^2`` they give the norm of any
 combination of the two in a few operations a feature, and only features that this leaves open look at the anchors again.
@@ -27,6 +31,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,6 +47,9 @@ FLOAT32_SMALL = 2.0**-100
 METRIC_SMALL = 2.0**-50  # the same for norms under a row metric, whose squares have to stay in the range
 UPWARDS = 1.0 + 2.0**-22  # more than the product and its rounding to single precision can lose
 UPWARDS_SQUARED = 1.0 + 2.0**-20  # the same where squares are added up in single precision
+# of inner products, relative to their factors' sizes: stored in single precision, summed in double
+INNER_ROUNDING = FLOAT32_UNIT + 2.0**-40
+INNER_SMALLEST = 2.0**-140  # more than numbers below single precision's range lose, in units of the anchors
 _SMALL_BOUND = 200_000  # products of a bound that a second thread is not worth waking for
 _BLOCK = 4096  # features at a time where a penalty is evaluated in NumPy
 
@@ -54,21 +62,31 @@ def _unit_of(values: Array, threads: int) -> float:
 
 @dataclass
 class Anchored:
-    """A vector in terms of the anchors: coefficients (anchors, tasks) and a bound on the remainder of each task."""
+    """A vector in terms of the anchors: coefficients (anchors, tasks) and a bound on the remainder of each task.
+
+    `joint`: The coefficients of an anchor are the same in all tasks.
+    """
 
     coef: Array
     remainder: Array
     spectral: float  # largest singular value of the remainder, n x T, or more: for one matrix shared by all
+    joint: bool = False
 
     def __add__(self, other: Anchored) -> Anchored:
-        return Anchored(self.coef + other.coef, self.remainder + other.remainder, self.spectral + other.spectral)
+        coef, remainder = self.coef + other.coef, self.remainder + other.remainder
+        return Anchored(coef, remainder, self.spectral + other.spectral, self.joint and other.joint)
 
     def scaled(self, factor: float) -> Anchored:
-        return Anchored(factor * self.coef, abs(factor) * self.remainder, abs(factor) * self.spectral)
+        return replace(
+            self,
+            coef=factor * self.coef,
+            remainder=abs(factor) * self.remainder,
+            spectral=abs(factor) * self.spectral,
+        )
 
     def loosened(self, slack: Array) -> Anchored:
         """The same with a larger remainder in each task."""
-        return Anchored(self.coef, self.remainder + slack, self.spectral + math.sqrt(slack @ slack))
+        return replace(self, remainder=self.remainder + slack, spectral=self.spectral + math.sqrt(slack @ slack))
 
 
 class AnchorStore:
@@ -80,6 +98,8 @@ class AnchorStore:
         self._norms = self._upwards(norms, 1.0 / self._unit)
         self._products: list[Array] = []
         self._units = np.empty((0, 1))
+        # inner products of the anchors' rows, of each with those before it and itself; made when they are needed
+        self._inner: list[list[Array]] = []
         # Memory of anchors that are gone: fresh pages cost as much as filling them.
         self._spare: list[Array] = []
         count = len(norms)
@@ -87,7 +107,6 @@ class AnchorStore:
         # ||c_j||^2, <c_j, first anchor> and the remainder's bound: of the vector judged last, and of the first anchor
         self._moments = np.empty((count, 3))
         self._first_moments: Array | None = None
-        self._longest: Array | None = None  # largest norm of each feature over the tasks
         # norms under a row metric, and of the ordinary columns centred alike (`row_metric`: m and c)
         self._metric: tuple[Array, Array] | None = None
         self._metric_unit = 1.0
@@ -102,6 +121,10 @@ class AnchorStore:
     def drop(self, m: int) -> None:
         self._spare.append(self._products.pop(m))
         self._units = np.delete(self._units, m, axis=0)
+        if m < len(self._inner):
+            del self._inner[m]
+            for row in self._inner[m:]:
+                del row[m]
 
     def keep_metric(self, least: Array, shifted: Array) -> None:
         """Squares of the norms under a row metric, and of those under the ordinary weights with the same centring."""
@@ -147,6 +170,10 @@ class AnchorStore:
     ) -> tuple[Array, Array]:
         """Each feature's gauge: an estimate, and an upper bound over a region around a vector. `note`: keep the moments
         for `ball_bound`."""
+        plain = _plain(penalty)
+        if vector.joint and plain is not None and region.stretch is None and region.cover is None:
+            self._fill_jointly(vector, plain, region.radius)
+            return self._estimate, self._upper
         moments = self._moments if note else None
         self._fill(vector, penalty, region, self._estimate, self._upper, moments=moments)
         return self._estimate, self._upper
@@ -156,11 +183,10 @@ class AnchorStore:
     ) -> Array:
         """Upper bounds as of `bound` around ``coefs[0] * (the vector noted) + coefs[1] * first``, the first anchor."""
         group, _ = penalty.thresholds()
-        if self._first_moments is None or self._longest is None:
+        if self._first_moments is None:
             self._first_moments = np.empty_like(self._moments)
             wasted = np.empty_like(self._estimate), np.empty_like(self._upper)
             self._fill(first, penalty, POINT, *wasted, moments=self._first_moments)
-            self._longest = np.max(self._norms, axis=1).astype(np.float64) * self._unit
         upper = np.empty_like(self._longest)
         kernels.moment_bounds(
             self._moments,
@@ -169,7 +195,7 @@ class AnchorStore:
             group,
             *coefs,
             float(self._units[0, 0]),
-            radius,
+            radius * self._unit,
             4.0 * (self._tasks + 16) * np.finfo(np.float64).eps,
             upper,
         )
@@ -179,6 +205,39 @@ class AnchorStore:
             self._fill(centre, penalty, Region(radius), np.empty(len(left)), sharper, chosen=left)
             upper[left] = sharper
         return upper
+
+    @cached_property
+    def _longest(self) -> Array:
+        """Largest norm of each feature over the tasks, in units of `_unit`."""
+        return np.asarray(np.max(self._norms, axis=1).astype(np.float64))
+
+    def _inner_products(self) -> list[Array]:
+        """Those of the rows of all pairs of anchors."""
+        for m in range(len(self._inner), len(self._products)):
+            own = [np.empty(len(self._norms), dtype=np.float32) for _ in range(m + 1)]
+            for other, out in zip(self._products, own, strict=False):
+                kernels.row_inner_products(self._products[m], other, self._threads, out)
+            self._inner.append(own)
+        return [one for row in self._inner for one in row]
+
+    def _fill_jointly(self, vector: Anchored, group: Array, radius: float) -> None:
+        """`_fill` for one combination of the anchors in all tasks; a ball is taken as if all norms of a feature were
+        its largest: what the exact maximum over it rejects beside that is not worth another look at the anchors."""
+        coef = vector.coef[:, 0] * self._units[:, 0]
+        kernels.joint_bounds(
+            self._inner_products(),
+            coef,
+            self._norms,
+            self._longest,
+            vector.remainder * self._unit,
+            radius * self._unit,
+            group,
+            INNER_ROUNDING,
+            INNER_SMALLEST * float(np.sum(np.abs(coef))) ** 2,
+            self._threads,
+            self._estimate,
+            self._upper,
+        )
 
     def _fill(
         self,
@@ -255,6 +314,12 @@ class AnchorStore:
             estimate[block], upper[block] = row_reaches(
                 part, centre, sizes, vector.remainder, vector.spectral, radius, errors
             )
+
+
+def _plain(penalty: Any) -> Array | None:
+    """Thresholds of a penalty whose gauge is the length of a row; None for others."""
+    found = penalty.thresholds()
+    return None if found is None or found[1] is not None or penalty.positive else np.asarray(found[0])
 
 
 def row_reaches(

@@ -75,6 +75,8 @@ class LocalShard:
 
     #: whether a pass is so cheap that one may be made at every value (`path.cheap_passes`)
     cheap_passes = False
+    #: whether bounds are made by combinations of anchors that are the same in all tasks, where these suffice
+    joint_bounds = True
 
     def __init__(
         self, storage: ColumnStorage, samples: Samples, *, standardize: bool, unpenalised: Array, n_threads: int
@@ -94,6 +96,7 @@ class LocalShard:
         self._fragile = np.empty(0, dtype=np.int64)
         self._anchor_store: Any = None
         self._unshelved: list[Any] = []
+        self._beside: Array | None = None  # another vector for the next full pass
         # a row metric whose norms the next reading of all columns is to measure; what a reading has found for one
         self._wanted_metric: Array | None = None
         self._metric_products: tuple[MetricRequest, list[Any]] | None = None
@@ -149,26 +152,28 @@ class LocalShard:
 
     def correlate(self, r: Array, features: Array | None = None) -> Array:
         """``<x~_jt, r_t>`` for all features or for some: (n_features or len(features), n_tasks)."""
-        return self._here(self._correlations(r, features))
+        return self._here(self._correlations([r], features)[0])
 
-    def _correlations(self, r: Array, features: Array | None = None) -> Any:
-        """The same, beside the columns."""
-        projected = self.samples.project(r)
-        if features is None and not self.measured:
-            out = self._first_pass(projected)
+    def _correlations(self, vectors: list[Array], features: Array | None = None) -> list[Any]:
+        """The same, beside the columns, for several vectors in one reading."""
+        projected = [self.samples.project(r) for r in vectors]
+        if features is None and not self.measured and len(vectors) == 1:
+            found = [self._first_pass(projected[0])]
         else:
             self.measure()
             read = self._read_all if features is None else self._read
-            out = read([self._asked(self.samples.weighted(projected), features)])[0]
+            found = read([self._asked(self.samples.weighted(r), features) for r in projected])
         if len(self._fragile):
             chosen = self._fragile if features is None else np.flatnonzero(np.isin(features, self._fragile))
             for low in range(0, len(chosen), TAKE_BLOCK):
                 part = chosen[low : low + TAKE_BLOCK]
                 columns = self._centred(part if features is None else features[part]).columns
-                out[self._there(part)] = self._there(self._packed_products(columns, projected))
+                for out, r in zip(found, projected, strict=True):
+                    out[self._there(part)] = self._there(self._packed_products(columns, r))
         if self._scale is not None:
-            out /= self._scale if features is None else self._scale[self._there(features)]
-        return out
+            for out in found:
+                out /= self._scale if features is None else self._scale[self._there(features)]
+        return found
 
     @property
     def measured(self) -> bool:
@@ -202,19 +207,25 @@ class LocalShard:
     def remember(self, vector: Array, penalty: Any, errors: Array | None = None) -> Array:
         """A full pass whose products stay here as an anchor; returns the gauges of all features, upper bounds where
         products of a column of norm 1 may be off by `errors`, task by task."""
-        products = self._penalised_correlations(vector)
+        beside, self._beside = self._beside, None
+        products, *more = self._penalised_correlations([vector] if beside is None else [vector, beside])
         gauges = self._here(self._gauges(products, penalty, errors))
-        self._unshelved.append(products)
+        self._unshelved += [*more, products]
         if self._anchor_store is not None or self.n_features > _FEW_FEATURES:
             self._anchors()
         return gauges
 
-    def _penalised_correlations(self, vector: Array) -> Any:
+    def also_remember(self, vector: Array) -> None:
+        """The next full pass makes another anchor, which comes before its own."""
+        self._beside = vector
+
+    def _penalised_correlations(self, vectors: list[Array]) -> list[Any]:
         """Those of all features; 0 for unpenalised ones, whose correlations are never used."""
-        products = self._correlations(vector)
-        if len(self.unpenalised):
-            products[self._there(self.unpenalised)] = 0.0
-        return products
+        found = self._correlations(vectors)
+        for products in found:
+            if len(self.unpenalised):
+                products[self._there(self.unpenalised)] = 0.0
+        return found
 
     def error_gauges(self, errors: Array, penalty: Any) -> Array:
         """Gauges of such errors alone, for all features."""

@@ -17,11 +17,15 @@ Array = np.ndarray[Any, Any]
 
 class Anchors:
     """A few past vectors whose products the shards remember, and what they say about a new one. Of `capacity` vectors
-    the first one and one that is pinned stay for ever; of the others the oldest goes."""
+    the first one and one that is pinned stay for ever; of the others the oldest goes.
 
-    def __init__(self, design: Design, capacity: int | None = None) -> None:
-        self._design = design
-        self._capacity = capacity or (5 if design.n_tasks > 1 else 16)
+    `joint`: One combination serves all tasks. Then the way that a vector went since the last value is an anchor, too:
+    the next ones go on in about that direction.
+    """
+
+    def __init__(self, design: Design, capacity: int | None = None, joint: bool = False) -> None:
+        self._design, self._joint = design, joint
+        self._capacity = capacity or (4 if joint else 5 if design.n_tasks > 1 else 16)
         self.vectors = np.empty((0, design.n_samples))
         self._gram = np.empty((design.n_tasks, 0, 0))  # inner products of the anchors, task by task
         self._current: Anchored | int = 0
@@ -38,11 +42,15 @@ class Anchors:
         self.add(vector)
         return self._design.shard.remember(vector, penalty)
 
-    def add(self, vector: Array) -> None:
-        """A vector that the shards are about to remember."""
-        if len(self) == self._capacity:
+    def add(self, vector: Array, before: Array | None = None) -> None:
+        """A vector that the shards are about to remember; `before` is that of the last value."""
+        fresh = [vector]
+        if self._joint and before is not None:
+            fresh.insert(0, vector - before)
+            self._design.shard.also_remember(fresh[0])
+        while len(self) > 1 + self._pinned and len(self) + len(fresh) > self._capacity:
             self._remove(1 + self._pinned)
-        self.vectors = np.vstack([self.vectors, vector]) if len(self) else vector[None, :]
+        self.vectors = np.vstack([self.vectors, *fresh]) if len(self) else vector[None, :]
         self.stand_at(len(self) - 1)
 
     def _grams(self) -> Array:
@@ -106,6 +114,8 @@ class Anchors:
     def express(self, vector: Array) -> Anchored:
         """Task by task, the best combination of the anchors, and what it leaves."""
         design, tasks, rounding = self._design, self._design.n_tasks, self._design.rounding
+        if self._joint:
+            return self._express_jointly(vector)
         coef, rest = np.empty((len(self), tasks)), np.empty(design.n_samples)
         errors, remainder = np.empty(tasks), np.empty(tasks)
         kernels.express(
@@ -122,6 +132,22 @@ class Anchors:
             spectral = math.sqrt(max(largest, 0.0)) * (1.0 + 1e-8) + math.sqrt(errors @ errors)
         return Anchored(coef, remainder, spectral)
 
+    def _express_jointly(self, vector: Array) -> Anchored:
+        """The best combination for all tasks together; the errors are those of `express`."""
+        design, grams, rounding = self._design, self._grams(), self._design.rounding
+        sizes = np.sqrt(np.maximum(np.diagonal(grams, axis1=1, axis2=2), 0.0))  # tasks x anchors
+        lengths = np.sqrt(np.sum(np.square(sizes), axis=0))
+        inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
+        system = np.sum(grams, axis=0) * inverse * inverse[:, None]
+        np.fill_diagonal(system, 1.0 + 1e-12)
+        coef = np.linalg.solve(system, (self.vectors @ vector) * inverse) * inverse
+        used = np.abs(coef)
+        errors = (FLOAT32_UNIT + rounding) * (sizes @ used) + rounding * design.task_norms(vector)
+        errors += FLOAT32_RANGE * float(np.max(sizes, axis=0) @ used)
+        remainder = design.task_norms(vector - coef @ self.vectors) * (1.0 + 1e-10) + errors
+        columns = np.ascontiguousarray(np.broadcast_to(coef[:, None], (len(self), design.n_tasks)))
+        return Anchored(columns, remainder, float(np.linalg.norm(remainder)), True)
+
     def anchor(self, m: int) -> Anchored:
         """Anchor m in terms of the anchors; that of the first is kept."""
         if m == 0 and self._first is not None and len(self._first.coef) == len(self):
@@ -130,7 +156,7 @@ class Anchors:
         coef[m] = 1.0
         sizes = np.sqrt(self._grams()[:, m, m])
         rounding = (FLOAT32_UNIT + self._design.rounding) * sizes + FLOAT32_RANGE * np.max(sizes)
-        found = Anchored(coef, rounding, float(np.linalg.norm(rounding)))
+        found = Anchored(coef, rounding, float(np.linalg.norm(rounding)), self._joint)
         if m == 0:
             self._first = found
         return found
@@ -157,4 +183,4 @@ class Anchors:
         """Whether norms of combinations follow from inner products; for a single task they are cheap anyway."""
         thresholds = penalty.thresholds()
         plain = thresholds is not None and thresholds[1] is None
-        return self._design.n_tasks > 1 and plain and not penalty.positive
+        return self._design.n_tasks > 1 and plain and not penalty.positive and not self._joint

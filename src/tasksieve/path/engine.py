@@ -450,7 +450,8 @@ class Engine:
             if everything or n_open > max(64, _TOUCH_FRACTION * self.design.n_features):
                 if self._sieve is not None:
                     self._sieve.before_reading(at, goal)
-                self.problem.anchors.add(at.residual)
+                before = self.pair.dual.at.residual if len(self.pair.dual.features) else None
+                self.problem.anchors.add(at.residual, before)
                 ledger.measure_all(at.residual, penalty, errors, next_question(0.0))
             else:
                 ledger.measure(at.residual, penalty, errors)

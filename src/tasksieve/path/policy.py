@@ -48,6 +48,10 @@ SHARE_OF_FREE = 0.25  # no more than this of the free memory
 FEW_BYTES = 1 << 24  # which there always are
 SHARED_BYTES = 1 << 30  # that walks in lockstep may keep, or half of X where that is more
 
+# --- bounds on all features ------------------------------------------------------------------------------------------
+
+JOINT_BOUNDS = 1_000_000  # features x tasks from which on reading them for every bound is what a value costs
+
 # --- devices ---------------------------------------------------------------------------------------------------------
 
 # Of a column, beyond which a pass costs more than vectors over the features do where these are: a device reads its
@@ -267,6 +271,11 @@ def _fits(needed: float) -> bool:
 def bytes_of_walk(n_features: int, n_tasks: int) -> int:
     """What a walk on rows keeps of every feature: anchors, norms and a few vectors."""
     return n_features * (96 + 32 * n_tasks)
+
+
+def joint_bounds_pay(n_features: int, n_tasks: int) -> bool:
+    """Whether bounds on all features come from a few numbers each, though the remainder is longer for it."""
+    return n_tasks > 1 and n_features * n_tasks >= JOINT_BOUNDS
 
 
 def walks_share_readings(expensive: bool, n_walks: int, n_features: int, n_tasks: int, stored_bytes: int) -> bool:

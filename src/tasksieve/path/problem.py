@@ -13,6 +13,7 @@ from ..losses import DataLoss, Loss, as_loss
 from ..penalties import L21, RowPenalty
 from ..penalties.coupling import Coupling
 from .anchors import Anchors
+from .policy import joint_bounds_pay
 from .row_metric import MeasuredMetric
 
 Array = np.ndarray[Any, Any]
@@ -75,9 +76,16 @@ class Problem:
         #: powers of two that X and y were divided by, set and used by the caller
         self.units: Any = None
         #: past passes over the data, the first for the residual of W = 0
-        self.anchors = Anchors(design)
+        self.anchors = Anchors(design, joint=self._joint_bounds())
         self._null_levels: Any = None  # where they are
         self._null_array: Array | None = None
+
+    def _joint_bounds(self) -> bool:
+        """Whether one combination of the anchors serves all tasks (`design.anchored`)."""
+        design, found = self.design, self.penalty.thresholds()
+        plain = found is not None and found[1] is None and not self.penalty.positive
+        usable = plain and self.loss.squared and not design.uniform and design.shard.joint_bounds
+        return usable and joint_bounds_pay(design.n_features, design.n_tasks)
 
     def reweighted(self, feature_weights: Array) -> Problem:
         """The same problem with other weights of the features; no pass over the data."""

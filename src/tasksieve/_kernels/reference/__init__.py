@@ -15,7 +15,16 @@ from .algebra import (
     whiten,
     whiten_each,
 )
-from .anchors import anchored_ratios, ball_maximum, express, largest_magnitude, moment_bounds, store_single
+from .anchors import (
+    anchored_ratios,
+    ball_maximum,
+    express,
+    joint_bounds,
+    largest_magnitude,
+    moment_bounds,
+    row_inner_products,
+    store_single,
+)
 from .centring import centre, exact_columns, exact_products, measure_against, stored_rows, stored_values
 from .coordinate import coordinate_descent, pick_rows, row_gauge, row_gauges, row_norms, solve_row, solve_rows
 from .cox import divergence_sums, risk_columns, risk_factor

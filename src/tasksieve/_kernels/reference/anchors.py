@@ -111,6 +111,35 @@ def moment_bounds(moments, first, longest, group, alpha, beta, first_unit, radiu
     upper[:] = np.divide(bound, group, out=np.zeros_like(bound), where=group > 0.0)
 
 
+def row_inner_products(a, b, threads, out):
+    """Inner products of the rows of two arrays."""
+    out[:] = np.einsum("jt,jt->j", a, b, dtype=np.float64)
+
+
+def joint_bounds(inner, coef, norms, longest, remainder, radius, group, rounding, smallest, threads, estimate, upper):
+    """Bounds of `anchored_ratios` for one combination of the anchors in all tasks, from the rows' inner products.
+
+    ``||sum_m c_m a_m||^2 = sum_ml c_m c_l <a_m, a_l>``, known up to `rounding` of ``(sum_m |c_m| ||a_m||)^2``, which
+    is at most ``n sum_m c_m^2 ||a_m||^2``, and up to `smallest`. What the remainder adds is first taken as if it were
+    all in the task of the longest norm, and task by task for the features that this leaves open.
+    """
+    count = len(coef)
+    square, sizes = np.zeros(len(norms)), np.zeros(len(norms))
+    for m in range(count):
+        for k in range(m + 1):
+            own = coef[m] * coef[k] * inner[m * (m + 1) // 2 + k].astype(np.float64)
+            square += own if k == m else 2.0 * own
+            sizes += own if k == m else 0.0
+    square = np.maximum(square, 0.0)
+    inverse = np.divide(1.0, group, out=np.zeros_like(group), where=group > 0.0)
+    estimate[:] = np.sqrt(square) * inverse
+    norm = np.sqrt(square + rounding * count * sizes + smallest)
+    upper[:] = (norm + longest * (np.linalg.norm(remainder) * (1.0 + 1e-12) + radius)) * inverse
+    left = np.flatnonzero(upper >= 1.0)
+    error = np.linalg.norm(norms[left].astype(np.float64) * remainder, axis=1)
+    upper[left] = np.minimum(upper[left], (norm[left] + error + longest[left] * radius) * inverse[left])
+
+
 def largest_magnitude(values, threads):
     """Largest ``|v|``; not a number where one of the values is none."""
     return float(np.max(np.abs(values), initial=0.0))

@@ -27,6 +27,7 @@ class ClusterShard:
     a `LocalShard` is, of a `ClusterStorage` or a storage around one; workers use their own threads."""
 
     cheap_passes = False
+    joint_bounds = False
 
     def __init__(
         self, storage: Any, samples: Samples, *, standardize: bool, unpenalised: Array, n_threads: int

@@ -23,6 +23,7 @@ class DeviceShard(LocalShard):
 
     #: a pass is cheap enough to be made at every value
     cheap_passes = True
+    joint_bounds = False
 
     storage: DeviceStorage
     _judged: torch.Tensor | None = None
@@ -59,7 +60,7 @@ class DeviceShard(LocalShard):
         The penalty is the group norm, coefficients of any sign: `VariationalNewton.needs`.
         """
         if self.standardize or (self.samples.shared and self.samples.n_tasks > 1):
-            self._judged = self._gauges(self._penalised_correlations(vector), penalty, errors)
+            self._judged = self._gauges(self._penalised_correlations([vector])[0], penalty, errors)
             return
         # lengths of the rows are all that is needed: no products are kept
         self.measure()
@@ -68,7 +69,7 @@ class DeviceShard(LocalShard):
         self.passes += 1.0
         if len(self._fragile):
             positions = self._there(self._fragile)
-            found[positions] = torch.linalg.vector_norm(self._correlations(vector, self._fragile), dim=1)
+            found[positions] = torch.linalg.vector_norm(self._correlations([vector], self._fragile)[0], dim=1)
         found += self._widest() * float(np.linalg.norm(errors))
         group = self._thresholds(penalty).group
         self._judged = torch.where(group > 0.0, found / group, 0.0) if len(self.unpenalised) else found / group
