@@ -761,7 +761,8 @@ void add_grams(const double *x, index_t rows, const index_t *offsets, index_t ma
         return;
     }
     parallel_for(matrices * pairs, 1, threads, [&](index_t begin, index_t end) {
-        std::vector<double> sums(side * side);
+        const index_t used = std::min(side, features);
+        std::vector<double> sums(used * used);
         for (index_t task = begin; task < end; ++task) {
             const index_t m = task / pairs, lo = matrices == 1 ? 0 : offsets[m], hi = matrices == 1 ? rows : offsets[m + 1];
             index_t a = 0, left = task % pairs;

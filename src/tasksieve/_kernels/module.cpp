@@ -17,6 +17,7 @@ void bind_genotypes(nb::module_ &m);
 void bind_gram(nb::module_ &m);
 void bind_gram_path(nb::module_ &m);
 void bind_graph_rows(nb::module_ &m);
+void bind_moments(nb::module_ &m);
 void bind_panel(nb::module_ &m);
 void bind_parallel(nb::module_ &m);
 void bind_passes(nb::module_ &m);
@@ -30,7 +31,7 @@ NB_MODULE(_core, m) {
     // Models that live until the interpreter ends keep their kernels' state alive: no leak.
     nb::set_leak_warnings(false);
     for (auto *bind : {bind_algebra, bind_anchors, bind_blas, bind_centring, bind_coordinate, bind_cox, bind_dual_averaging,
-                       bind_dual_coordinate, bind_genotypes, bind_gram, bind_gram_path, bind_graph_rows, bind_panel,
-                       bind_parallel, bind_passes, bind_sorted_columns, bind_sorted_norm})
+                       bind_dual_coordinate, bind_genotypes, bind_gram, bind_gram_path, bind_graph_rows, bind_moments,
+                       bind_panel, bind_parallel, bind_passes, bind_sorted_columns, bind_sorted_norm})
         bind(m);
 }

@@ -85,32 +85,21 @@ class Moments:
         """Rows of shifted, weighted columns (rows, features) in Fortran order, cut into tasks where there are several
         matrices; `y` is (rows, n_tasks) for one matrix and flat otherwise; `z` is (n_nuisance, rows)."""
         kernels.add_grams(x, offsets, n_threads, self.gram)
-        if len(self.gram) == 1:
-            self.cross += y.T @ x
-            self.labels += np.einsum("it,it->t", y, y)
-            self.beside[0] += z @ x
-            self.nuisance[0] += z @ z.T
-            self.explained += y.T @ z.T
-            self._count(len(x))
-            return
-        for t, (low, high) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
-            xt, yt, zt = x[low:high], y[low:high], z[:, low:high]
-            self.cross[t] += yt @ xt
-            self.labels[t] += yt @ yt
-            self.beside[t] += zt @ xt
-            self.nuisance[t] += zt @ zt.T
-            self.explained[t] += zt @ yt
-        self._count(int(np.max(np.diff(offsets))))
+        kernels.add_products(
+            x, np.asfortranarray(y.reshape(len(x), -1)), np.ascontiguousarray(z), offsets, n_threads, self.cross,
+            self.labels, self.beside, self.nuisance, self.explained,
+        )  # fmt: skip
+        self._count(len(x) if len(self.gram) == 1 else int(np.max(np.diff(offsets))))
 
-    def split(self, kept: Array, free: Array, constant: bool) -> Moments:
+    def split(self, kept: Array, free: Array, constant: bool, copy: bool = True) -> Moments:
         """Of some columns, others being nuisance; for moments whose only nuisance column is the constant,
-        which stays one or is left out."""
+        which stays one or is left out. Without `copy` these are not to be used any more."""
         first = int(constant)
         if not len(free):
             return Moments(
-                self.gram.copy(),
-                self.cross.copy(),
-                self.labels.copy(),
+                self.gram.copy() if copy else self.gram,
+                self.cross.copy() if copy else self.cross,
+                self.labels.copy() if copy else self.labels,
                 self.beside[:, :first],
                 self.nuisance[:, :first, :first],
                 self.explained[:, :first],

@@ -278,7 +278,8 @@ class Gathered:
     @property
     def totals(self) -> Array:
         """Weights of the rows of each task."""
-        return np.asarray(np.broadcast_to(self.moments.nuisance[:, 0, 0], (self.n_tasks,)))
+        found = self.moments.nuisance[:, 0, 0]
+        return found if len(found) == self.n_tasks else np.full(self.n_tasks, found[0])
 
     @property
     def _known(self) -> Array:
@@ -300,8 +301,9 @@ class Gathered:
         """Sums of squares of columns and of labels about the shifts, and what the means take from them."""
         moments = self.moments
         columns = np.maximum(panel_diagonal(moments.gram, self.n_features), 0.0)
-        by_means = np.square(moments.beside[:, 0]) / self._known[:, None]
-        return columns, moments.labels, by_means, np.square(moments.explained[:, 0]) / self._known
+        known = self._known
+        by_means = np.square(moments.beside[:, 0]) / known[:, None]
+        return columns, moments.labels, by_means, np.square(moments.explained[:, 0]) / known
 
     @property
     def well_centred(self) -> bool:
@@ -344,18 +346,16 @@ class Gathered:
 def sums_at_once(x: Array, y: Array, root: Array, offsets: Array, *, shift: bool, n_threads: int) -> Gathered:
     """What rows amount to that are here all together, about their means.
 
-    - `x`, `y` (arrays, (rows, n_features) and (rows, n_tasks), Fortran order): Overwritten. Where there is a matrix for
-      each task, y has one column.
+    - `x`, `y` (arrays, (rows, n_features) and (rows, n_tasks), Fortran order): Where there is a matrix for each task, y
+      has one column.
     """
     matrices, count = len(offsets) - 1, x.shape[1]
+    out_x, out_y = np.empty(x.shape, order="F"), np.empty(y.shape, order="F")
     shifts, label_shifts = np.empty((count, matrices)), np.empty((y.shape[1], matrices))
     moments = Moments.zeros(matrices, label_shifts.size, count, 1)
     none, nothing = np.empty((0, len(x))), np.empty((0, matrices))
     threads = n_threads if x.size > 100_000 else 1
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found in the sums
-        for columns, found in ((x, shifts), (y, label_shifts)):
-            kernels.centre(
-                columns, offsets, False, root, none, shift, threads, columns, np.empty_like(found), found, nothing
-            )
-        moments.add_rows(x, y if matrices == 1 else y[:, 0], root[None, :], offsets, n_threads)
+    for raw, out, found in ((x, out_x, shifts), (y, out_y, label_shifts)):
+        kernels.centre(raw, offsets, False, root, none, shift, threads, out, np.empty_like(found), found, nothing)
+    moments.add_rows(out_x, out_y, root[None, :], offsets, n_threads)  # what is not finite is found in the sums
     return Gathered(moments, np.ascontiguousarray(shifts.T), label_shifts.ravel())

@@ -219,7 +219,7 @@ class SumsThenRows:
     def __init__(self, sums: SumSolver, rows: Callable[[Value | None], RowSolver]) -> None:
         self._sums, self._begin = sums, rows
         self._rows: RowSolver | None = None
-        self._last: Value | None = None
+        self._found: Sequence[Value] = ()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._rows or self._sums, name)
@@ -236,7 +236,7 @@ class SumsThenRows:
         if self._rows is None:
             found = self._sums.values(alphas)
             if len(found):
-                self._last = found[-1]
+                self._found = found
                 return found
-            self._rows = self._begin(self._last)
+            self._rows = self._begin(self._found[-1] if len(self._found) else None)
         return self._rows.values(alphas)

@@ -31,6 +31,7 @@ def sum_solver(
     patience: int | None = None,
     choice: Choice = GIVEN_SUMS,
     settle: bool = True,
+    copy: bool = True,
 ) -> SumSolver:
     """A model with squared loss and a penalty of the sparse group family on what its data amount to, under the sample
     weights alone; what else is said of it as of `SumSolver` and `SumProblem`."""
@@ -45,18 +46,25 @@ def sum_solver(
         n_threads=kernel_threads(model.n_jobs),
         patience=patience,
         settle=settle,
+        copy=copy,
     )
     return SumSolver(model, facts, problem, choice=choice, readings=readings, small=small)
 
 
 def solver_of_rows(
-    model: Any, gathered: Gathered, data: TaskData, readings: int, choice: Choice, patience: int | None = None
+    model: Any,
+    gathered: Gathered,
+    data: TaskData,
+    readings: int,
+    choice: Choice,
+    patience: int | None = None,
+    copy: bool = True,
 ) -> SumSolver | None:
     """The same where the rows are at hand; None where the sums are no good."""
     assert data.source is not None
     kind: dict[str, Any] = {"small": data.source.dtype.type in SMALL_TYPES, "choice": choice, "settle": False}
     try:
-        found = sum_solver(model, gathered, data, readings=readings, patience=patience, **kind)
+        found = sum_solver(model, gathered, data, readings=readings, patience=patience, copy=copy, **kind)
     except Unusable:
         return None
     if not found.problem.finite:
@@ -93,10 +101,10 @@ def sums_of_rows(model: Any, data: TaskData, n_values: int) -> SumSolver | None:
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):  # sizes that are not ordinary are no good
         if choice.kind is Kind.SUMS:  # rows that are at hand are an alternative to patience
             at_once = gather_at_once(data, model.fit_intercept, threads)
-            found = solver_of_rows(model, at_once, data, 1, choice, PATIENCE)
+            found = solver_of_rows(model, at_once, data, 1, choice, PATIENCE, copy=False)
         else:
             read = gather_rows(data, model.fit_intercept, threads)
-            found = solver_of_rows(model, read.whole, data, read.readings, choice)
+            found = solver_of_rows(model, read.whole, data, read.readings, choice, copy=False)
     # Squares that are all zero may be those of numbers too small to be squared: only the rows show it.
     known = found is not None and found.problem.null_value > 0.0 and found.problem.spread.any()
     return found if known else None

@@ -26,7 +26,6 @@ from ..design.moments import (
     Moments,
     ShiftedColumns,
     gather,
-    panel_diagonal,
     shifted_columns,
 )
 from ..losses import TargetLoss, gamma
@@ -60,7 +59,7 @@ class Frame:
     scale: Array | None = None
 
     def __post_init__(self) -> None:
-        for name in ("shifts", "nuisance_shifts", "label_shifts"):  # which kernels read
+        for name in ("shifts", "nuisance_shifts", "label_shifts", "totals"):  # which kernels read
             setattr(self, name, np.ascontiguousarray(getattr(self, name)))
 
 
@@ -84,35 +83,29 @@ class GramWalk:
         self.frame = frame
         self._own = own = penalty.restrict(frame.features)
         gram, matrices, n_tasks = moments.gram, len(moments.gram), len(moments.labels)
-        moments.beside = np.ascontiguousarray(moments.beside)  # as the kernels read it
-        count = len(frame.features)
+        for name in ("beside", "nuisance", "explained", "cross"):  # as the kernels read them
+            setattr(moments, name, np.ascontiguousarray(getattr(moments, name)))
         self._of_task = np.zeros(n_tasks, dtype=np.int64) if matrices == 1 else np.arange(n_tasks)
-        squares = np.maximum(panel_diagonal(gram, count), 0.0)
-        self._label_sizes = np.sqrt(moments.labels)
-        self._nuisance_sizes = np.sqrt(np.maximum(np.einsum("mzz->mz", moments.nuisance), 0.0))
-        # Errors of sums are relative only where squares are not below the range of double precision.
-        lengths = np.concatenate([np.sqrt(squares).ravel(), self._nuisance_sizes.ravel(), self._label_sizes])
-        live = lengths[lengths != 0.0]
-        self._ordinary = bool(np.all((live < _ORDINARY) & (live > 1.0 / _ORDINARY)))
         self._beside, self._nuisance, self._explained = moments.beside, moments.nuisance, moments.explained
         # Relative error of a sum of products: of two roundings each in shifting, weighting and the root of the weight.
         self._sums = gamma(moments.rows + 16)
         self._coefficients: Array = np.zeros(moments.beside.shape)  # (Z'Z)^-1 Z'X
         self._fit: Array = np.zeros(moments.explained.shape)  # (Z'Z)^-1 Z'y
         self._independence = np.ones(matrices)  # least singular values of Z, columns of length 1
+        self.sizes = np.empty((matrices, len(frame.features)))
+        self._label_sizes, self._nuisance_sizes = np.empty(n_tasks), np.empty(moments.beside.shape[:2])
         self._rounding = float(self._eliminate(moments)) + gamma(16)
         if frame.scale is not None:
             _scale(gram, frame.scale)
-            squares = squares / np.square(frame.scale)
+            self.sizes /= frame.scale
             moments.cross /= frame.scale[self._of_task]
             self._coefficients = self._coefficients / frame.scale[:, None, :]
             self._beside = self._beside / frame.scale[:, None, :]
-        self.sizes = np.ascontiguousarray(np.sqrt(squares))
         #: half the sum of squares of what is to be explained: the objective at W = 0
         self.null_value = 0.5 * float(np.sum(moments.labels))
-        newton = not (own.has_entries or own.positive or own.ridges(np.ones(1))[0])
+        newton = not (own.has_entries or own.positive or own.ridge)
         self._ended = False
-        self._cross = np.ascontiguousarray(moments.cross)
+        self._cross = moments.cross
         self._path = kernels.GramPath(
             gram, self._cross, moments.labels, self.sizes, self._label_sizes, np.ascontiguousarray(own.group),
             np.ascontiguousarray(own.l1), own.positive, self._rounding, own.gauge_error, features_in_play(n_rows),
@@ -139,9 +132,14 @@ class GramWalk:
         """
         matrices, count = moments.nuisance.shape[:2]
         entry = self._sums + gamma(16 * count * count)
-        if count == 1:
-            self._take_out_means(moments)
-        for m in range(matrices if count > 1 else 0):
+        # Errors of sums are relative only where squares are not below the range of double precision.
+        self._ordinary = kernels.take_out_constant(
+            moments.gram, moments.cross, moments.labels, moments.beside, moments.nuisance, moments.explained, _ORDINARY,
+            self._n_threads, self._coefficients, self._fit, self.sizes, self._label_sizes, self._nuisance_sizes,
+        )  # fmt: skip
+        if count <= 1:  # no equations to solve
+            return entry * (1.0 + np.sqrt(count)) ** 2
+        for m in range(matrices):
             sizes = self._nuisance_sizes[m]
             if not np.all(sizes > 0.0):  # a task without rows, or a nuisance column without entries
                 self._independence[m] = 0.0
@@ -163,16 +161,6 @@ class GramWalk:
         np.maximum(moments.labels, 0.0, out=moments.labels)
         worst = self.independence
         return entry * (1.0 + np.sqrt(count) / worst) ** 2 if worst > 0.0 else np.inf
-
-    def _take_out_means(self, moments: Moments) -> None:
-        """`_eliminate` for one nuisance column, the constant mostly: no equations to solve."""
-        squares = moments.nuisance[:, 0, 0]
-        inverse = np.divide(1.0, squares, out=np.zeros_like(squares), where=squares > 0.0)  # 0: a task without rows
-        np.multiply(moments.beside, inverse[:, None, None], out=self._coefficients)
-        np.multiply(moments.explained, inverse[self._of_task, None], out=self._fit)
-        kernels.subtract_outer(moments.beside, self._coefficients, self._n_threads, moments.gram)
-        moments.cross -= moments.explained * self._coefficients[self._of_task, 0]
-        moments.labels -= moments.explained[:, 0] * self._fit[:, 0]
 
     def values(self, lams: Array, goals: Array, max_iter: int) -> Sequence[Value]:
         """The first of these strengths, as many as one call solves; none where the walk has come to its end."""
@@ -246,6 +234,11 @@ class GramWalk:
         )  # fmt: skip
         intercept, rest, total, reach = facts
         free = left[:, first:]
+        if left.shape[1] <= 1:
+            gained, most = np.empty(n_values), np.empty(n_values)
+            about = self._label_sizes, frame.totals, self._sums, left.shape[1], frame.fit_intercept
+            kernels.storing_loss(counts, facts, *about, gained, most)
+            return raw, intercept, free, gained, most
         away = self._nuisance_distance(left, rows, positions, counts, reach)
         if not first:
             dropped = 0.5 * np.square(away) * (1.0 + gamma(16))
@@ -262,11 +255,7 @@ class GramWalk:
     def _nuisance_distance(self, left: Array, rows: Array, positions: Array, counts: Array, reach: Array) -> Array:
         """How far the scores of nuisance coefficients are from those of the best ones: norms, (values, tasks)."""
         n_values, count, n_tasks = left.shape
-        if not count:
-            return np.zeros((n_values, n_tasks))
         terms = gamma(int(counts.max()) + 2 * count + 16) + self._sums
-        if count == 1:  # one column is independent: the best coefficient is a quotient of sums, with their errors
-            return np.asarray(2.0 * terms * (self._label_sizes + reach))
         sizes = self._nuisance_sizes[self._of_task]  # (tasks, nuisance)
         value = np.repeat(np.arange(n_values), counts)
         seen = np.zeros((n_values, count, n_tasks))

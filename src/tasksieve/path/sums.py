@@ -39,6 +39,7 @@ class SumProblem:
     - `fit_intercept`: Without intercepts the moments must be about 0.
     - `patience`: As of `GramWalk`.
     - `settle`: False: the path ends before a value that the statistics cannot prove to its goal.
+    - `copy`: False: what was gathered serves no one else, and may be changed.
     - `spread`: Sums of squares of the columns about their means; without intercepts, about 0.
     """
 
@@ -52,6 +53,7 @@ class SumProblem:
         n_threads: int,
         patience: int | None = None,
         settle: bool = True,
+        copy: bool = True,
     ) -> None:
         self._gathered, self._settle = gathered, settle
         self._loose = 1.0  # by what goals are multiplied, where the statistics have too few digits for them
@@ -63,27 +65,27 @@ class SumProblem:
         matrices = len(gathered.shifts)
         scale = self._deviations(columns) if standardize else None
         self.scale = None if scale is None else np.broadcast_to(scale, (self.n_tasks, gathered.n_features)).T
-        moments = gathered.moments.split(kept, free, fit_intercept)
-        of_task = np.zeros(self.n_tasks, dtype=np.int64) if matrices == 1 else np.arange(self.n_tasks)
-        constant = np.zeros((int(fit_intercept), self.n_tasks))
-        nuisance_shifts = np.concatenate([constant, gathered.shifts[of_task][:, free].T])
+        nuisance_shifts = np.zeros((int(fit_intercept), self.n_tasks))
+        if len(free):
+            of_task = np.zeros(self.n_tasks, dtype=np.int64) if matrices == 1 else np.arange(self.n_tasks)
+            nuisance_shifts = np.concatenate([nuisance_shifts, gathered.shifts[of_task][:, free].T])
         frame = Frame(
             kept,
             free,
             fit_intercept,
-            np.ascontiguousarray(gathered.shifts[:, kept]),
+            gathered.shifts[:, kept] if len(free) else gathered.shifts,
             nuisance_shifts,
             gathered.label_shifts,
             gathered.totals,
             None if scale is None else np.ascontiguousarray(scale[:, kept]),
         )
-        squares = np.concatenate([columns.ravel(), labels])
-        live = squares[squares != 0.0]
         #: whether numbers are of a size that their fourth powers have a representation
-        self.ordinary = bool(((live < _ORDINARY) & (live > 1.0 / _ORDINARY)).all())
-        self.finite = self.ordinary or bool(np.isfinite(squares).all())
+        self.ordinary = _ordinary(columns) and _ordinary(labels)
+        self.finite = self.ordinary or bool(np.isfinite(columns).all() and np.isfinite(labels).all())
         if not self.ordinary:
             return
+        self._label_squares = float(labels.sum())
+        moments = gathered.moments.split(kept, free, fit_intercept, copy)
         if not count:
             raise Unusable("every feature has weight 0 in feature_weights: nothing is penalised")
         self._walk = GramWalk(moments, penalty, frame, _NO_RESIDUALS, n_threads, patience)
@@ -94,7 +96,6 @@ class SumProblem:
         self.dependent = self._walk.dependent
         #: whether what is to be explained is more than rounding
         self.usable = self._walk.usable or self.null_value == 0.0
-        self._label_squares = float(np.sum(gathered.moments.labels))
 
     @property
     def serves(self) -> bool:
@@ -143,6 +144,13 @@ class SumProblem:
             Value(float(lam), features, none, intercept, 0.0, gap, 0, 0, 0, 0.0, bool(gap <= goal))
             for lam, goal in zip(lams, goals, strict=True)
         ]
+
+
+def _ordinary(squares: Array) -> bool:
+    least, most = squares.min(initial=1.0), squares.max(initial=1.0)
+    if least == 0.0:
+        least = squares[squares != 0.0].min(initial=1.0)
+    return bool(least > 1.0 / _ORDINARY and most < _ORDINARY)
 
 
 def _limited(value: Value, goal: float) -> Value:

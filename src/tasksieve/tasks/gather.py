@@ -26,7 +26,7 @@ def gather_at_once(data: TaskData, shift: bool, n_threads: int) -> Gathered:
     source, n_tasks = data.source, data.n_tasks
     assert source is not None
     x, alike = source.columns(), data.shared or n_tasks == 1
-    y = np.array(data.y.reshape(n_tasks if alike else 1, -1).T, order="F")
+    y = np.asfortranarray(data.y.reshape(n_tasks if alike else 1, -1).T)
     offsets = np.array([0, len(x)]) if alike else data.offsets
     weights = data.weights[: len(x)]
     root = np.ones(len(x)) if (weights == 1.0).all() else np.sqrt(weights)
@@ -78,7 +78,7 @@ def one_matrix(data: TaskData) -> bool:
 
 def same_for_all(by_task: Array) -> bool:
     """Whether the rows of a shared matrix have the same weight, or the same fold, in all tasks."""
-    return all(np.array_equal(own, by_task[0]) for own in by_task[1:])
+    return bool((by_task[1:] == by_task[0]).all())
 
 
 def _read(

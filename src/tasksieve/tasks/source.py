@@ -240,9 +240,10 @@ class RowSource:
         return out if self._order is None else out[self._order]
 
     def columns(self) -> Array:
-        """All columns of dense rows, in task order and Fortran order: a copy."""
+        """All columns of dense rows, in task order and Fortran order: as they lie, or a copy."""
         rows = self.matrices[0] if len(self.parts) == 1 else np.concatenate(self.matrices)
-        return np.array(rows if self._order is None else rows[self._order], dtype=np.float64, order="F", subok=False)
+        found = np.asarray(rows if self._order is None else rows[self._order], dtype=np.float64, order="F")
+        return found.view(np.ndarray)
 
     def blocks(self, step: int) -> Iterator[tuple[Array, Array]]:
         """(positions in task order, rows) of at most so many rows at a time, in the order of the data; no copies."""
