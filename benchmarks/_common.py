@@ -455,6 +455,19 @@ class Report:
             "raw": [],
         }
 
+    def keep(self, *, resume: bool, tables: bool) -> None:
+        """Take over what an earlier run has left: all of it for tables, raw results of the same versions to resume."""
+        file = self.file
+        if not (resume or tables) or not file.exists():
+            return
+        content: dict[str, Any] = json.loads(file.read_text())
+        if tables:
+            self.content |= {key: content[key] for key in ("command", "date", "cores", "versions")}
+        elif content["versions"] != versions():
+            say("the results are of another version: nothing is kept")
+            return
+        self.content["raw"] = content["raw"]
+
     def table(
         self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], note: str = ""
     ) -> None:
@@ -477,11 +490,14 @@ class Report:
         self.content["raw"].append(values)
         self.save()  # a long script that is stopped still leaves what it measured
 
+    @property
+    def file(self) -> Path:
+        return RESULTS / f"{self.name}{'.quick' if self.quick else ''}.json"
+
     def save(self) -> Path:
         RESULTS.mkdir(exist_ok=True)
-        file = RESULTS / f"{self.name}{'.quick' if self.quick else ''}.json"
-        file.write_text(json.dumps(self.content, indent=1, default=_plain) + "\n")
-        return file
+        self.file.write_text(json.dumps(self.content, indent=1, default=_plain) + "\n")
+        return self.file
 
     def finish(self) -> None:
         print()
@@ -504,7 +520,7 @@ def report_markdown(content: dict[str, Any]) -> str:
 def versions() -> dict[str, str]:
     """Versions of what was measured."""
     found = {"Python": platform.python_version()}
-    for package in ("tasksieve", "numpy", "scikit-learn", "celer", "skglm"):
+    for package in ("tasksieve", "numpy", "scikit-learn", "celer", "skglm", "skein-glm", "glmstar"):
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:

@@ -48,7 +48,6 @@ from _common import (
     seconds_cell,
     shared_tasks,
     stacked_tasks,
-    versions,
 )
 from _peers import (
     at_equal_gap,
@@ -59,7 +58,7 @@ from _peers import (
     skglm_lasso_path,
     sklearn_path,
 )
-from everyday_figure import everyday_figure
+from everyday_figure import draw_plane, times_faster
 
 from tasksieve.datasets import make_shared_regression
 
@@ -92,32 +91,19 @@ def main() -> None:
     if args.quick:
         args.repeats, args.fit_repeats = min(args.repeats, 2), 10
     report = Report("everyday", args)
-    done = kept(args, report)
-    if args.tables:
-        report.content |= {key: done[key] for key in ("command", "date", "cores", "versions")} if done else {}
-    else:
+    report.keep(resume=args.resume, tables=args.tables)
+    if not args.tables:
         measure(args, report)
     tables(report)
-    everyday_figure(report.content["raw"], RESULTS / f"everyday{'.quick' if args.quick else ''}.png", args.figure)
+    cells = times_faster(report.content["raw"])
+    if cells:
+        draw_plane(cells, RESULTS / f"everyday{'.quick' if args.quick else ''}.png", args.figure)
     report.finish()
 
 
 def shape_of(text: str) -> tuple[int, int, int]:
     n, d, T = (int(part) for part in text.lower().split("x"))
     return n, d, T
-
-
-def kept(args: Any, report: Report) -> dict[str, Any] | None:
-    """What an earlier run has left, into the report: all of it for --tables, of the same version for --resume."""
-    file = RESULTS / f"everyday{'.quick' if args.quick else ''}.json"
-    if not (args.tables or args.resume) or not file.exists():
-        return None
-    content: dict[str, Any] = json.loads(file.read_text())
-    if args.resume and content["versions"] != versions():
-        say("the results are of another version: nothing is kept")
-        return None
-    report.content["raw"] = content["raw"]
-    return content
 
 
 def measure(args: Any, report: Report) -> None:

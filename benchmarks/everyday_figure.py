@@ -21,17 +21,16 @@ COLOURS = ("#67000d", "#cb181d", "#fc9272", "#deebf7", "#9ecae1", "#6baed6", "#3
 DARK = ("#67000d", "#cb181d", "#3182bd", "#08519c", "#08306b")
 
 
-def everyday_figure(raw: list[dict[str, Any]], file: Path, also: str | None = None) -> None:
-    """A panel for each design and number of tasks; a cell without a peer stays empty."""
+def draw_plane(
+    cells: dict[tuple[str, int, int, int], float], file: Path, also: str | None = None, against: str = "scikit-learn"
+) -> None:
+    """A panel for each design and number of tasks, of the factors by (design, n, d, T); others stay empty."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
     from matplotlib.patches import Patch
 
-    cells = times_faster(raw)
-    if not cells:
-        return
     designs = sorted({key[0] for key in cells}, key=list({key[0]: 0 for key in cells}).index)
     tasks = sorted({key[3] for key in cells})
     rows, features = (sorted({key[position] for key in cells}) for position in (1, 2))
@@ -64,7 +63,7 @@ def everyday_figure(raw: list[dict[str, Any]], file: Path, also: str | None = No
     names = [f"below {EDGES[0]:g}x", *between, f"above {EDGES[-1]:g}x"]
     figure.legend(
         handles=[Patch(color=c, label=name) for c, name in zip(COLOURS, names, strict=True)][::-1],
-        loc="outside right center", fontsize=8, frameon=False, title="times faster than\nscikit-learn (red: slower)",
+        loc="outside right center", fontsize=8, frameon=False, title=f"times faster than\n{against}\n(red: slower)",
         title_fontsize=8,
     )  # fmt: skip
     for target in (file, *([also] if also else [])):
@@ -89,7 +88,7 @@ def main() -> None:
     parser.add_argument("json", nargs="?", type=Path, default=results / "everyday.json")
     parser.add_argument("--out", type=Path, default=results / "everyday.png")
     args = parser.parse_args()
-    everyday_figure(json.loads(args.json.read_text())["raw"], args.out)
+    draw_plane(times_faster(json.loads(args.json.read_text())["raw"]), args.out)
     print(args.out)
 
 

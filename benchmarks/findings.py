@@ -32,7 +32,7 @@ def main() -> None:
     report = Report("findings", args)
     for name, work, usual in (("split", coverage, 200), ("knockoffs", discoveries, 60)):
         if args.only in (None, name):
-            work(report, args.sets or (4 if args.quick else usual), args.seed)
+            work(report, args.sets or (2 if args.quick else usual), args.seed)
     report.finish()
 
 

@@ -5,7 +5,7 @@
 - `path`: one cohort, 1,000 rows x 20,000 features, 100 values to 0.1 alpha_max, continuous times (no ties, so that all
   programs solve the same problem), standardised columns. The peers' thresholds are tightened until every value of their
   path has a duality gap of at most 1e-6 of half the null deviance; their defaults are beside it. glmnet runs in a
-  process of its own (Rscript; the package is to be installed there), and only its call is timed.
+  process of its own (R; the package is to be installed there), and only its call is timed.
 - `tasks`: 33 cohorts of 300 rows x 20,000 features, one set of features for all of them. No peer fits that.
 - `grade`: what the answers of these programs and of skein-glm at their defaults are worth, value by value.
 
@@ -15,12 +15,8 @@ The judge is a few lines of NumPy below: coefficients in, a duality gap out, the
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import tempfile
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 from _common import (
@@ -40,6 +36,7 @@ from _common import (
     seconds_cell,
     timed,
 )
+from _peers import Glmnet, have_glmnet
 
 GLMNET = (1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14)  # its default first
 SKEIN = (1e-6,)
@@ -163,44 +160,11 @@ def scikit_survival(
     return Run("scikit-survival", seconds, [rows_of(column[:, None]) for column in coefs.T], f"tol {tol:g}")
 
 
-SCRIPT = """
-suppressMessages(library(glmnet)); suppressMessages(library(survival))
-where <- commandArgs(TRUE)[1]; n <- as.integer(commandArgs(TRUE)[2]); d <- as.integer(commandArgs(TRUE)[3])
-thresh <- as.numeric(commandArgs(TRUE)[4])
-numbers <- function(name, count) readBin(file.path(where, name), "double", count)
-X <- matrix(numbers("X", n * d), n, d)
-y <- Surv(numbers("time", n), numbers("event", n))
-lambda <- numbers("alphas", file.size(file.path(where, "alphas")) / 8)
-glmnet.control(fdev = 0, devmax = 1)
-spent <- system.time(fit <- glmnet(X, y, family = "cox", lambda = lambda, standardize = FALSE, thresh = thresh,
-                                   maxit = 1e8))[["elapsed"]]
-writeBin(as.vector(as.matrix(fit$beta)), file.path(where, "coef"))
-cat(spent, ncol(fit$beta), as.character(packageVersion("glmnet")), sep = "\\n")
-"""
-
-
 def glmnet(
     X: np.ndarray, time: np.ndarray, event: np.ndarray, alphas: np.ndarray, thresh: float = GLMNET[0]
 ) -> Run:
-    with tempfile.TemporaryDirectory() as folder:
-        where = Path(folder)
-        for name, values in {
-            "X": X.ravel(order="F"),
-            "time": time,
-            "event": event.astype(float),
-            "alphas": alphas,
-        }.items():
-            np.asarray(values, dtype=np.float64).tofile(where / name)
-        (where / "path.R").write_text(SCRIPT)
-        command = ["Rscript", str(where / "path.R"), folder, str(len(X)), str(X.shape[1]), repr(thresh)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        seconds, count, version = done.stdout.split()[-3:]
-        coefs = np.fromfile(where / "coef").reshape(int(count), X.shape[1]).T
-    if len(alphas) > int(count):
-        say(f"  glmnet stopped {len(alphas) - int(count)} values early: the last one stands for them")
-        coefs = np.hstack([coefs, np.repeat(coefs[:, -1:], len(alphas) - int(count), axis=1)])
-    answers = [rows_of(column[:, None]) for column in coefs.T]
-    return Run("glmnet", float(seconds), answers, f"thresh {thresh:g}", extra={"version": version})
+    with Glmnet("cox", X, np.column_stack([time, event.astype(float)]), alphas, False) as r:
+        return r.path(thresh)
 
 
 def skein(
@@ -233,10 +197,10 @@ def graded() -> dict[str, tuple[Callable[..., Run], Sequence[float]]]:
 def peers() -> dict[str, tuple[Callable[..., Run], Sequence[float]]]:
     """Those that are here."""
     found: dict[str, tuple[Callable[..., Run], Sequence[float]]] = {}
-    if shutil.which("Rscript"):
+    if have_glmnet():
         found["glmnet"] = (glmnet, GLMNET)
     else:
-        say("Rscript is not here: glmnet is left out")
+        say("R with glmnet is not here: it is left out")
     try:
         import sksurv  # noqa: F401
 

@@ -37,7 +37,7 @@ from tasksieve.datasets import make_wang_synthetic
 
 # features -> (first values, promised ratio)
 CASES = {2_000: (100, 60), 10_000: (40, 20), 50_000: (20, 8)}
-QUICK = {200: (30, 60), 400: (20, 20)}
+QUICK = {200: (20, 60)}
 WHOLE = 50_000
 MAX_GEMV_PASSES, MAX_PASSES = 200, 20
 
@@ -59,6 +59,7 @@ def main() -> None:
     cases = QUICK if args.quick else CASES
     shape = (10, 20) if args.quick else (50, 50)
     sizes = args.features or list(cases)
+    args.kinds = args.kinds[:1] if args.quick else args.kinds
     report = Report("per_task_matrices", args)
     versus, whole = [], []
     for kind in args.kinds:

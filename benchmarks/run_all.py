@@ -15,14 +15,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from _common import RESULTS, ROOT, markdown, report_markdown, say
+from _common import RESULTS, ROOT, cores, markdown, report_markdown, say
 
 
 class Job(NamedTuple):
@@ -46,6 +48,7 @@ RUNS: dict[str, Job] = {
     "per_task_matrices": Job(20, "per_task_matrices.py"),
     "shared_matrix": Job(15, "shared_matrix.py"),
     "shared_matrix_whole": Job(10, "shared_matrix.py", ("--only-whole",)),
+    "opponents": Job(20, "opponents.py", ("--resume",)),
     "lasso": Job(5, "lasso.py"),
     "logistic": Job(1, "logistic.py"),
     "members": Job(15, "members.py"),
@@ -110,21 +113,13 @@ def main() -> None:
             job = RUNS[name]
             print(f"{job.minutes:5g} min  {name:32} python benchmarks/{job.script} {' '.join(job.options)}")
     hours = sum(RUNS[name].minutes for name in names) / 60
-    length = "10 minutes or more" if args.quick else f"about {hours:.1f} hours on two idle cores"
+    length = "at most 10 minutes on two cores" if args.quick else f"about {hours:.1f} hours on two idle cores"
     if not args.tables:
         print(f"{len(names)} runs, {length} (python benchmarks/run_all.py --list)", flush=True)
-    failed = []
-    for name in [] if args.tables or args.list else names:
-        job = RUNS[name]
-        say(f"=== {name}")
-        quick = ["--quick"] if args.quick else []
-        command = [sys.executable, str(ROOT / "benchmarks" / job.script), *job.options, *quick]
-        began = time.perf_counter()
-        if subprocess.run(command, check=False, cwd=ROOT).returncode:
-            failed.append(name)
-        say(f"=== {name}: {time.perf_counter() - began:.0f} s")
     if args.list:
         return
+    run = [] if args.tables else names
+    failed = run_quick(run) if args.quick else [name for name in run if not run_one(name)]
     if not args.quick:
         for file in FILES:
             if file.exists():
@@ -133,6 +128,44 @@ def main() -> None:
         print(summary())
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")
+
+
+def run_one(name: str) -> bool:
+    """Whether it ended well."""
+    job = RUNS[name]
+    say(f"=== {name}")
+    began = time.perf_counter()
+    command = [sys.executable, str(ROOT / "benchmarks" / job.script), *job.options]
+    done = subprocess.run(command, check=False, cwd=ROOT)
+    say(f"=== {name}: {time.perf_counter() - began:.0f} s")
+    return not done.returncode
+
+
+def run_quick(names: list[str]) -> list[str]:
+    """Tiny sizes, as many scripts at a time as there are cores, one thread each and nothing compiled by numba, which
+    would take most of the time; those that failed. What a script printed is seen where it failed."""
+    threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TASKSIEVE_NUM_THREADS", "RAYON_NUM_THREADS")
+    environment = {**os.environ, **dict.fromkeys(threads, "1"), "NUMBA_DISABLE_JIT": "1"}
+    seconds: dict[str, float] = {}
+    failed: list[str] = []
+
+    def run(name: str) -> None:
+        job = RUNS[name]
+        command = [sys.executable, str(ROOT / "benchmarks" / job.script), *job.options, "--quick"]
+        began = time.perf_counter()
+        done = subprocess.run(command, check=False, cwd=ROOT, env=environment, capture_output=True, text=True)
+        seconds[name] = time.perf_counter() - began
+        say(f"{seconds[name]:6.0f} s  {name}{'  FAILED' if done.returncode else ''}")
+        if done.returncode:
+            failed.append(name)
+            say(done.stdout + done.stderr)
+
+    began = time.perf_counter()
+    with ThreadPoolExecutor(cores()) as pool:
+        list(pool.map(run, names))
+    longest = sorted(seconds, key=lambda name: -seconds[name])[:5]
+    say(f"{time.perf_counter() - began:6.0f} s  in all; longest: {', '.join(longest)}")
+    return failed
 
 
 def result(name: str) -> dict[str, Any] | None:
@@ -149,8 +182,13 @@ def write_tables(file: Path) -> None:
         start, name, old, end = match.groups()
         if not old.startswith("\n"):  # within a line: one figure
             return f"{start}{figures.get(name, old)}{end}"
-        content = result(name)
-        new = summary() if name == "summary" else report_markdown(content) if content else ""
+        content = result(name.removesuffix("-short"))
+        if name == "summary":
+            new = summary()
+        elif name.endswith("-short"):
+            new = content.get("short", "") if content else ""
+        else:
+            new = report_markdown(content) if content else ""
         return f"{start}\n{new}\n{end}" if new else f"{start}{old}{end}"
 
     old = file.read_text(encoding="utf-8")

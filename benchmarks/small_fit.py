@@ -52,7 +52,7 @@ def main() -> None:
         report.table(
             "Import",
             ["already imported", "then", "seconds", "of the processor", "promised"],
-            imports(report, args.import_repeats),
+            imports(report, args.import_repeats, 1 if args.quick else None),
             "In a fresh interpreter with compiled modules, medians; judged by the wall clock.",
         )
     report.finish()
@@ -112,7 +112,7 @@ def fits(report: Report, args: Any, fraction: float) -> list[Any]:
     ]  # fmt: skip
 
 
-def imports(report: Report, repeats: int) -> list[list[Any]]:
+def imports(report: Report, repeats: int, most: int | None) -> list[list[Any]]:
     """`import tasksieve` loads names on first use, so the first estimator, and all, are measured with it."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -120,8 +120,8 @@ def imports(report: Report, repeats: int) -> list[list[Any]]:
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         environment["PYTHONPYCACHEPREFIX"] = folder
         for already, then in product(
-            ("sklearn", "sklearn.linear_model"),
-            ("import tasksieve", "from tasksieve import MultiTaskLasso", "from tasksieve import *"),
+            ("sklearn.linear_model", "sklearn")[:most],
+            ("from tasksieve import MultiTaskLasso", "import tasksieve", "from tasksieve import *")[:most],
         ):
             code = (
                 f"import time, {already}; start = time.perf_counter(), time.process_time(); {then}\n"

@@ -72,14 +72,14 @@ def start(report: Report, name: str, words: list[str], repeats: int) -> float:
     """Median seconds, user and system, of a command."""
     say(name)
     seconds = []
-    for _ in range(repeats + 1):
+    for _ in range(repeats + (repeats > 1)):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
         subprocess.run([sys.executable, *words], check=True, capture_output=True, env=environment)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     report.raw(command=name, seconds=seconds)
-    return statistics.median(seconds[1:])  # the first one compiles
+    return statistics.median(seconds[repeats > 1 :])  # the first one compiles
 
 
 def wide(report: Report, args: Any) -> list[Any]:
