@@ -7,6 +7,7 @@ import pytest
 from helpers import Case, every_storage, memory_map, random_case, random_weights, read_only
 from scipy import sparse
 
+import tasksieve.design.shard
 from tasksieve.design import (
     DenseStorage,
     Design,
@@ -18,6 +19,8 @@ from tasksieve.design import (
     thread_count,
 )
 from tasksieve.design import storage as storage_module
+from tasksieve.path.anchors import Anchors
+from tasksieve.penalties import L21
 
 OPTIONS = {
     "plain": {"fit_intercept": False},
@@ -505,3 +508,34 @@ def test_a_task_without_rows_is_refused(rng):
     for offsets in ([0, 3, 3, 6], [0, 6, 6], [0, 4, 2, 6]):
         with pytest.raises(ValueError, match="at least one row"):
             Design(storage, np.array(offsets))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.float64])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_large_shards_are_read_in_parts(rng, monkeypatch, dtype, standardize):
+    """Norms, scales, products, gauges and anchors of a shard in parts are those of the whole; a fragile column, a
+    constant one and an unpenalised one are among them."""
+    offsets, features = np.array([0, 9, 20, 31]), 90
+    x = np.asfortranarray(rng.integers(0, 3, (31, features)).astype(dtype))
+    x[:, 40] = 1
+    if dtype == np.float64:
+        x[:, 70] += 1e7
+    weights = np.ones(features)
+    weights[33] = 0.0
+    penalty = L21().on(weights, 3, positive=False, ridge_ratio=0.0, fixed_ridge=0.0, coupling=None).at(2.0)
+    first, second, new = (rng.standard_normal(31) for _ in range(3))
+    found = []
+    for part in (1 << 20, 30):
+        monkeypatch.setattr(tasksieve.design.shard, "_PART", part)
+        monkeypatch.setattr(tasksieve.design.shard, "_FEW_FEATURES", 1)
+        design = Design(as_storage(x), offsets, standardize=standardize, unpenalised=np.array([33]))
+        assert len(design.shard._parts) == (0 if part > 30 else 9)
+        anchors = Anchors(design, joint=True)
+        gauges = [anchors.remember(design.project(first), penalty)]
+        anchors.add(design.project(second), design.project(first))
+        gauges.append(design.shard.remember(design.project(second), penalty, np.full(3, 1e-3)))
+        bounds = [bound.copy() for bound in design.shard.bound(anchors.express(design.project(new)), penalty)]
+        scale = design.shard.scale(np.arange(features)) if standardize else np.ones(1)
+        found.append([design.norms(), *gauges, *bounds, scale, design.correlate(new), [design.passes, design.rounding]])
+    for whole, parts in zip(*found, strict=True):
+        np.testing.assert_allclose(parts, whole, rtol=1e-6, atol=1e-9)

@@ -30,6 +30,7 @@ combination of the two in a few operations a feature, and only features that thi
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -105,7 +106,7 @@ class AnchorStore:
         count = len(norms)
         self._estimate, self._upper = np.empty(count), np.empty(count)
         # ||c_j||^2, <c_j, first anchor> and the remainder's bound: of the vector judged last, and of the first anchor
-        self._moments = np.empty((count, 3))
+        self._moments = np.empty((0, 3))
         self._first_moments: Array | None = None
         # norms under a row metric, and of the ordinary columns centred alike (`row_metric`: m and c)
         self._metric: tuple[Array, Array] | None = None
@@ -113,10 +114,24 @@ class AnchorStore:
 
     def store(self, products: Array) -> None:
         unit = _unit_of(products, self._threads)
-        stored = self._spare.pop() if self._spare else np.empty(products.shape, dtype=np.float32)
+        stored = self._room(unit)
         kernels.store_single(products, 1.0 / unit, -np.inf, self._threads, stored)
-        self._products.append(stored)
+
+    def _room(self, unit: float) -> Array:
+        """For one more anchor, in units of the largest of its products, or of a bound of it."""
+        shape = len(self._norms), self._tasks
+        self._products.append(self._spare.pop() if self._spare else np.empty(shape, dtype=np.float32))
         self._units = np.append(self._units, [[unit]], axis=0)
+        return self._products[-1]
+
+    def store_in_parts(self, length: float) -> Callable[[slice, Array], None]:
+        """The same for a vector whose tasks are no longer than this, as the products of some features come: what puts
+        them into their places. None is larger than the largest norm times that length."""
+        unit = self._unit * float(2.0 ** np.clip(np.frexp(length)[1], -900, 900))
+        stored = self._room(unit)
+        return lambda rows, products: kernels.store_single(
+            products, 1.0 / unit, -np.inf, self._threads, stored[rows]
+        )
 
     def drop(self, m: int) -> None:
         self._spare.append(self._products.pop(m))
@@ -170,11 +185,15 @@ class AnchorStore:
     ) -> tuple[Array, Array]:
         """Each feature's gauge: an estimate, and an upper bound over a region around a vector. `note`: keep the moments
         for `ball_bound`."""
-        plain = _plain(penalty)
+        plain = plain_thresholds(penalty)
         if vector.joint and plain is not None and region.stretch is None and region.cover is None:
             self._fill_jointly(vector, plain, region.radius)
             return self._estimate, self._upper
-        moments = self._moments if note else None
+        moments = None
+        if note:
+            if len(self._moments) != len(self._upper):
+                self._moments = np.empty((len(self._upper), 3))
+            moments = self._moments
         self._fill(vector, penalty, region, self._estimate, self._upper, moments=moments)
         return self._estimate, self._upper
 
@@ -316,7 +335,7 @@ class AnchorStore:
             )
 
 
-def _plain(penalty: Any) -> Array | None:
+def plain_thresholds(penalty: Any) -> Array | None:
     """Thresholds of a penalty whose gauge is the length of a row; None for others."""
     found = penalty.thresholds()
     return None if found is None or found[1] is not None or penalty.positive else np.asarray(found[0])

@@ -7,11 +7,12 @@ the engine. What crosses: vectors over samples inwards, plain vectors over featu
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from .anchored import Anchored, AnchorStore
+from .anchored import Anchored, AnchorStore, plain_thresholds
 from .row_metric import POINT, Cover, MetricRequest, Region
 from .samples import Samples, centred
 from .storage import ColumnStorage, ProductRequest
@@ -27,6 +28,7 @@ NOISE = 64.0 * _EPS
 _SMALL_PASS = 1_000_000  # products that are done before a second thread has started
 _FEW_FEATURES = 1000  # so few that products not yet stored as anchors are no burden
 _GAUGED = 4096  # features whose gauges are made together
+_PART = 1 << 20  # products of a full pass that are made at a time, where columns lie so that they can be
 _ALL = slice(None)
 TAKE_BLOCK = 512  # columns handled at a time where a block of them has to be centred explicitly
 
@@ -208,12 +210,51 @@ class LocalShard:
         """A full pass whose products stay here as an anchor; returns the gauges of all features, upper bounds where
         products of a column of norm 1 may be off by `errors`, task by task."""
         beside, self._beside = self._beside, None
-        products, *more = self._penalised_correlations([vector] if beside is None else [vector, beside])
+        vectors = [vector] if beside is None else [vector, beside]
+        if self._anchor_store is not None and self._parts and plain_thresholds(penalty) is not None:
+            return self._remember_in_parts(vectors, penalty, errors)
+        products, *more = self._penalised_correlations(vectors)
         gauges = self._here(self._gauges(products, penalty, errors))
         self._unshelved += [*more, products]
         if self._anchor_store is not None or self.n_features > _FEW_FEATURES:
             self._anchors()
         return gauges
+
+    def _remember_in_parts(self, vectors: list[Array], penalty: Any, errors: Array | None) -> Array:
+        """The same without an array of all products, which is larger than an anchor."""
+        gauges, store = np.empty(self.n_features), self._anchors()
+        lengths = [float(np.max(self.samples.task_norms(self.samples.project(r)))) for r in vectors]
+        puts = [store.store_in_parts(length) for length in reversed(lengths)]
+        for rows, own in self._parts:
+            found = own._penalised_correlations(vectors)
+            here = penalty.restrict(np.arange(rows.start, rows.stop))
+            gauges[rows] = own._gauges(found[0], here, errors)
+            for put, products in zip(puts, reversed(found), strict=True):
+                put(rows, products)
+        self.passes += 1.0
+        return gauges
+
+    @cached_property
+    def _parts(self) -> list[tuple[slice, LocalShard]]:
+        """This shard as several, one after the other, where what is features x tasks would be large."""
+        width = max(_PART // max(self.samples.n_tasks, 1), 1)
+        if self.n_features <= 2 * width or self.storage.part(slice(0, 1)) is None:
+            return []
+        found = []
+        for low in range(0, self.n_features, width):
+            rows = slice(low, min(low + width, self.n_features))
+            free = self.unpenalised[(self.unpenalised >= rows.start) & (self.unpenalised < rows.stop)] - low
+            stored = self.storage.part(rows)
+            assert stored is not None
+            part = LocalShard(
+                stored,
+                self.samples,
+                standardize=self.standardize,
+                unpenalised=free,
+                n_threads=self.n_threads,
+            )
+            found.append((rows, part))
+        return found
 
     def also_remember(self, vector: Array) -> None:
         """The next full pass makes another anchor, which comes before its own."""
@@ -346,6 +387,8 @@ class LocalShard:
     def _first_pass(self, projected: Array | None) -> Any:
         """Measures the columns, and returns raw products with a projected vector if one is given, in one reading of the
         data. A matrix shared by all tasks is measured once for all of them."""
+        if self._parts and self._wanted_metric is None:
+            return self._first_pass_in_parts(projected)
         samples, root = self.samples, self.samples.root_weights
         weights = np.ones(samples.n_samples) if root is None else np.square(root)
         asked = [self._asked(weights, squares=True), *(self._asked(samples.weighted(row)) for row in samples.basis)]
@@ -359,6 +402,25 @@ class LocalShard:
             raw, *loadings = self._read_all(asked)
             products = None if projected is None else loadings.pop()
             self._measure(raw, loadings, weights)
+        return products
+
+    def _first_pass_in_parts(self, projected: Array | None) -> Any:
+        products = None if projected is None else np.empty((self.n_features, self.samples.n_tasks))
+        for rows, own in self._parts:
+            found = own._first_pass(projected)
+            if products is not None:
+                products[rows] = found
+            if self._norms is None:
+                self._norms = np.empty((self.n_features, own._norms.shape[1]))
+                self._scale = np.empty_like(self._norms) if self.standardize else None
+            self._norms[rows] = own._norms
+            own._norms = self._norms[rows]
+            if self.standardize:
+                self._scale[rows] = own._scale
+                own._scale = self._scale[rows]
+        self._fragile = np.concatenate([rows.start + own._fragile for rows, own in self._parts])
+        self.rounding = self._parts[0][1].rounding
+        self.passes += 1.0
         return products
 
     def _read_all(self, asked: list[ProductRequest]) -> list[Any]:

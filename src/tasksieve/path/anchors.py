@@ -25,7 +25,7 @@ class Anchors:
 
     def __init__(self, design: Design, capacity: int | None = None, joint: bool = False) -> None:
         self._design, self._joint = design, joint
-        self._capacity = capacity or (4 if joint else 5 if design.n_tasks > 1 else 16)
+        self._capacity = capacity or (3 if joint else 5 if design.n_tasks > 1 else 16)
         self.vectors = np.empty((0, design.n_samples))
         self._gram = np.empty((design.n_tasks, 0, 0))  # inner products of the anchors, task by task
         self._current: Anchored | int = 0

@@ -88,6 +88,10 @@ class ColumnStorage:
         """Products of all columns with several vectors, or of some with one, where `read` is not overridden."""
         raise NotImplementedError
 
+    def part(self, features: slice) -> ColumnStorage | None:
+        """Neighbouring columns as a storage that reads them where they lie; None where there is no such thing."""
+        return None
+
     def doubles(self) -> Array | None:
         """All columns as they lie, a Fortran-ordered float64 array, where they do: nothing is read for it."""
         return None

@@ -27,6 +27,9 @@ class DenseStorage(ColumnStorage):
         self.n_rows, self.n_features = x.shape
         self.dtype = x.dtype
 
+    def part(self, features: slice) -> DenseStorage:
+        return DenseStorage(self.x[:, features])
+
     def doubles(self) -> Array | None:
         return self.x if self.dtype == np.float64 else None
 
