@@ -4,5 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 
-NEED_TORCH = ["design/device/*.py", "solvers/device_newton.py", "solvers/batch_newton.py"]
+NEED_TORCH = [
+    "design/device/*.py",
+    "solvers/batch_newton.py",
+    "solvers/device_newton.py",
+    "solvers/device_row_newton.py",
+]
 collect_ignore_glob = [] if importlib.util.find_spec("torch") else [f"src/tasksieve/{name}" for name in NEED_TORCH]

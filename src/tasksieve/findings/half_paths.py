@@ -25,14 +25,15 @@ import numpy as np
 from ..design import SharedReading, one_blas_thread
 from ..fitted.checkpoint import keeping, kept
 from ..linear.base import PathEstimator
-from ..linear.path_solver import RowSolver, solve_along
+from ..linear.path_solver import RowSolver, SumSolver, solve_along
 from ..linear.row_folds import facts_of, sketch
+from ..path.device_folds import DeviceFolds, device_folds
 from ..path.follow import Pace
 from ..path.lockstep import Lockstep
 from ..path.policy import sums_pay_on_halves, walks_that_fit
 from ..path.problem import Problem
 from ..path.values import Value
-from ..path.walks import problem_facts
+from ..path.walks import problem_facts, sets_options
 from ..tasks import TaskData
 from .halves import Halves
 
@@ -41,6 +42,7 @@ Array = np.ndarray[Any, Any]
 _MOST = 100  # halves that have threads of their own
 _IN_STEP = 10  # of those walk in step where readings are cheap
 _AT_ONCE = 4  # values that are solved together, where the solver can
+_BATCH = 16  # halves on a device that share its readings
 _EVEN = 4  # values until about q features are to be expected; from there steps grow
 _USUAL = 10  # values until q features were used
 _LEAST_STEP, _MOST_STEP = 0.02, 0.3  # of log alpha
@@ -122,8 +124,11 @@ class HalfPaths:
         except KeyboardInterrupt:
             self.interrupted = True
 
-    def _follow(self, some: range, callback: Callable[[int, int], None] | None) -> None:
+    def _follow(self, some: Sequence[int], callback: Callable[[int, int], None] | None) -> None:
         """Some halves, in step; one begins when another has ended."""
+        some = self._follow_on_device(some, callback)
+        if not some:
+            return
         shared = SharedReading(self._data.make_storage(), self._n_jobs)
         steps = Lockstep(self._n_jobs, shared.serve)
         shared.meet = steps.ask
@@ -145,6 +150,35 @@ class HalfPaths:
             shared.meet = None
             self.passes += shared.spent
 
+    def _follow_on_device(self, some: Sequence[int], callback: Callable[[int, int], None] | None) -> Sequence[int]:
+        """Where X lies on a device, several halves share its readings (`path.device_folds`); those that are left stall
+        there, or are better followed one by one. No two of a batch are of one pair: how exactly a half is solved, within
+        its tolerance, depends on the others."""
+        if self._data.make_storage().shard_class is None or sets_options(self._model._engine_options()) or keeping():
+            return some
+        problem = self._model._problem(self._data, self._n_jobs)
+        left = list[int]()
+        for parity in (0, 1):
+            own = [h for h in some if h % 2 == parity]
+            for part in np.array_split(own, -(-len(own) // _BATCH)):
+                found = HalvesOnDevice.of(self._model, self._data, problem, [self._weights(h) for h in part])
+                if found is None:
+                    return some
+                done = found.follow(self._selectable, self._q)
+                self.passes += found.passes
+                for h, entering in zip(part.tolist(), done, strict=True):
+                    if entering is None:
+                        left.append(h)
+                        continue
+                    self.entries[h] = _entries(entering.arrays())
+                    self._done += 1
+                    if callback is not None:
+                        callback(self._done, len(self.entries))
+        return sorted(left)
+
+    def _weights(self, h: int) -> Array:
+        return self._halves.weights(h, self._data.weights)
+
     def _together(self, n_halves: int) -> int:
         """Halves that walk in step, for which there is memory."""
         data = self._data
@@ -159,14 +193,14 @@ class HalfPaths:
         return str(joblib.hash([*facts, self._selectable.code, self._q]))
 
     def _half(self, h: int, shared: SharedReading, threads: int) -> None:
-        weights = self._halves.weights(h, self._data.weights)
+        weights = self._weights(h)
 
         def compute() -> dict[str, Array]:
             training = replace(self._data, X=shared.reader()).with_weights(weights)
             return self._walk(training, threads)
 
         arrays = kept(f"half-{h}", [self._known_by, weights], compute)
-        self.entries[h] = Entries(arrays["numbers"], arrays["alphas"], int(arrays["open"]))
+        self.entries[h] = _entries(arrays)
 
     def _walk(self, training: TaskData, threads: int) -> dict[str, Array]:
         """Down the path from its own alpha_max until q were used."""
@@ -191,6 +225,62 @@ class HalfPaths:
             # look at all of them.
             model.screening = None
         return RowSolver(model, training, problem, _USUAL)
+
+
+def _entries(arrays: dict[str, Array]) -> Entries:
+    return Entries(arrays["numbers"], arrays["alphas"], int(arrays["open"]))
+
+
+class HalvesOnDevice:
+    """Some halves in one batch, each at strengths of its own, and no further than it needs."""
+
+    def __init__(self, folds: DeviceFolds, solvers: list[SumSolver], problem: Problem) -> None:
+        self._folds, self._solvers, self._problem = folds, solvers, problem
+
+    @classmethod
+    def of(
+        cls, model: PathEstimator, data: TaskData, problem: Problem, weights: Sequence[Array]
+    ) -> HalvesOnDevice | None:
+        """None where halves are better followed one by one."""
+        trainings = [data.with_weights(own) for own in weights]
+        ratios = [float(model._unit(training) / model._unit(data)) for training in trainings]
+        folds = device_folds(problem, [model._row_weights(own) for own in trainings], ratios, _USUAL)
+        if folds is None:
+            return None
+        solvers = []
+        for p, training in enumerate(trainings):
+            walk = folds.walk(p, problem.penalty, ratios[p], 1)
+            solvers.append(SumSolver(model, training, walk, problem.units, choice=folds.choice, readings=0))
+        return cls(folds, solvers, problem)
+
+    @property
+    def passes(self) -> float:
+        return self._folds.passes
+
+    def follow(self, selectable: Selectable, q: int) -> list[_UntilUsed | None]:
+        """What each half has used, at its own values of alpha; None for those that stall."""
+        folds, count = self._folds, len(self._solvers)
+        entering = [_UntilUsed(selectable, self._problem, q) for _ in self._solvers]
+        lams = list[Array]()
+        for p, (solver, own) in enumerate(zip(self._solvers, entering, strict=True)):
+            own.alphas = grid_of(solver.alpha_max(), folds.highest(p, q), q)
+            lams.append(solver.strengths(own.alphas))
+        goals = np.array([solver.goal for solver in self._solvers])
+        at = np.array([fold.lam_max for fold in folds.folds])
+        live, stalled = list(range(count)), set[int]()
+        k = 0
+        while live := [p for p in live if k < len(lams[p]) and entering[p].goes_on(k)]:
+            following = at.copy()
+            for p in live:
+                at[p] = lams[p][k]
+                following[p] = lams[p][min(k + 1, len(lams[p]) - 1)]
+            values = iter(folds.each_at(self._problem.penalty, at, np.minimum(following, at), goals, live))
+            stalled |= {p for p in live if folds.folds[p].stalled}
+            live = [p for p in live if p not in stalled]
+            for p in live:
+                entering[p].reached(k, self._solvers[p].outward([next(values)]))
+            k += 1
+        return [None if p in stalled else own for p, own in enumerate(entering)]
 
 
 class _UntilUsed(Pace):

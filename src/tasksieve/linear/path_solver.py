@@ -90,10 +90,22 @@ class _OneSolver:
 
     def values(self, alphas: np.ndarray) -> Sequence[Value]:
         """The first of the values at the next alphas, as many as are best found together; none where it ends."""
-        lams = self.model._inward(self.facts, self._units, alphas)
-        goals = np.full(len(lams), self.model.tol * self._null_value)
-        values: Sequence[Value] = self._units.values(self._solve(lams, goals))
-        return values
+        lams = self.strengths(alphas)
+        return self.outward(self._solve(lams, np.full(len(lams), self.goal)))
+
+    def strengths(self, alphas: np.ndarray) -> np.ndarray:
+        """Those of some alphas, in the units of the problem."""
+        return np.asarray(self.model._inward(self.facts, self._units, alphas))
+
+    @property
+    def goal(self) -> float:
+        """The gap of a value that is solved, in the units of the problem."""
+        return float(self.model.tol * self._null_value)
+
+    def outward(self, values: Sequence[Value]) -> Sequence[Value]:
+        """Values of the problem in the units of the data."""
+        found: Sequence[Value] = self._units.values(values)
+        return found
 
     def _solve(self, lams: np.ndarray, goals: np.ndarray) -> Sequence[Value]:
         return self.problem.values(lams, goals, self.model.max_iter)

@@ -296,6 +296,11 @@ class DeviceFolds:
                 value.intercept = self._label_means[p] - offset[p] if self._intercept else np.zeros(len(offset[p]))
         self._unread = []
 
+    def highest(self, p: int, count: int) -> Array:
+        """The largest gauges at W = 0, so many of them."""
+        found = self._torch.topk(self._levels[p], min(count, self._storage.n_features)).values
+        return np.asarray(found.cpu().numpy())
+
     def _listed(self, p: int, level: float) -> tuple[Array, Array]:
         """Features whose gauges at W = 0 reach a level, and these gauges."""
         features = (self._levels[p] >= level).nonzero()[:, 0]
@@ -312,6 +317,16 @@ class DeviceFolds:
         if VariationalNewton.needs.unmet(self._problem.loss, penalty):
             return None
         return FoldWalk(self, fold, penalty)
+
+    def each_at(self, penalty: Any, lams: Array, following: Array, goals: Array, live: Sequence[int]) -> list[Value]:
+        """The next values of some folds, each at a strength of its own, up to the first that stalls; the others end."""
+        self._stall([p for p in range(len(self.folds)) if p not in live])
+        few = penalty.restrict(np.empty(0, dtype=np.int64))
+        pairs = zip(self.folds, lams, strict=True)
+        ridges = [float(few.with_fixed_ridge(one.ratio).at(lam).ridge) for one, lam in pairs]
+        self.advance(lams, following, goals, np.array(ridges))
+        self._read()
+        return [self.folds[p].values[-1] for p in live if not self.folds[p].stalled]
 
     def values(self, fold: int, penalty: Any, lams: Array, goals: Array, done: int) -> list[Value]:
         """Values of a fold at the next strengths, after so many; those of the other folds are found with them."""
@@ -376,6 +391,8 @@ def device_folds(
     """Folds in one batch (`DeviceFolds`); None where they are better solved one by one."""
     design = problem.design
     if choose_for_problem(problem_facts(problem, n_values, by_sums=False)).kind is not Kind.DEVICE:
+        return None
+    if VariationalNewton.needs.unmet(problem.loss, problem.penalty):
         return None
     if design.standardize or len(design.unpenalised) or problem.lambda_max() <= 0.0:
         return None

@@ -2,8 +2,9 @@
 
 There a pass over all columns costs less than what the engine does with plain vectors over the features at every value.
 So nothing of that length is transferred: the device keeps the gauges of its last pass, and returns the few that reach a
-level. Working sets are solved by Newton's method on the device; where that stalls, by the solvers of this process.
-Everything that a certificate is made of is the engine's own.
+level, or that lead by rank where a norm sorts its rows. Working sets are solved by Newton's method on the device, where
+there is one for loss and penalty; otherwise, and where that stalls, by the solvers of this process. Everything that a
+certificate is made of is the engine's own.
 """
 
 from __future__ import annotations
@@ -15,13 +16,34 @@ import numpy as np
 from ..design import Gauges
 from ..losses import Evaluation
 from ..penalties import RowPenalty
-from ..solvers import Solution, WorkingProblem
+from ..solvers import Solution, VariationalNewton, WorkingProblem
+from .choose import choose_strategy
 from .engine import Engine, Found, rows_of
 from .pair import Pair, merged
 from .problem import Problem
-from .strategies import CoordinateOrNewton
+from .strategies import CoordinateOrNewton, Strategy
 
 Array = np.ndarray[Any, Any]
+
+
+def by_passes(problem: Problem) -> bool:
+    """Whether the few gauges that a device returns of a pass determine the certificates of a problem."""
+    penalty = problem.penalty
+    if penalty.thresholds() is None:
+        return False
+    # a quadratic part would change gauges, and so ranks, after they were sorted
+    return penalty.by_threshold or (penalty.sorted_form() is not None and not penalty.curved)
+
+
+def strategy_of(problem: Problem) -> Strategy:
+    """The fastest for working sets of columns on a device."""
+    if VariationalNewton.needs.unmet(problem.loss, problem.penalty) is None:
+        return DeviceStrategy(problem)
+    from ..solvers.device_row_newton import DeviceRowNewton
+
+    if DeviceRowNewton.serves(problem.loss, problem.penalty):
+        return DeviceRowStrategy(problem)
+    return choose_strategy(problem, "auto")
 
 
 class DeviceStrategy(CoordinateOrNewton):
@@ -48,6 +70,32 @@ class DeviceStrategy(CoordinateOrNewton):
         return here
 
 
+class DeviceRowStrategy(Strategy):
+    """Newton's method on the device for losses of rows, and what is fastest here where that does not serve."""
+
+    algorithm = "newton"
+    only_sizes = True
+
+    def __init__(self, problem: Problem) -> None:
+        from ..solvers.device_row_newton import DeviceRowNewton
+
+        self._here = choose_strategy(problem, "auto")
+        super().__init__(problem, self._here.solver)
+        self.columns = self._here.columns
+        device = problem.design.shard.storage.device
+        self._device = DeviceRowNewton(self.columns, device, problem.loss, problem.penalty.has_entries)
+
+    def solve(
+        self, work: WorkingProblem, rows: Array, tol: float, max_iter: int, now: Pair, before: Pair | None, lam: float
+    ) -> Solution:
+        if self._device.fits(len(rows)):
+            solved = self._device.solve(work, rows, tol, max_iter)
+            if solved.gap <= tol:
+                return solved
+            rows = solved.rows
+        return self._here.solve(work, rows, tol, max_iter, now, before, lam)
+
+
 class _AtStrength:
     """A penalty at a strength, of which only a few features are used; all else is made on demand, once."""
 
@@ -56,7 +104,7 @@ class _AtStrength:
         self._whole: RowPenalty | None = None
         # whatever the strength
         self.separable, self.has_entries, self.gauge_error = unit.separable, unit.has_entries, unit.gauge_error
-        self.whole, self.ties, self.polar = unit.whole, unit.ties, unit.polar
+        self.whole, self.ties, self.polar, self.by_row = unit.whole, unit.ties, unit.polar, unit.by_row
 
     def restrict(self, features: Array) -> RowPenalty:
         return self._unit.restrict(features).at(self._lam)
@@ -80,8 +128,10 @@ class DeviceEngine(Engine):
         if self.pair.gauges.judged is None:  # W = 0: its gauges are those of the first pass, which are here
             chosen = penalty.promising(self.ledger.levels, last, lam)
             levels = self.ledger.levels[chosen]
-        else:
+        elif penalty.separable:
             chosen, levels = self._shard.reaching(last - 0.7 * (last - lam))
+        else:
+            chosen, levels = self._shard.leading(lam)
         room = self._room(self.pair)
         if len(chosen) > room:
             chosen = chosen[np.argpartition(levels, -room)[-room:]]
@@ -99,13 +149,23 @@ class DeviceEngine(Engine):
         self, step: Any, working: Array, upper: Array, at: Evaluation, errors: Array, found: Found
     ) -> tuple[Pair, float]:
         self._shard.survey(at.residual, self.problem.penalty, errors)
-        beyond, levels = self._shard.reaching(step.lam)
-        outside = ~np.isin(beyond, working)
-        beyond, over = beyond[outside], levels[outside] / step.lam
-        self._beyond = beyond[np.argsort(-over)]
-        judged = np.concatenate([working, beyond])
+        if step.penalty.separable:  # others are below 1
+            listed, gauges = self._shard.reaching(step.lam)
+            rest = 1.0
+        else:  # so far as ranks decide: no sum over more of them is larger, beside the weights of its ranks
+            listed, gauges = self._shard.leading(step.lam)
+            rest = 0.0
+        gauges = gauges / step.lam
+        outside = ~np.isin(listed, working)
+        self._beyond = listed[outside][np.argsort(-gauges[outside])]
+        if step.penalty.separable:
+            listed, gauges = listed[outside], gauges[outside]
+        else:  # of those that lead the gauges are to be the ones that were sorted
+            kept = ~np.isin(working, listed)
+            working, upper = working[kept], upper[kept]
+        judged = np.concatenate([working, listed])
         order = np.argsort(judged)
-        return found(Gauges(np.concatenate([upper, over])[order], judged[order]), None)
+        return found(Gauges(np.concatenate([upper, gauges])[order], judged[order], rest), None)
 
     def _violators(self, room: int) -> Array:
         return self._beyond[:room]

@@ -62,7 +62,10 @@ class Pair:
         if judged is None:
             return penalty, values if factor == 1.0 else values * factor, features
         everywhere = merged(judged, features)
-        gauges = np.full(len(everywhere) + 1, rest)  # the last one represents all others
+        shown = np.append(everywhere, 0) if rest else everywhere  # the last one represents all others
+        gauges = np.full(len(shown), rest)
+        if penalty.by_row:
+            penalty = penalty.restrict(shown)
         gauges[np.searchsorted(everywhere, judged)] = values
         if factor != 1.0:
             gauges *= factor

@@ -9,7 +9,6 @@ import numpy as np
 
 from ..penalties.sparse_group import is_sparse_group
 from ..screening.rules import DPC, Midpoint, NoScreening, Rule, get_rule
-from ..solvers import VariationalNewton
 from . import device_path, gram
 from .choose import choose_strategy
 from .engine import Engine
@@ -39,7 +38,7 @@ def problem_facts(problem: Problem, n_values: int, *, by_sums: bool = True, by_d
         by_sums=by_sums and here and dense and _sums_determine(problem),
         by_device=by_device
         and shard.cheap_passes
-        and not VariationalNewton.needs.unmet(problem.loss, problem.penalty),
+        and device_path.by_passes(problem),
         n_covariates=len(design.unpenalised),
     )
 
@@ -92,7 +91,7 @@ class PathWalk:
         screening, solver = options.pop("screening", "auto"), options.pop("solver", "auto")
         common: Any = {"max_iter": self._max_iter, "single": self._single, **options}
         if self.choice.kind is Kind.DEVICE:
-            self._engine = device_path.DeviceEngine(problem, (), device_path.DeviceStrategy(problem), **common)
+            self._engine = device_path.DeviceEngine(problem, (), device_path.strategy_of(problem), **common)
         else:
             rules = _screening(problem, screening)
             self._engine = Engine(problem, rules, choose_strategy(problem, solver), **common)

@@ -70,6 +70,11 @@ class JointRows(RowNorm):
         kind, answers = type(self), ("polar", "certified", "inactive", "open", "leading", "promising")
         return self.separable and all(getattr(kind, name) is getattr(JointRows, name) for name in answers)
 
+    @property
+    def by_row(self) -> bool:
+        """Whether every row is a block by itself: then there is a penalty of any of them."""
+        return type(self).whole is JointRows.whole
+
     # -- blocks of rows -------------------------------------------------------------------------------------------
 
     def size(self) -> int | None:
