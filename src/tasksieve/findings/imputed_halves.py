@@ -6,7 +6,7 @@ tell one half of the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ class CompletedHalfPaths(HalfPaths):
         """Say how, what that depends on beside the rows, and what was given beside X: y, task, sample_weight."""
         self._complete, self._completed_by, self._given = complete, known_by, given
 
-    def _follow(self, some: range, callback: Callable[[int, int], None] | None) -> None:
+    def _follow(self, some: Sequence[int], callback: Callable[[int, int], None] | None) -> None:
         with one_blas_thread():
             for h in some:
                 self._complete_half(h)

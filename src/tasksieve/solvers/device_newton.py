@@ -23,7 +23,6 @@ from .working import Needs, Solution, WorkingProblem
 Array = np.ndarray[Any, Any]
 
 _JITTER = 1e-13  # of M's mean diagonal
-_HALVINGS = 30
 _PIVOTS = 20  # rounds of deciding which rows sit at their bound
 _STALLED = 20
 _MOST_RECORDED = 1 << 28  # bytes of columns, for which graphs are kept
@@ -154,9 +153,10 @@ class _Room:
         m.diagonal().add_(_JITTER * m.diagonal().sum() / inside.sum().clamp(min=1.0) + (1.0 - inside))
         factor, info = torch.linalg.cholesky_ex(m)
         v = torch.cholesky_solve(out.right[:, None], factor)[:, 0]
-        below = (v < out.lower).sum()
+        # rows below their bound stay at it, and the others are solved for once more: a direction need not be exact
+        v, again = _with_fixed(m, out.right, out.lower, ~(v >= out.lower))
         out.following, decrease = self.follow(slot, out, torch.maximum(v, out.lower), 1.0)
-        out.found = torch.stack([below.to(torch.float64), info.to(torch.float64), decrease])
+        out.found = torch.stack([torch.maximum(info, again).to(torch.float64), decrease])
 
     def follow(self, slot: _Slot, along: _Direction, v: Any, step: float) -> tuple[Any, Any]:
         """The point at the end of a step, and how much Phi should fall."""
@@ -232,6 +232,9 @@ class DeviceNewton:
 
     name = "newton"
     needs = Needs(losses=("squared",), plain=True, packed=True)
+    #: of M's mean diagonal, where a step fails, and how often it is halved
+    dampings: tuple[float, ...] = (0.0, *DAMPING)
+    halvings = 30
 
     def __init__(self, packed: PackedColumns, device: Any) -> None:
         self._packed, self._device = packed, device
@@ -325,13 +328,13 @@ class DeviceNewton:
         other.a.copy_(along.following)
         room.evaluate(other)
         both = torch.cat([along.found, other.found]).tolist()
-        below, failed, decrease = both[:3]
+        failed, decrease = both[:2]
         slack = 1e-13 * abs(facts.value)
-        if not below and not failed and decrease <= slack:
-            following = _Facts(both[3:], ridge)
+        if not failed and decrease <= slack:
+            following = _Facts(both[2:], ridge)
             if following.sound and following.value <= facts.value + 1e-4 * decrease + slack:
                 return following
-        for damping in (0.0, *DAMPING):
+        for damping in self.dampings:
             v = self._bounded(room, now, along, damping)
             found = None if v is None else self._search(room, now, other, facts, along, v, ridge)
             if found is not None:
@@ -343,7 +346,7 @@ class DeviceNewton:
     ) -> _Facts | None:
         """Backtracking on Phi."""
         step, slack = 1.0, 1e-13 * abs(facts.value)
-        for _ in range(_HALVINGS):
+        for _ in range(self.halvings):
             a, fall = room.follow(now, along, v, step)
             other.a.copy_(a)
             room.evaluate(other)
@@ -370,12 +373,7 @@ class DeviceNewton:
             right = inside * 0.5 * (size - rest) * (size + rest) / size
         fixed = torch.zeros_like(right, dtype=torch.bool)
         for attempt in range(_PIVOTS):
-            free = (~fixed).to(m.dtype)
-            held = torch.where(fixed, lower, torch.zeros_like(lower))
-            masked = m * free[:, None] * free[None, :]
-            masked.diagonal().add_(fixed.to(masked.dtype))
-            factor, info = torch.linalg.cholesky_ex(masked)
-            v = torch.cholesky_solve(((right - m @ held) * free)[:, None], factor)[:, 0] + held
+            v, info = _with_fixed(m, right, lower, fixed)
             release = fixed & (right - m @ v > 0.0) if attempt < _PIVOTS // 2 else torch.zeros_like(fixed)
             below = ~fixed & (v < lower)
             counts = torch.stack([below.sum(), release.sum(), info]).tolist()
@@ -385,6 +383,16 @@ class DeviceNewton:
                 break
             fixed = (fixed & ~release) | below
         return torch.maximum(v, lower)
+
+
+def _with_fixed(m: Any, right: Any, lower: Any, fixed: Any) -> tuple[Any, Any]:
+    """``M v = b`` over the rows that are not fixed, the others being at their bound, and whether that failed."""
+    free = (~fixed).to(m.dtype)
+    held = torch.where(fixed, lower, torch.zeros_like(lower))
+    masked = m * free[:, None] * free[None, :]
+    masked.diagonal().add_(fixed.to(masked.dtype))
+    factor, info = torch.linalg.cholesky_ex(masked)
+    return torch.cholesky_solve(((right - m @ held) * free)[:, None], factor)[:, 0] + held, info
 
 
 def _times(x: Any, vectors: Any) -> Any:

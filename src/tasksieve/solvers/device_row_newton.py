@@ -1,6 +1,6 @@
 """Variational Newton on a device for losses of rows, and for L1 beside the group norm.
 
-As in `newton`, a problem in as many unknowns as there are rows of W: with ``W_j = a_j c'_j``, ``c'_j = soft(c_j, l1_j)``
+As in `newton`, in as many unknowns as there are rows of W: with ``W_j = a_j c'_j`` and ``c'_j = soft(c_j, l1_j)``,
 
     Phi(a) = min_W f(X W) + sum_j l1_j ||W_j||_1 + 1/2 sum_j ||W_j||^2/a_j + sum_j lam_j^2/2 a_j/(1 - ridge a_j),
     dPhi/da_j = 1/2 ( lam_j^2/(1 - ridge a_j)^2 - ||c'_j||^2 ),    c_jt = x_jt' r_t,    r = -f'(v),    v = X W + U b,
@@ -28,14 +28,14 @@ from ..losses.clipped import Clipped
 from ..losses.rowwise import RowLossOnData
 from ..penalties import row_norms
 from ..penalties.sparse_group import is_sparse_group
-from .device_newton import DeviceNewton, _combine, _Facts, _Room, _Rooms, _Slot, _times
+from .device_newton import DeviceNewton, _combine, _Facts, _Room, _Rooms, _Slot, _times, _width
 from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 
 _INNER = {"squared": 3, "clipped": 4, "logistic": 3, "poisson": 3}  # steps towards the best W of a vector a
 _LENGTHS = (1.0, 0.6, 0.3, 0.1, 0.02)  # of one of them
-_STALLED = 6  # steps in a row that do not lower the gap
+_STALLED = 4  # steps in a row that do not lower the gap
 _MOST_ROWS = 2048  # of a task: K is as wide
 _TINY = 1e-250
 
@@ -200,17 +200,18 @@ class _RowRooms(_Rooms):
     _kept: dict[Any, list[_Rooms]] = {}  # noqa: RUF012
 
     def of(self, count: int) -> Any:
-        from .device_newton import _width
-
         width = _width(count)
         if width not in self._rooms:
-            matrices, rows, tasks, device, *more = self.key
-            self._rooms[width] = _RowRoom(matrices, rows, tasks, width, device, *more)
+            key: Any = self.key
+            self._rooms[width] = _RowRoom(*key[:3], width, *key[3:])
         return self._rooms[width]
 
 
 class DeviceRowNewton(DeviceNewton):
     """Keeps the columns of one path, the rows of its loss, and where it stands."""
+
+    dampings = (0.0, 1e-2, 1.0)
+    halvings = 5
 
     @staticmethod
     def serves(loss: Any, penalty: Any) -> bool:
