@@ -152,8 +152,8 @@ class HalfPaths:
 
     def _follow_on_device(self, some: Sequence[int], callback: Callable[[int, int], None] | None) -> Sequence[int]:
         """Where X lies on a device, several halves share its readings (`path.device_folds`); those that are left stall
-        there, or are better followed one by one. No two of a batch are of one pair: how exactly a half is solved, within
-        its tolerance, depends on the others."""
+        there, or are better followed one by one. No two of a batch are of one pair: how exactly a half is solved,
+        within its tolerance, depends on the others."""
         if self._data.make_storage().shard_class is None or sets_options(self._model._engine_options()) or keeping():
             return some
         problem = self._model._problem(self._data, self._n_jobs)

@@ -203,7 +203,8 @@ class _RowRooms(_Rooms):
         width = _width(count)
         if width not in self._rooms:
             key: Any = self.key
-            self._rooms[width] = _RowRoom(*key[:3], width, *key[3:])
+            matrices, rows, tasks, device, basis, kind, entries = key
+            self._rooms[width] = _RowRoom(matrices, rows, tasks, width, device, basis, kind, entries)
         return self._rooms[width]
 
 
