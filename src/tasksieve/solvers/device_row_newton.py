@@ -33,7 +33,7 @@ from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 
-_INNER = {"squared": 3, "clipped": 4, "logistic": 3, "poisson": 3}  # steps towards the best W of a vector a
+_INNER = {"squared": 3, "clipped": 6, "logistic": 3, "poisson": 3}  # steps towards the best W of a vector a
 _LENGTHS = (1.0, 0.6, 0.3, 0.1, 0.02)  # of one of them
 _STALLED = 4  # steps in a row that do not lower the gap
 _MOST_ROWS = 2048  # of a task: K is as wide
