@@ -36,6 +36,8 @@ Array = np.ndarray[Any, Any]
 _INNER = {"squared": 3, "clipped": 6, "logistic": 3, "poisson": 3}  # steps towards the best W of a vector a
 _LENGTHS = (1.0, 0.6, 0.3, 0.1, 0.02)  # of one of them
 _STALLED = 4  # steps in a row that do not lower the gap
+_REFINED = 3  # times that the search for the best W goes on where no step is found
+_FAR = 100.0  # times the tolerance: an estimate of the gap beyond which another step is due
 _MOST_ROWS = 2048  # of a task: K is as wide
 _TINY = 1e-250
 
@@ -159,19 +161,21 @@ class _RowRoom(_Room):
         return v + (self.u @ b[:, :, None])[:, :, 0] if self.u.shape[2] else v
 
     def _report(self, slot: Any, rows: Any, worst: Any) -> None:
-        """What `_Facts` has to know, with Phi in the place of what the squared loss has."""
+        """What `_Facts` has to know, with Phi of this loss, and a gap as if the loss were squared: no more than an
+        estimate."""
         a, lam = slot.a, self.lam
         slot.sizes = sizes = torch.linalg.vector_norm(slot.products, dim=1)
         active = a > 0.0
         slot.mask = ((active | (sizes > lam)) & (sizes > 0.0)).to(torch.float64)
         slot.rank = slot.mask * torch.where(active, torch.inf, sizes / lam).nan_to_num()
-        terms = [lam * lam * a / (1.0 - self.ridge * a), a * sizes * sizes, slot.mask, active]
-        strength, curved, count, live = torch.stack(terms).sum(dim=1).unbind()
+        rest, weights = 1.0 - self.ridge * a, a * sizes * sizes
+        terms = [lam * lam * a / rest, a * weights, weights * rest, lam * a * sizes, slot.mask, active, weights]
+        *sums, curved = torch.stack(terms).sum(dim=1).unbind()
         value = 2.0 * self._losses(slot.v).sum() + curved
         if self.entries:
             value = value + 2.0 * (rows.abs() * self.l1).sum()
-        none, failed = torch.zeros_like(value), worst.to(torch.float64)
-        slot.found = torch.stack([strength, none, none, none, count, live, value, none, none, failed])
+        square, polar = (slot.r * slot.r).sum(), (sizes * rest / lam).max()
+        slot.found = torch.stack([*sums, value, square, polar, worst.to(torch.float64)])
 
     def system(self, slot: Any, chosen: Any, u: Any) -> Any:
         whitened = torch.linalg.solve_triangular(
@@ -316,14 +320,25 @@ class DeviceRowNewton(DeviceNewton):
         if not facts.sound:
             return Solution(start, 0, np.inf)
         best = self._judged(now, problem, 0) if not facts.count else Solution(start, 0, np.inf)
-        steps = stalled = 0
+        steps = stalled = refined = 0
+        passed = False
         while best.gap > tol and steps < max_iter and stalled < _STALLED and facts.count:
             self._begin_at(room, now.r, now.b)
             following = self._step(room, now, other, facts, ridge)
             steps += 1
-            if following is None:
-                break
-            now, other, facts = other, now, following
+            if following is None:  # what looks like a rise of Phi may be coefficients that are not yet the best
+                if refined == _REFINED:
+                    break
+                refined += 1
+                self._begin_at(room, now.r, now.b)
+                room.evaluate(now)
+                facts = _Facts(now.found.tolist(), ridge)
+            else:
+                now, other, facts = other, now, following
+                if facts.gap > _FAR * tol and not passed:  # by far: not worth a look
+                    passed = True
+                    continue
+            passed = False
             found = self._judged(now, problem, steps)
             stalled = stalled + 1 if found.gap > 0.9 * best.gap else 0
             best = found if found.gap < best.gap else best
