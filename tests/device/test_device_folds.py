@@ -51,24 +51,24 @@ def test_gaps_of_folds_are_true(name: str, dtype: str, device: str, monkeypatch:
     seen: list[Any] = []
     began = device_folds.DeviceFolds.__init__
 
-    def keep(self: Any, problem: Any, trainings: Any, ratios: Any) -> None:
-        began(self, problem, trainings, ratios)
+    def keep(self: Any, problem: Any, trainings: Any, ratios: Any, tol: float) -> None:
+        began(self, problem, trainings, ratios, tol)
         seen.append((self, problem, trainings))
 
     monkeypatch.setattr(device_folds.DeviceFolds, "__init__", keep)
     found = model(cv=3, n_alphas=12, fold_tol=1e-5, random_state=0, **options)
     found.fit(ts.on_device(X, device), y, task, sample_weight=weights)
     (folds, problem, trainings), = seen
-    for fold, training in zip(folds.folds, trainings, strict=True):
-        assert not fold.stalled
-        assert len(fold.values) == 12
-        for value in fold.values:
-            gap, null = _gap(X, y, task, np.asarray(training), fold, value, problem)
+    assert folds.live.all()
+    for values, ratio, training in zip(folds.found, folds.ratios[1:], trainings, strict=True):
+        assert len(values) == 12
+        for value in values:
+            gap, null = _gap(X, y, task, np.asarray(training), ratio, value, problem)
             assert gap <= value.dual_gap + 1e-11 * null
             assert value.dual_gap <= 1e-5 * null
 
 
-def _gap(X: Any, y: Any, task: Any, training: Any, fold: Any, value: Any, problem: Any) -> tuple[float, float]:
+def _gap(X: Any, y: Any, task: Any, training: Any, ratio: float, value: Any, problem: Any) -> tuple[float, float]:
     """The duality gap of a fold's coefficients and intercepts in plain NumPy, and the loss of the best constants."""
     X = X.astype(float)
     tasks = 3
@@ -76,7 +76,7 @@ def _gap(X: Any, y: Any, task: Any, training: Any, fold: Any, value: Any, proble
     W[value.features] = value.rows
     rows = [np.arange(len(X)) if task is None else np.flatnonzero(task == t) for t in range(tasks)]
     cuts = np.cumsum([0, *map(len, rows)])
-    penalty = problem.penalty.with_fixed_ridge(fold.ratio).at(value.lam)
+    penalty = problem.penalty.with_fixed_ridge(ratio).at(value.lam)
     lam, ridge = penalty.group_form(), float(penalty.ridge)
     intercept = problem.design.fit_intercept
     primal = null = inner = square = 0.0

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from device_helpers import DEVICES, KEPT, tensor
 
-from tasksieve.design import Design, PackedColumns, as_storage
+from tasksieve.design import Design, as_storage
 from tasksieve.design.device.matrix import DeviceMatrix
 from tasksieve.path.policy import choose_for_problem
 from tasksieve.path.problem import Problem
@@ -86,38 +86,23 @@ def test_as_the_engine_solves(name: str, dtype: str, device: str) -> None:
         assert np.isin(a.features[strong], b.features).all()
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("name", ["equal tasks", "ragged tasks", "ridge", "long tasks", "one matrix"])
-def test_newton_on_the_device_solves_what_newton_here_does(name: str, device: str) -> None:
-    import torch
-
-    from tasksieve.solvers import VariationalNewton, WorkingProblem
-    from tasksieve.solvers.device_newton import DeviceNewton
-
-    case = CASES[name]
-    x, flat, y, weights = drawn(case, "float64", seed=3)
-    problem = problem_of(x, case, flat, y, weights)
-    columns = PackedColumns(problem.design)
-    positions = columns.positions(np.arange(30))
-    penalty = problem.penalty.at(0.2 * problem.lambda_max()).restrict(np.arange(30))
-    work = WorkingProblem(columns, positions, penalty, problem.loss)
-    start, tol = np.zeros((30, problem.design.n_tasks)), 1e-10 * problem.loss.null.value
-    a = VariationalNewton(columns).solve(work, start, tol, 200)
-    b = DeviceNewton(columns, torch.device(device)).solve(work, start, tol, 200)
-    assert a.gap <= tol
-    assert b.gap <= tol
-    np.testing.assert_allclose(b.rows, a.rows, atol=1e-4 * np.abs(a.rows).max())
-
-
 def test_where_newton_finds_no_way_on_the_solvers_here_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tasksieve.solvers import Solution
-    from tasksieve.solvers.device_newton import DeviceNewton
+    from tasksieve.solvers.batch_newton import BatchNewton
 
     x, flat, y, weights = drawn({}, "float64")
-    monkeypatch.setattr(DeviceNewton, "solve", lambda self, work, start, tol, n: Solution(start, 0, np.inf))
+    step, count = BatchNewton.step, [0]
+
+    def some(self: Any, rows: int) -> None:
+        count[0] += 1
+        if count[0] < 12:
+            step(self, rows)
+
+    monkeypatch.setattr(BatchNewton, "step", some)
     there = problem_of(DeviceMatrix(tensor(x)), {}, flat, y, weights)
     found = solve_path(there, there.lambda_max() * np.geomspace(1.0, 0.1, 6), tol=1e-8)
+    assert count[0] > 12
     assert all(point.converged for point in found.points)
+    assert found.points[1].algorithm == "newton" != found.points[-1].algorithm
 
 
 @pytest.mark.parametrize("device", DEVICES)

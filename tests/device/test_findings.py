@@ -121,7 +121,7 @@ def test_certificates(data: Data, there: Any, tmp_path: Path) -> None:
     grade = ts.grade(model.coef_, model.intercept_, there, y, task, alpha=0.1)
     assert not grade.wrong_zero.any()
     assert not grade.wrong_nonzero.any()
-    assert 0.0 <= grade.excess <= model.dual_gap_
+    assert -1e-15 <= grade.excess <= model.dual_gap_  # both are as good as rounding lets them be
 
 
 def test_checkpoints(data: Data, there: Any, tmp_path: Path) -> None:

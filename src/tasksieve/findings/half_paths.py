@@ -244,7 +244,7 @@ class HalvesOnDevice:
         """None where halves are better followed one by one."""
         trainings = [data.with_weights(own) for own in weights]
         ratios = [float(model._unit(training) / model._unit(data)) for training in trainings]
-        folds = device_folds(problem, [model._row_weights(own) for own in trainings], ratios, _USUAL)
+        folds = device_folds(problem, [model._row_weights(own) for own in trainings], ratios, None, _USUAL)
         if folds is None:
             return None
         solvers = []
@@ -266,7 +266,7 @@ class HalvesOnDevice:
             own.alphas = grid_of(solver.alpha_max(), folds.highest(p, q), q)
             lams.append(solver.strengths(own.alphas))
         goals = np.array([solver.goal for solver in self._solvers])
-        at = np.array([fold.lam_max for fold in folds.folds])
+        at = folds.lam_max.copy()
         live, stalled = list(range(count)), set[int]()
         k = 0
         while live := [p for p in live if k < len(lams[p]) and entering[p].goes_on(k)]:
@@ -275,7 +275,7 @@ class HalvesOnDevice:
                 at[p] = lams[p][k]
                 following[p] = lams[p][min(k + 1, len(lams[p]) - 1)]
             values = iter(folds.each_at(self._problem.penalty, at, np.minimum(following, at), goals, live))
-            stalled |= {p for p in live if folds.folds[p].stalled}
+            stalled |= {p for p in live if not folds.live[p]}
             live = [p for p in live if p not in stalled]
             for p in live:
                 entering[p].reached(k, self._solvers[p].outward([next(values)]))

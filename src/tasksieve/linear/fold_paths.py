@@ -21,7 +21,7 @@ from ..path.lockstep import Lockstep
 from ..path.values import Value
 from .base import PathEstimator
 from .early_stopping import PATIENCE, MeanCurve
-from .held_out import pack_points
+from .held_out import pack_points, used_features
 from .path_solver import PathSolver, solve_along
 
 # With early stopping: values that are scored together, which reads the columns they use once; and the lookahead, by how
@@ -65,8 +65,8 @@ class FoldSource(Protocol):
     def whole(self, m: int, n_values: int) -> PathSolver:
         """What follows the path of model m over all rows."""
 
-    def prepare(self, models: list[PathEstimator], n_values: int) -> None:
-        """Get ready for the models as folds solve them."""
+    def prepare(self, models: list[PathEstimator], grids: list[np.ndarray]) -> None:
+        """Get ready for the models as folds solve them, each along its alphas."""
 
     def fold(self, m: int, f: int, alone: bool) -> Fold:
         """Fold f of model m, on its own or in step with others."""
@@ -140,7 +140,7 @@ class FoldPaths:
         self, name: str, source: FoldSource, models: list[PathEstimator], grids: list[np.ndarray]
     ) -> None:
         self._name, self._source, self._models, self._grids = name, source, models, grids
-        source.prepare(models, max(len(grid) for grid in grids))
+        source.prepare(models, grids)
 
     def solve(self, early: bool) -> Compared:
         """All of them."""
@@ -234,6 +234,6 @@ class FoldPaths:
         scores, open_ = np.full(len(alphas), np.nan), np.zeros(len(alphas), dtype=bool)
         scores[: len(points)] = fold.score(points) if curve is None else curve.scores[: len(points), f]
         open_[: len(points)] = [not point.converged for point in points]
-        selected = np.unique(np.concatenate([point.features for point in points]))
-        passes = found.passes + len(selected) / max(self._source.facts.n_features, 1)
+        n_features = self._source.facts.n_features
+        passes = found.passes + len(used_features(points, n_features)) / max(n_features, 1)
         return {"scores": scores, "open": open_, **pack_points(points)}, passes

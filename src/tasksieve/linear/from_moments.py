@@ -176,7 +176,7 @@ class SumFolds(FoldSource):
     def whole(self, m: int, n_values: int) -> SumSolver:
         return self._solvers[m]
 
-    def prepare(self, models: list[PathEstimator], n_values: int) -> None:
+    def prepare(self, models: list[PathEstimator], grids: list[np.ndarray]) -> None:
         self._fold_models = models
 
     def fold(self, m: int, f: int, alone: bool) -> Fold:

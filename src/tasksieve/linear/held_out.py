@@ -189,7 +189,7 @@ def path_scores(data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> S
     """
     chosen = [np.flatnonzero(weights[part] > 0) for part in data.per_task()]
     kept = [t for t, rows in enumerate(chosen) if len(rows)]
-    support = np.unique(np.concatenate([point.features for point in points]))
+    support = used_features(points, data.n_features)
     intercepts = np.stack([point.intercept for point in points])
     width, own = intercepts.shape[1], coefficient_columns(data)
     scores = {t: np.repeat(intercepts[None, :, own[t]], len(chosen[t]), axis=0) for t in kept}
@@ -205,28 +205,39 @@ def path_scores(data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> S
     for start in range(0, len(support), step):
         features = support[start : start + step]
         columns = data.take(features)
-        coef = np.zeros((len(features), len(points), width))
-        for k, point in enumerate(points):
-            positions = np.minimum(np.searchsorted(features, point.features), len(features) - 1)
-            inside = features[positions] == point.features
-            coef[positions[inside], k] = point.rows[inside]
+        coef = np.zeros((width, len(points), len(features)))  # those of a task lie together
+        of, positions, values = _entries(points, features)
+        coef[:, of, positions] = values.T
         if together:
-            found = columns[chosen[kept[0]]] @ coef.reshape(len(features), -1)
-            found = found.reshape(len(found), len(points), width)
+            rows = columns[chosen[kept[0]]]
         for t in kept:
-            if together:
-                scores[t] += found[:, :, own[t]]
-                continue
-            first = 0 if data.shared else data.offsets[t]
-            part = coef[:, :, own[t]]
-            found = columns[first + chosen[t]] @ part.reshape(len(features), -1)
-            scores[t] += found.reshape(len(found), *part.shape[1:])
+            if not together:
+                rows = columns[(0 if data.shared else data.offsets[t]) + chosen[t]]
+            part = coef[own[t]]
+            scores[t] += rows @ part.T if part.ndim == 2 else np.moveaxis(rows @ part.mT, 0, -1)
     if len(points) and getattr(points[0], "thresholds", None) is not None:
         thresholds = np.stack([point.thresholds for point in points])
         for t in kept:
             if not np.isnan(thresholds[:, :, t]).any():  # the task has thresholds
                 scores[t] = thresholds[:, :, t] - scores[t][:, :, None]
     return chosen, scores
+
+
+def used_features(points: Sequence[Any], n_features: int) -> np.ndarray:
+    """Features that are not zero at some point, ascending."""
+    used = np.zeros(n_features, dtype=bool)
+    for point in points:
+        used[point.features] = True
+    return np.flatnonzero(used)
+
+
+def _entries(points: Sequence[Any], features: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of all points: which point, which of some features, and its row of coefficients."""
+    of = np.repeat(np.arange(len(points)), [len(point.features) for point in points])
+    wanted, rows = np.concatenate([point.features for point in points]), np.concatenate([p.rows for p in points])
+    positions = np.minimum(np.searchsorted(features, wanted), len(features) - 1)
+    inside = features[positions] == wanted
+    return (of, positions, rows) if inside.all() else (of[inside], positions[inside], rows[inside])
 
 
 # --- what is kept of a fold's path ------------------------------------------------------------------------------------

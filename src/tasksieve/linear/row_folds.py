@@ -17,6 +17,7 @@ from ..fitted.folds import Folds
 from ..path.device_folds import DeviceFolds, device_folds
 from ..path.gram_folds import FoldMoments, fold_moments
 from ..path.policy import walks_share_readings
+from ..path.problem import Problem
 from ..path.values import Value
 from ..path.walks import sets_options
 from ..penalties.sparse_group import is_sparse_group
@@ -41,6 +42,29 @@ def facts_of(model: Any, data: TaskData, sketched: Any) -> list[Any]:
     params = {key: value for key, value in model.get_params(deep=False).items() if key not in _IDLE}
     known = [] if data.known is None else [data.known]
     return [type(model).__name__, params, sketched, data.y, data.offsets, data.form, *known]
+
+
+class SolvedAhead:
+    """The path over all rows, which a device solves with the folds: certified here while that is at work, as far as
+    it has got; the rest when it is asked for."""
+
+    def __init__(self, solver: RowSolver, alphas: np.ndarray, problem: Problem) -> None:
+        self._solver, self._alphas, self._problem = solver, alphas, problem
+        self._values: list[Value] = []
+        self._given = 0
+
+    def certify(self) -> None:
+        done = len(self._values)
+        if done < min(len(self._problem.solved_there), len(self._alphas)):
+            self._values += self._solver.values(self._alphas[done:])
+
+    def values(self, alphas: np.ndarray) -> Sequence[Value]:
+        ready = self._values[self._given :][: len(alphas)]
+        self._given += len(ready)
+        return ready if ready else self._solver.values(alphas)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._solver, name)
 
 
 class RowFolds(FoldSource):
@@ -72,13 +96,17 @@ class RowFolds(FoldSource):
         self.data = data if self.shared is None else replace(data, X=self.shared.reader())
         self._problems = [model._problem(self.data, self._threads) for model in models]
         self._known_by = sketch(self.data, self._threads) if keeping() else None
+        self._ahead: SolvedAhead | None = None
 
-    def whole(self, m: int, n_values: int) -> RowSolver:
+    def whole(self, m: int, n_values: int) -> Any:
+        if self._ahead is not None:
+            return self._ahead
         return RowSolver(self.models[m], self.data, self._problems[m], n_values, note=True)
 
-    def prepare(self, models: list[PathEstimator], n_values: int) -> None:
+    def prepare(self, models: list[PathEstimator], grids: list[np.ndarray]) -> None:
         """Sums over the rows of all folds, where these are less work than the rows; or readings of X that serve all
         folds, where it lies on a device."""
+        n_values = max(len(grid) for grid in grids)
         self._fold_models, self._n_values = models, n_values
         self._together: FoldMoments | DeviceFolds | None = None
         if any(sets_options(model._engine_options()) for model in models):
@@ -93,7 +121,11 @@ class RowFolds(FoldSource):
             self.side_by_side = slots
         elif len(models) == 1:
             ratios = [self._ratio(models[0], training) for training in trainings]
-            self._together = device_folds(self._problems[0], weights, ratios, n_values)
+            folds = device_folds(self._problems[0], weights, ratios, self.models[0].tol, n_values)
+            if folds is not None:
+                ahead = SolvedAhead(self.whole(0, n_values), grids[0], self._problems[0])
+                self._together, self._ahead, folds.meanwhile = folds, ahead, ahead.certify
+                self.whole_in_step = False  # it is with them as it is
 
     def fold(self, m: int, f: int, alone: bool) -> Fold:
         data, model, (train, test) = self.facts, self._fold_models[m], self._folds[f]

@@ -21,6 +21,13 @@ def merged(first: Array, second: Array) -> Array:
     return both[np.append(True, both[1:] != both[:-1])] if len(both) else both
 
 
+def among(values: Array, known: Array) -> Array:
+    """Which of some numbers are among known ones, that ascend."""
+    if not len(known):
+        return np.zeros(len(values), dtype=bool)
+    return np.asarray(known[np.minimum(np.searchsorted(known, values), len(known) - 1)] == values)
+
+
 @dataclass
 class Point:
     """Some rows of W, the loss there, the correlations of its residual with those features, and, where they are known,

@@ -15,6 +15,7 @@ from ..penalties.coupling import Coupling
 from .anchors import Anchors
 from .policy import joint_bounds_pay
 from .row_metric import MeasuredMetric
+from .solved_there import SolvedThere
 
 Array = np.ndarray[Any, Any]
 
@@ -75,6 +76,8 @@ class Problem:
         self.unit = unit
         #: powers of two that X and y were divided by, set and used by the caller
         self.units: Any = None
+        #: values that a device has solved already, with those of folds
+        self.solved_there: list[SolvedThere] = []
         #: past passes over the data, the first for the residual of W = 0
         self.anchors = Anchors(design, joint=self._joint_bounds())
         self._null_levels: Any = None  # where they are

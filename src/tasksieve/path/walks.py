@@ -91,7 +91,7 @@ class PathWalk:
         screening, solver = options.pop("screening", "auto"), options.pop("solver", "auto")
         common: Any = {"max_iter": self._max_iter, "single": self._single, **options}
         if self.choice.kind is Kind.DEVICE:
-            self._engine = device_path.DeviceEngine(problem, (), device_path.strategy_of(problem), **common)
+            self._engine = device_path.DeviceEngine(problem, **common)
         else:
             rules = _screening(problem, screening)
             self._engine = Engine(problem, rules, choose_strategy(problem, solver), **common)

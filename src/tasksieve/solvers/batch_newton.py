@@ -8,28 +8,58 @@ and a problem whose step would not lower its Phi keeps its point, and takes a da
 
 from __future__ import annotations
 
+import math
+import weakref
+from collections.abc import Hashable
 from typing import Any
 
 import torch
 
+from ..design.device import triton_kernels
+from .recorded import Recorded
+
 _JITTER = 1e-6  # of M's mean diagonal, which is held in single precision
+_BORDER = 1e30  # more than the square of any L^-1 b
 _FIRST_DAMPING, _MORE_DAMPING = 1e-6, 100.0  # of M's mean diagonal, where a step did not lower Phi; then times this
 
 
 class _Room:
-    """Working sets, and what belongs to their point."""
+    """Working sets of one width, and what belongs to their point: views of memory that serves several widths."""
 
-    def __init__(self, problems: int, matrices: int, n: int, tasks: int, width: int, device: Any) -> None:
-        def numbers(*shape: int) -> Any:
-            return torch.zeros(shape, dtype=torch.float64, device=device)
+    def __init__(
+        self, memory: Recorded, problems: int, matrices: int, n: int, tasks: int, depth: int, width: int
+    ) -> None:
+        most = _capacity(width)
+
+        def numbers(name: str, *shape: int, room: int) -> Any:
+            flat = memory.numbers(f"{name} {most}", room)
+            return flat[: math.prod(shape)].view(shape)
 
         small = min(width, n)
-        self.columns, self.means = numbers(problems, matrices, n, width), numbers(problems, matrices, width)
-        self.lam, self.a, self.damping = numbers(problems, width), numbers(problems, width), numbers(problems)
-        # of K or of B, whichever is smaller; residuals' products with the columns, their sizes by row, and Phi
-        self.factor = numbers(problems, matrices, small, small)
-        self.products, self.sizes = numbers(problems, width, tasks), numbers(problems, width)
-        self.value = numbers(problems)
+        self.columns = numbers("columns", problems, matrices, n, width, room=problems * matrices * n * most)
+        self.lam, self.a, self.sizes, self.lengths = (
+            numbers(name, problems, width, room=problems * most) for name in ("lam", "a", "sizes", "lengths")
+        )
+        self.damping = numbers("damping", problems, room=problems)
+        self.value = numbers("value", problems, room=problems)
+        # the inverse of the factor of K or of B, whichever is smaller; residuals' products with the columns
+        large = min(most, n)
+        self.inverse = numbers("inverse", problems, matrices, small, small, room=problems * matrices * large * large)
+        self.eye = memory.numbers(f"eye {most}", large, large).fill_diagonal_(1.0)[:small, :small]
+        self.products = numbers("products", problems, width, tasks, room=problems * most * tasks)
+        # what is given: features, strengths and a start; what the basis explains of the columns
+        self.given = numbers("given", 3 * problems * width + 2 * problems, room=3 * problems * most + 2 * problems)
+        self.staged = torch.empty(self.given.shape, dtype=torch.float64, pin_memory=self.given.is_cuda)
+        self.loadings = numbers("loadings", problems, matrices, depth, width, room=problems * matrices * depth * most)
+        self.by_matrix = numbers("by matrix", problems, matrices, width, room=problems * matrices * most)
+        # what was found: rows of W, their residual and sums
+        self.rows = numbers("rows", problems, width, tasks, room=problems * most * tasks)
+        self.residual = numbers("residual", problems, tasks, n, room=problems * tasks * n)
+        self.sums = numbers("sums", 4, problems, room=4 * problems)
+
+
+def _capacity(width: int) -> int:
+    return max(512, 1 << (width - 1).bit_length())
 
 
 class BatchNewton:
@@ -37,24 +67,32 @@ class BatchNewton:
 
     - `rows` (int64 tensor, (matrices, n)): Where the rows of each matrix are; those that fill up have weight 0.
     - `root` (tensor, (P, matrices, n)): Roots of the weights of the training rows of each problem.
-    - `labels` (tensor, (P, tasks, n)): Weighted and centred; 0 where the weight is.
-    - `fit_intercept`: Whether columns are centred on the training rows.
+    - `labels` (tensor, (P, tasks, n)): Weighted, free of what the basis explains; 0 where the weight is.
+    - `basis` (tensor, (P, matrices, n, k)): Orthonormal; what it explains is taken from the weighted columns.
+    - `scale` (tensor, (features, matrices or 1) or None): What columns are divided by then.
+    - `key`: Of whatever else is recorded in the same `memory`.
 
     One matrix for all tasks, or one for each.
     """
 
-    def __init__(self, x: Any, rows: Any, root: Any, labels: Any, fit_intercept: bool) -> None:
-        self._x, self._rows, self._root, self._intercept = x, rows, root, fit_intercept
+    def __init__(
+        self, x: Any, rows: Any, root: Any, labels: Any, basis: Any, scale: Any = None, key: Hashable = None
+    ) -> None:
+        self._x = x
         self.problems, self.matrices, self.n = root.shape
-        self.tasks = labels.shape[1]
-        # (P, matrices, n, right-hand sides of a matrix)
-        self._one = self.matrices == 1
-        self._y = labels.mT[:, None].contiguous() if self._one else labels[..., None]
-        totals = (root * root).sum(dim=2, keepdim=True)
-        self._share = torch.where(totals > 0.0, 1.0 / totals, 0.0)
-        device = x.device
-        self._eye = torch.eye(self.n, dtype=torch.float64, device=device)
-        self.ridge = torch.zeros(self.problems, dtype=torch.float64, device=device)
+        self.tasks, depth = labels.shape[1], basis.shape[3]
+        self._one, self._depth = self.matrices == 1, depth
+        place = (x.data_ptr(), tuple(x.shape), x.stride(0), x.dtype, scale is None, key)
+        shape = (*place, self.problems, self.matrices, self.n, self.tasks, depth)
+        self.memory = memory = Recorded.borrow(shape, x.device)
+        weakref.finalize(self, memory.give_back)
+        # right-hand sides of a matrix: (P, matrices, n, its tasks)
+        self._y = memory.keep("y", labels.mT[:, None] if self._one else labels[..., None])
+        self._rows, self._root = memory.keep("rows", rows), memory.keep("root", root)
+        self._basis = memory.keep("basis", basis)
+        self._scale = None if scale is None else memory.keep("scale", scale)
+        self.ridge, self.levels = memory.numbers("ridge", self.problems), memory.numbers("levels", self.problems)
+        self._fused = triton_kernels.fuses_columns(x, self.n, depth) and bool((rows[:, 1:] - rows[:, :-1]).eq(1).all())
         self._room: _Room
 
     def bytes_of(self, width: int) -> float:
@@ -65,47 +103,80 @@ class BatchNewton:
 
     # -- a working set --------------------------------------------------------------------------------------------
 
-    def begin(self, features: Any, lam: Any, a: Any) -> None:
-        """Working sets (P, width), with the number of features where there is none, their strengths, and a start."""
-        inside = features < len(self._x)
-        raw = self._x[torch.where(inside, features, 0)][:, :, self._rows.flatten()].to(torch.float64)
-        raw = raw.reshape(*features.shape, self.matrices, self.n).permute(0, 2, 3, 1)  # (P, matrices, n, width)
-        raw = raw * inside[:, None, None, :]
-        room = _Room(self.problems, self.matrices, self.n, self.tasks, features.shape[1], raw.device)
-        self._room = room
-        if self._intercept:
-            weights = (self._root * self._root * self._share)[:, :, None, :]
-            for _ in range(2):  # what rounding leaves of a large mean goes the second time
-                mean = weights @ raw
-                raw = raw - mean
-                room.means += mean[:, :, 0]
-        room.columns.copy_(raw * self._root[..., None])
+    def staging(self, width: int) -> Any:
+        """Where to write working sets of a width, an array: features (P, width), with the number of features where
+        there is none, their strengths, a start; then by problem its ridge, and its level, which is carried along."""
+        rooms = self.memory.rooms
+        if width not in rooms:
+            rooms[width] = _Room(
+                self.memory, self.problems, self.matrices, self.n, self.tasks, self._depth, width
+            )
+        return rooms[width].staged.numpy()
+
+    def begin(self, width: int) -> None:
+        """The working sets that were written."""
+        self._room = room = self.memory.rooms[width]
+        room.given.copy_(room.staged, non_blocking=True)
+        self.memory.run(("begin", width), self._begin)
+
+    def _begin(self) -> None:
+        room = self._room
+        features, lam, a = room.given[: -2 * self.problems].view(3, *room.lam.shape)
+        self.ridge.copy_(room.given[-2 * self.problems : -self.problems])
+        self.levels.copy_(room.given[-self.problems :])
+        if self._fused:
+            triton_kernels.centred_columns(
+                self._x, features, self._rows, self._root, self._basis, self._scale, room.columns, room.loadings,
+                room.by_matrix,
+            )  # fmt: skip
+        else:
+            self._gather(features)
+        room.lengths.copy_(room.by_matrix.amax(dim=1))
+        room.damping.zero_()
         room.lam.copy_(lam)
-        room.a.copy_(a * inside)
+        room.a.copy_(torch.where(features < len(self._x), a, 0.0))
         for kept, found in zip(_of_point(room), self._evaluate(room.a), strict=True):
             kept.copy_(found)
 
+    def _gather(self, features: Any) -> None:
+        """Columns of the working sets, weighted, freed of what the basis explains, and scaled."""
+        room, inside = self._room, features < len(self._x)
+        chosen = torch.where(inside, features, 0.0).to(torch.int64)
+        raw = self._x[chosen][:, :, self._rows.flatten()]
+        raw = raw.reshape(*features.shape, self.matrices, self.n).permute(0, 2, 3, 1)  # (P, matrices, n, width)
+        room.columns.copy_(raw * (self._root[..., None] * inside[:, None, None, :]))
+        room.loadings.zero_()
+        for _ in range(2 if self._depth else 0):  # what rounding leaves of a large mean goes the second time
+            explained = self._basis.mT @ room.columns
+            room.columns.sub_(self._basis @ explained)
+            room.loadings.add_(explained)
+        if self._scale is not None:
+            room.columns.div_(self._scale[chosen].mT[:, :, None, :])
+        room.by_matrix.copy_(torch.linalg.vector_norm(room.columns, dim=2))
+
     def _evaluate(self, a: Any) -> tuple[Any, Any, Any, Any]:
-        """The factor of K or of B, products of the residual with the columns, their sizes by row, and Phi."""
+        """The inverse factor of K or of B, products of the residual with the columns, their sizes by row, and Phi."""
         x, y, lam = self._room.columns, self._y, self._room.lam
         if x.shape[3] < self.n:  # B = I + D G D
             scaled = x * a.sqrt()[:, None, None, :]
-            inner = scaled.mT @ scaled
-            inner.diagonal(dim1=2, dim2=3).add_(1.0)
-            factor, info = torch.linalg.cholesky_ex(inner)
-            residual = y - scaled @ _solve(factor, scaled.mT @ y)
+            inverse, info = self._inverse_factor(scaled.mT @ scaled)
+            residual = y - scaled @ (inverse.mT @ (inverse @ (scaled.mT @ y)))
         else:  # K = I + X diag(a) X'
-            outer = (x * a[:, None, None, :]) @ x.mT
-            outer += self._eye
-            factor, info = torch.linalg.cholesky_ex(outer)
-            residual = _solve(factor, y)
+            inverse, info = self._inverse_factor((x * a[:, None, None, :]) @ x.mT)
+            residual = inverse.mT @ (inverse @ y)
         products = self._by_row(x.mT @ residual)
         sizes = torch.linalg.vector_norm(products, dim=2)
         ridge = self.ridge[:, None]
         strengths = (lam * lam * a / (1.0 - ridge * a)).sum(dim=1)
         value = 0.5 * ((residual * y).sum(dim=(1, 2, 3)) + strengths)
         value = torch.where(info.amax(dim=1) > 0, torch.inf, value)
-        return factor, products, sizes, value.nan_to_num(nan=torch.inf)
+        return inverse, products, sizes, value.nan_to_num(nan=torch.inf)
+
+    def _inverse_factor(self, inner: Any) -> tuple[Any, Any]:
+        """``L^-1``, where ``L L' = I + inner``."""
+        eye = self._room.eye
+        factor, info = torch.linalg.cholesky_ex(inner + eye)
+        return torch.linalg.solve_triangular(factor, eye.expand_as(factor), upper=False), info
 
     def _by_row(self, products: Any) -> Any:
         """(P, matrices, width, right-hand sides) -> (P, width, tasks)."""
@@ -119,6 +190,9 @@ class BatchNewton:
 
     def step(self, count: int) -> None:
         """Newton's step over at most so many rows of each problem: those that are not zero, then the strongest."""
+        self.memory.run(("step", self._room.lam.shape[1], count), lambda: self._step(count))
+
+    def _step(self, count: int) -> None:
         room, ridge = self._room, self.ridge[:, None]
         a, sizes, lam = room.a, room.sizes, room.lam
         rank = torch.where(a > 0.0, torch.inf, torch.where(sizes > lam, sizes / lam, -1.0))
@@ -157,15 +231,13 @@ class BatchNewton:
         u = room.products.gather(1, chosen[:, :, None].expand(-1, -1, self.tasks)) * factor[:, :, None]
         own = x.gather(3, chosen[:, None, None, :].expand(-1, *x.shape[1:3], -1))
         if x.shape[3] >= self.n:
-            whitened = torch.linalg.solve_triangular(room.factor, own, upper=False)
             if self._one:
-                flat = whitened[:, 0].to(torch.float32)
+                flat = room.inverse[:, 0].to(torch.float32) @ own[:, 0].to(torch.float32)
                 return (flat.mT @ flat) * (u @ u.mT).to(torch.float32)
-            z = (whitened * u.mT[:, :, None, :]).to(torch.float32).flatten(1, 2)
+            z = (room.inverse.to(torch.float32) @ (own * u.mT[:, :, None, :]).to(torch.float32)).flatten(1, 2)
             return z.mT @ z
         # X'K^-1X = G - G D B^-1 D G, B of all columns in play
-        scaled = (x * room.a.sqrt()[:, None, None, :]).mT @ own
-        cross = torch.linalg.solve_triangular(room.factor, scaled, upper=False)
+        cross = room.inverse @ ((x * room.a.sqrt()[:, None, None, :]).mT @ own)
         within = own.mT @ own - cross.mT @ cross
         if self._one:
             return (within[:, 0] * (u @ u.mT)).to(torch.float32)
@@ -173,49 +245,51 @@ class BatchNewton:
 
     # -- what was found -------------------------------------------------------------------------------------------
 
-    def coefficients(self) -> Any:
-        """Rows of W, (P, width, tasks)."""
-        return self._room.a[:, :, None] * self._room.products
-
     def offsets(self, rows: Any) -> Any:
-        """What centring took of the scores of rows of W, (P, tasks)."""
-        means = self._room.means
-        return (means[:, 0, :, None] * rows).sum(dim=1) if self._one else (means * rows.mT).sum(dim=2)
+        """What the first column of the basis takes of the scores of rows of W, (P, tasks)."""
+        taken = self._room.loadings[:, :, 0]
+        return (taken[:, 0, :, None] * rows).sum(dim=1) if self._one else (taken * rows.mT).sum(dim=2)
 
-    def facts(self, rows: Any, rounding: float) -> tuple[Any, Any]:
-        """Of rows of W: the residual (P, tasks, n), free of the constant; and, problem by problem, the square of the
-        residual (that of the ridge included), its product with the fit, the penalty, and a bound of the largest gauge.
+    def find(self, rounding: float) -> None:
+        """Of the point: rows of W (`rows`, (P, width, tasks)), their `residual` (P, tasks, n), orthogonal to the basis,
+        and `sums`: problem by problem the square of the residual (that of the ridge included), its product with the
+        fit, the penalty, and a bound of the largest gauge.
         Products are off by at most `rounding` times the lengths of column and residual."""
-        columns, lam = self._room.columns, self._room.lam
+        room, columns = self._room, self._room.columns
+        room.rows.copy_(room.a[:, :, None] * room.products)
+        rows = room.rows
         residual = self._y - columns @ self._by_matrix(rows)
-        if self._intercept:
-            root = self._root[..., None]
-            residual = residual - root * ((root * residual).sum(dim=2, keepdim=True) * self._share[..., None])
+        if self._basis.shape[3]:
+            residual = residual - self._basis @ (self._basis.mT @ residual)
         ridge = self.ridge[:, None, None]
         products = self._by_row(columns.mT @ residual) - ridge * rows
         square = (residual * residual).sum(dim=(1, 2, 3)) + self.ridge * (rows * rows).sum(dim=(1, 2))
         inner = (products * rows).sum(dim=(1, 2))
-        norm = (lam * torch.linalg.vector_norm(rows, dim=2)).sum(dim=1)
-        lengths = torch.linalg.vector_norm(columns, dim=2).amax(dim=1)  # what products are off grows with these
-        off = rounding * lengths * square.sqrt()[:, None]
-        polar = ((torch.linalg.vector_norm(products, dim=2) + off) / lam).amax(dim=1)
-        flat = residual[:, 0].mT if self._one else residual[..., 0]
-        return flat, torch.stack([square, inner, norm, polar])
+        norm = (room.lam * torch.linalg.vector_norm(rows, dim=2)).sum(dim=1)
+        off = rounding * room.lengths * square.sqrt()[:, None]
+        polar = ((torch.linalg.vector_norm(products, dim=2) + off) / room.lam).amax(dim=1)
+        room.residual.copy_(residual[:, 0].mT if self._one else residual[..., 0])
+        room.sums.copy_(torch.stack([square, inner, norm, polar]))
+
+    @property
+    def found(self) -> _Room:
+        """Where `find` leaves its results."""
+        return self._room
 
 
 def _of_point(room: _Room) -> tuple[Any, Any, Any, Any]:
-    return room.factor, room.products, room.sizes, room.value
-
-
-def _solve(factor: Any, right: Any) -> Any:
-    """``(L L')^-1 b`` by two substitutions."""
-    half = torch.linalg.solve_triangular(factor, right, upper=False)
-    return torch.linalg.solve_triangular(factor.mT, half, upper=True)
+    return room.inverse, room.products, room.sizes, room.value
 
 
 def _systems(m: Any, right: Any) -> Any:
-    """``M_p^-1 b_p`` of symmetric positive definite systems."""
-    return _solve(torch.linalg.cholesky_ex(m)[0], right[..., None])[..., 0]
+    """``M_p^-1 b_p`` of symmetric positive definite systems. With b as one more row the factor has ``L^-1 b`` as its
+    last one: no substitution is needed for it."""
+    size = m.shape[1]
+    bordered = m.new_zeros((len(m), size + 1, size + 1))
+    bordered[:, :size, :size], bordered[:, size, :size], bordered[:, size, size] = m, right, _BORDER
+    factor = torch.linalg.cholesky_ex(bordered)[0]
+    half = factor[:, size, :size, None]
+    return torch.linalg.solve_triangular(factor[:, :size, :size].mT, half, upper=True)[..., 0]
 
 
 def _bounded(m: Any, right: Any, lower: Any) -> Any:

@@ -56,6 +56,11 @@ class DeviceShard(LocalShard):
     def _new_anchor_store(self) -> DeviceAnchorStore:
         return DeviceAnchorStore(self._norms, self.samples.n_tasks)
 
+    def scales_there(self) -> torch.Tensor | None:
+        """What columns are divided by, (features, tasks or 1), beside them."""
+        self.measure()
+        return self._scale
+
     # -- a pass a value -------------------------------------------------------------------------------------------
 
     def survey(self, vector: Array, penalty: Any, errors: Array) -> None:

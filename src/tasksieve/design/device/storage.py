@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,8 @@ class DeviceStorage(ColumnStorage):
         step = max(1, _BLOCK_BYTES // (kind.itemsize * max(n_rows, 1)))
         for low in range(0, n_features, step):
             columns = slice(low, min(low + step, n_features))
-            block = torch.cat([part[:, columns].to(device=device, dtype=kind) for part in parts])
+            blocks = [part[:, columns].to(device=device, dtype=kind) for part in parts]
+            block = torch.cat(blocks) if len(blocks) > 1 else blocks[0]
             out[columns, :n_rows] = (block if order is None else block[order]).T
         return cls(out, n_rows)
 
@@ -84,23 +86,31 @@ class DeviceStorage(ColumnStorage):
         cut = self._cut(offsets)
         return segment_products(self.x, self.n_rows, self.on(vector)[None], offsets, cut, lengths=True)[0]
 
-    def lengths_of(self, vectors: torch.Tensor, offsets: Array) -> tuple[torch.Tensor, torch.Tensor]:
+    def lengths_of(
+        self, vectors: torch.Tensor, offsets: Array, scale: torch.Tensor | None = None, cut: torch.Tensor | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """The same of several vectors on the device, (V, n_rows), in one reading: (V, n_features); and (V,): what they
-        may be off beside rounding, times the longest part of a column in a task."""
-        cut = self._cut(offsets)
-        if digits.usable(self.x, offsets):
+        may be off beside rounding, times the longest part of a column in a task. Columns are divided by `scale`,
+        (features, tasks or 1); `cut` are the offsets, on the device."""
+        cut = self._cut(offsets) if cut is None else cut
+        nothing = torch.zeros(len(vectors), dtype=torch.float64, device=self.device)
+        if scale is not None:
+            found = segment_products(self.x, self.n_rows, vectors, offsets, cut)
+            return torch.linalg.vector_norm(found / scale, dim=2), nothing
+        if digits.usable(self.x, offsets, len(vectors)):
             return digits.lengths(self.x, vectors, offsets, cut)
-        found = segment_products(self.x, self.n_rows, vectors, offsets, cut, lengths=True)
-        return found, torch.zeros(len(vectors), dtype=torch.float64, device=self.device)
+        return segment_products(self.x, self.n_rows, vectors, offsets, cut, lengths=True), nothing
 
-    def lengths_of_shared(self, vectors: torch.Tensor) -> torch.Tensor:
+    def lengths_of_shared(self, vectors: torch.Tensor, scale: torch.Tensor | None = None) -> torch.Tensor:
         """The same where all tasks share the rows: of vectors (V, tasks, n_rows)."""
         out = torch.empty((len(vectors), self.n_features), dtype=torch.float64, device=self.device)
         flat = vectors.flatten(0, 1)
         step = max(1, _BLOCK_BYTES // (8 * max(len(flat), self.n_rows)))
         for low in range(0, self.n_features, step):
-            found = shared_products(self.x[low : low + step], self.n_rows, flat, None, False)
-            out[:, low : low + step] = torch.linalg.vector_norm(found.reshape(-1, *vectors.shape[:2]), dim=2).T
+            part = slice(low, low + step)
+            found = shared_products(self.x[part], self.n_rows, flat, None, False).reshape(-1, *vectors.shape[:2])
+            found = found if scale is None else found / scale[part, None]
+            out[:, part] = torch.linalg.vector_norm(found, dim=2).T
         return out
 
     def _cut(self, offsets: Array) -> torch.Tensor:
@@ -129,4 +139,12 @@ class DeviceStorage(ColumnStorage):
 
     def take(self, features: Array) -> Array:
         # a transposed contiguous block is the Fortran order that is needed
-        return self.gather(features).cpu().numpy().T
+        if self.device.type != "cuda":
+            return self.gather(features).numpy().T
+        with torch.cuda.stream(_aside(self.device)):  # not after whatever the device has to do for a solver
+            return self.gather(features).cpu().numpy().T
+
+
+@cache
+def _aside(device: torch.device) -> Any:
+    return torch.cuda.Stream(device)
