@@ -169,6 +169,8 @@ SOLVERS: dict[str, tuple[type[Any], Loss, RowPenalty]] = {
     "proximal Newton, gamma": (solvers.ProximalNewton, Gamma(), L21()),
     "proximal Newton, Tweedie": (solvers.ProximalNewton, Tweedie(), SparseGroup(0.2)),
     "proximal Newton, expectile": (solvers.ProximalNewton, Expectile(0.8), L21()),
+    "manifold Newton": (solvers.ManifoldNewton, Squared(), Sorted()),
+    "manifold Newton, Poisson": (solvers.ManifoldNewton, Poisson(), Sorted()),
     "proximal point": (solvers.ProximalPoint, SquareRoot(), LInf()),
     "proximal point, sorted": (solvers.ProximalPoint, SquareRoot(), Sorted()),
     "sorted FISTA": (solvers.SortedFista, Squared(), Sorted()),

@@ -47,7 +47,8 @@ RANKED = table(
     *(PARAMETERS[name] for name in ("weights", "oscar_ratio", "fdr")),
     Parameter(
         "solver", '{"auto", "apgd", "spgd"}', "auto",
-        '"auto": accelerated proximal gradient on a working set. "apgd" and "spgd" are the paper\'s Algorithms 1 '
+        '"auto": accelerated proximal gradient on a working set, and Newton steps where it has found which norms are '
+        'equal. "apgd" and "spgd" are the paper\'s Algorithms 1 '
         "(batch) and 2 (stochastic, variance-reduced: for very many rows, slow where rows are few and features many) "
         "on all features that screening leaves.",
     ),

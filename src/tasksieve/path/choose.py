@@ -6,9 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from ..losses import DataLoss
 from ..solvers import (
     Accelerated,
     CoordinateDescent,
+    ManifoldNewton,
     ProximalNewton,
     ProximalPoint,
     SortedFista,
@@ -20,8 +22,16 @@ from .problem import Problem
 from .strategies import CoordinateOrNewton, Strategy
 
 
-def _first_order(problem: Problem) -> Strategy:
-    return Strategy(problem, Accelerated(adaptive=True), screens_single=not problem.penalty.separable)
+def _bends_by_rows(loss: DataLoss) -> bool:
+    """Whether the second derivative of a loss is known, and has no entries between rows."""
+    between = type(loss).quadratic_model is not DataLoss.quadratic_model
+    return loss.squared or (loss.null.curvature is not None and not between)
+
+
+def _first_order(problem: Problem, solver: Any) -> Strategy:
+    if _unmet(ManifoldNewton, problem) is None and _bends_by_rows(problem.loss):
+        solver = ManifoldNewton(solver)
+    return Strategy(problem, solver, screens_single=not problem.penalty.separable)
 
 
 Choice = tuple[Any, Callable[[Problem], Strategy]]
@@ -32,8 +42,8 @@ _AUTOMATIC: tuple[Choice, ...] = (
     (Calibrated, partial(Calibrated, solver="auto")),
     (ProximalPoint, lambda problem: Strategy(problem, ProximalPoint())),
     (ProximalNewton, lambda problem: Strategy(problem, ProximalNewton())),
-    (SortedFista, lambda problem: Strategy(problem, SortedFista(), screens_single=True)),
-    (Accelerated, _first_order),
+    (SortedFista, lambda problem: _first_order(problem, SortedFista())),
+    (Accelerated, lambda problem: _first_order(problem, Accelerated(adaptive=True))),
 )
 _BY_NAME: dict[str, Choice] = {
     "cd": (CoordinateDescent, partial(CoordinateOrNewton, solver="cd")),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ..docstrings import described_by
 from ..members import PENALTIES, Registry
-from .base import BlockForm, RowForm, RowPenalty, live_rows, row_norms
+from .base import BlockForm, Manifold, RowForm, RowPenalty, live_rows, row_norms
 from .dirty import Dirty
 from .groups import Groups
 from .linf import LInf
@@ -32,7 +32,7 @@ def register(name: str) -> Callable[[type[RowPenalty]], type[RowPenalty]]:
 
 
 __all__ = [
-    "BY_NAME", "L11", "L21", "BlockForm", "Dirty", "Groups", "LInf", "RowForm", "RowPenalty", "Sorted",
+    "BY_NAME", "L11", "L21", "BlockForm", "Dirty", "Groups", "LInf", "Manifold", "RowForm", "RowPenalty", "Sorted",
     "SparseGroup", "as_penalty", "live_rows", "oscar_weights", "register", "row_norms", "slope_weights",
     "tied_rows",
 ]  # fmt: skip

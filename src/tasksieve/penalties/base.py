@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from .capabilities.compiled import BlockForm, CompiledForms, RowForm
 from .capabilities.joint import REJECT, JointRows
+from .capabilities.manifold import Manifold
 from .capabilities.sharper import SharperScreening
 from .capabilities.shown import Shown
 from .core import Derived, live_rows, row_norms
 
-__all__ = ["REJECT", "BlockForm", "RowForm", "RowPenalty", "live_rows", "row_norms"]
+__all__ = ["REJECT", "BlockForm", "Manifold", "RowForm", "RowPenalty", "live_rows", "row_norms"]
 
 
 class RowPenalty(Derived, JointRows, CompiledForms, SharperScreening, Shown):

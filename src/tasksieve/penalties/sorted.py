@@ -20,9 +20,22 @@ from scipy.special import ndtri
 from .._kernels import kernels
 from ..complex_numbers import refuse_complex
 from ..screening.owl import SORTED_TESTS
-from .base import RowPenalty, row_norms
+from .base import Manifold, RowPenalty, row_norms
 
 Array = np.ndarray[Any, Any]
+
+_TIED = 1e-9  # relative: norms that differ by less are equal
+_LEAST_SHARE = 1e-3  # of the largest weight: rows that bear less would move without bound
+
+
+class EqualNorms(Manifold):
+    """Rows in blocks of equal norms."""
+
+    def moved(self, sizes: Array, change: Array) -> Array:
+        turned = self.rows + change
+        norms = row_norms(turned)
+        scale = np.divide(np.maximum(sizes, 0.0)[self.block], norms, out=np.zeros_like(norms), where=norms > 0.0)
+        return np.asarray(scale[:, None] * turned)
 
 
 def oscar_weights(n_features: int, ratio: float = 1.0) -> Array:
@@ -186,6 +199,34 @@ class Sorted(RowPenalty):
     def sorted_form(self) -> Array | None:
         return self.weights
 
+    def manifold(self, rows: Array, products: Array) -> Manifold | None:
+        """Blocks of equal norms. Across, a row moves on the sphere of its norm s: with ``mu = <M_j, u_j>``, the part of
+        its block's weights that it bears, the norm's second derivative is ``mu/s (I - u u')``."""
+        norms = row_norms(rows)
+        live = np.argsort(-norms, kind="stable")[: int(np.count_nonzero(norms))]
+        if not len(live):
+            return None
+        sizes = norms[live]
+        starts = np.flatnonzero(np.append(True, sizes[1:] < sizes[:-1] * (1.0 - _TIED)))
+        weights = self.weights[: len(live)]
+        units = rows[live] / sizes[:, None]
+        borne = np.maximum(np.einsum("jt,jt->j", units, products[live]), _LEAST_SHARE * self._top)
+        softness = sizes / borne
+        compliance = np.repeat(softness[:, None], rows.shape[1], axis=1)
+        if self.positive:
+            compliance[units == 0.0] = 0.0
+        return EqualNorms(
+            live=live,
+            starts=starts,
+            sizes=sizes[starts],
+            slopes=np.add.reduceat(weights, starts),
+            ordered=True,
+            rows=rows[live],
+            directions=units,
+            compliance=compliance,
+            across=np.sqrt(softness)[:, None] * units,
+        )
+
     def polar(self, gauges: Array) -> float:
         ranked = np.sort(gauges)[::-1]
         return float(np.max(np.cumsum(ranked) / self._totals[: len(ranked)], initial=0.0))
@@ -225,7 +266,7 @@ class Sorted(RowPenalty):
         return np.sort(self.leading(levels / lam))
 
 
-def tied_rows(rows: Array, names: Array | None = None, tolerance: float = 1e-9) -> list[Array]:
+def tied_rows(rows: Array, names: Array | None = None, tolerance: float = _TIED) -> list[Array]:
     """Groups of rows with the same non-zero norm (up to rounding), largest first; ascending within a group.
 
     By their indices, or by `names` that ascend.

@@ -5,6 +5,7 @@ A solver says what it needs (`Needs`) and has one verb, ``solve(working, start, 
 
 from .accelerated import Accelerated
 from .coordinate import CoordinateDescent
+from .manifold_newton import ManifoldNewton
 from .newton import VariationalNewton
 from .prox_newton import ProximalNewton
 from .proximal_point import ProximalPoint
@@ -15,6 +16,7 @@ from .working import Needs, Solution, WorkingProblem, duality_gap
 __all__ = [
     "Accelerated",
     "CoordinateDescent",
+    "ManifoldNewton",
     "Needs",
     "ProximalNewton",
     "ProximalPoint",

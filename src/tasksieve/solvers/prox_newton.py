@@ -124,7 +124,7 @@ class ProximalNewton:
         self, packed: PackedColumns, positions: Array, w: Array, residual: Array
     ) -> tuple[Array, Array, Array]:
         design = packed.design
-        basis = _orthonormal(design, [w * column for column in design.nuisance_basis])
+        basis = orthonormal(design, [w * column for column in design.nuisance_basis])
         columns = self._room(design, len(positions))
         squares = np.empty((len(positions), packed.n_tasks))
         kernels.reweight(
@@ -158,7 +158,7 @@ class ProximalNewton:
         if free.shape[1]:
             turned = np.empty_like(free, order="F")
             own.columns(free, np.arange(free.shape[1]), False, turned)
-            for unit in 2 * list(_orthonormal(design, list(turned.T))):  # twice for columns of which little is left
+            for unit in 2 * list(orthonormal(design, list(turned.T))):  # twice for columns of which little is left
                 for column in columns.T:
                     column -= unit * design.per_sample(design.task_sums(unit * column))
                 right = right - unit * design.per_sample(design.task_sums(unit * right))
@@ -186,7 +186,7 @@ class ProximalNewton:
         return None, step
 
 
-def _orthonormal(design: Design, columns: list[Array]) -> Array:
+def orthonormal(design: Design, columns: list[Array]) -> Array:
     """Gram-Schmidt within each task, twice for accuracy."""
     basis: list[Array] = []
     for column in columns:

@@ -26,6 +26,8 @@ class SortedFista:
     def __init__(self) -> None:
         self._kernel = kernels.SortedFista()
         self._curvature: float | None = None
+        #: the columns of the last problem: where they lay, and they
+        self._held: tuple[int, Array, Array] | None = None
 
     def solve(self, working: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
         packed, positions, target = working.columns, working.positions, working.loss.target
@@ -36,7 +38,7 @@ class SortedFista:
         gram = None
         if one_matrix and count <= height and len(packed.features) <= _GRAM_COLUMNS:
             gram = np.ascontiguousarray(packed.gram(positions))
-        x = packed.x[:, :0] if gram is not None else np.asfortranarray(packed.x[:, positions])
+        x = packed.x[:, :0] if gram is not None else self._columns(packed, positions)
         rows = np.ascontiguousarray(start).copy()
         dual_rows = np.zeros_like(rows)
         work = count * height * packed.n_tasks
@@ -47,3 +49,11 @@ class SortedFista:
         )  # fmt: skip
         self._curvature = 1.1 * curvature
         return Solution(rows, iterations, gap, dual_rows=dual_rows, steps=[(iterations, count, gap)])
+
+    def _columns(self, packed: Any, positions: Array) -> Array:
+        """Some columns side by side; the last answer is kept, a problem may be solved in several calls."""
+        if self._held is None or self._held[0] != packed.layout or not np.array_equal(self._held[1], positions):
+            everything = np.array_equal(positions, np.arange(packed.x.shape[1]))
+            x = packed.x if everything else np.asfortranarray(packed.x[:, positions])
+            self._held = packed.layout, positions, x
+        return self._held[2]

@@ -29,6 +29,7 @@ class Needs:
     - `plain`: The group norm alone, coefficients of any sign.
     - `group`: The group norm alone (`RowPenalty.group_form`).
     - `sorted_rows`: A sorted norm of rows with a compiled prox (`RowPenalty.sorted_form`).
+    - `manifold`: A norm that knows where it is smooth (`RowPenalty.manifold`).
     - `packed`: Columns packed in memory.
     - `quadratic` ({"none", "ridge", "graph"}): How much of a quadratic part beside the norm the solver can handle.
     """
@@ -40,6 +41,7 @@ class Needs:
     plain: bool = False
     group: bool = False
     sorted_rows: bool = False
+    manifold: bool = False
     packed: bool = False
     quadratic: Literal["none", "ridge", "graph"] = "ridge"
 
@@ -60,6 +62,8 @@ class Needs:
             return "is for the group penalty without l1"
         if self.sorted_rows and penalty.sorted_form() is None:
             return "is for sorted norms of rows (Group OWL)"
+        if self.manifold and type(penalty).manifold is RowPenalty.manifold:
+            return "is for norms that know where they are smooth: sorted norms of rows and L1,inf"
         if self.packed and not packed:
             return "is for dense columns"
         if penalty.ridge and self.quadratic == "none":

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..core import RowNorm
+from .manifold import Manifold
 
 Array = np.ndarray[Any, Any]
 
@@ -63,7 +64,7 @@ class CompiledForms(RowNorm):
         """A class with a norm of its own takes over no compiled form of its parent's: that stands for another norm."""
         super().__init_subclass__(**options)
         if any(name in vars(cls) for name in ("value", "gauges", "prox")):
-            for form in ("thresholds", "row_form", "block_form", "sorted_form"):
+            for form in ("thresholds", "row_form", "block_form", "sorted_form", "manifold"):
                 if form not in vars(cls):
                     setattr(cls, form, getattr(CompiledForms, form))
 
@@ -86,6 +87,11 @@ class CompiledForms(RowNorm):
     def sorted_form(self) -> Array | None:
         """Non-increasing weights of the ranks, if the norm is ``sum_k weight_k ||W||_[k]``, rows in the order of their
         norms: its prox is compiled."""
+        return None
+
+    def manifold(self, rows: Array, products: Array) -> Manifold | None:
+        """Where the norm is smooth around W, given the correlations less the pull of the ridge: `ManifoldNewton` is for
+        that. None where all of W is zero."""
         return None
 
     def group_form(self) -> Array | None:
