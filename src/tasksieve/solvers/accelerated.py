@@ -14,7 +14,7 @@ import numpy as np
 
 from ..losses import DataLoss
 from .best_dual import BestDual
-from .curvature import estimate_curvature, packed_if_few
+from .curvature import estimate_curvature, packed_if_few, pass_work
 from .fixed_point import polished
 from .working import Needs, Solution, WorkingProblem
 
@@ -23,6 +23,7 @@ Array = np.ndarray[Any, Any]
 CHECK_EVERY = 10
 _CRAWLING = 200  # steps after which Newton's method is tried on the fixed points, and again after each doubling
 _ROUNDING = 1e-15
+_CALLS = 3e6  # operations in the time that the calls of a step take
 
 
 class Accelerated:
@@ -152,6 +153,11 @@ class Accelerated:
         seen = bound / steepness
         self._curvature = 1.2 * seen if adaptive else max(curvature, seen)
         return best.solution(iterations, alive, rows, gap, shrink is not None)
+
+    @staticmethod
+    def step_work(working: WorkingProblem) -> float:
+        """Operations of one step, what calls take included."""
+        return 2.5 * pass_work(working.columns, len(working.positions)) + _CALLS
 
 
 def _steepness(loss: DataLoss, image: Array, nuisance: Array | None) -> float:

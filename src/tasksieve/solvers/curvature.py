@@ -1,6 +1,8 @@
-"""How steep a problem is on some columns, and which columns to use."""
+"""How steep a problem is on some columns, which columns to use, and how much work a product with them is."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +18,11 @@ def packed_if_few(working: WorkingProblem) -> WorkingProblem:
         return working
     columns = PackedColumns(working.columns.design)
     return WorkingProblem(columns, columns.positions(working.positions), working.penalty, working.loss)
+
+
+def pass_work(columns: Any, count: int) -> float:
+    """Operations of a product with some columns; those of a matrix that all tasks share are done four at a time."""
+    return 2.0 * float(columns.offsets[-1]) * max(count, 1) * (0.25 if columns.shared else 1.0)
 
 
 def estimate_curvature(working: WorkingProblem, iterations: int = 5) -> float:

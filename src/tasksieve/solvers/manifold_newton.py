@@ -24,12 +24,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy import linalg
 from scipy.linalg import lapack
 
 from ..losses import Evaluation
 from ..penalties import Manifold
 from .accelerated import Accelerated
+from .curvature import pass_work
 from .prox_newton import orthonormal
 from .working import Needs, Solution, WorkingProblem
 
@@ -39,7 +39,9 @@ _SETTLING = 2  # first-order steps after a Newton step
 _FALL = 0.3  # of the gap: a Newton step that leaves more calls for more first-order steps before the next
 _PASSES = 24  # over the columns, of a Newton step and what comes with it
 _RATE = 16.0  # operations of a matrix product in the time of one of a pass
-_FIXED, _FIXED_A_TASK = 1.2e7, 5e5  # operations of a pass in the time that calls take
+_FIXED, _FIXED_A_TASK = 2e7, 1e6  # operations of a pass in the time that calls take
+_DEAR, _CRAWLING = 18, 3  # first-order steps in the time of a Newton step, beyond which it waits so many times longer
+_WORN = 4  # corrections that a factor of an earlier step may take: more, and the next step makes its own
 _HALVINGS = 6
 _CORRECTIONS = 12  # conjugate gradient steps
 _ACCURACY = 1e-3  # of conjugate gradients: the gap is of first order in what is left
@@ -58,6 +60,8 @@ class ManifoldNewton:
     def __init__(self, first: Any = None) -> None:
         self._first = Accelerated(adaptive=True) if first is None else first
         self._used = self._ready = False
+        self._blocks = 0  # of the last Newton step
+        self._factors: list[Array] | None = None  # of an earlier one
 
     @property
     def name(self) -> str:
@@ -69,7 +73,7 @@ class ManifoldNewton:
         solved = self._first.solve(working, start, tol, patience)
         spent, self._ready = solved.n_iter, False
         while solved.gap > tol and spent < max_iter and solved.n_iter >= min(patience, _SETTLING):
-            moved = _newton_step(working, solved.rows)
+            moved = self._step(working, solved.rows)
             spent += 1
             if moved is not None:
                 self._used = True
@@ -86,46 +90,54 @@ class ManifoldNewton:
         return replace(solved, n_iter=spent)
 
     def _patience(self, working: WorkingProblem) -> int:
-        """First-order steps, of two passes each, that cost as much as a Newton step."""
+        """How many first-order steps to take at first, by counted work. A Newton step that costs as much as a few of
+        them follows soon, the sooner where the last problem needed one; one that costs more waits until they crawl."""
         columns, count = working.columns, len(working.positions)
         lengths = np.diff(columns.offsets).astype(float)
-        one_pass = 2.0 * float(lengths.sum()) * max(count, 1)
-        factors = float(np.sum(lengths * lengths * (2.0 * count + lengths)))
-        work = _PASSES * one_pass + factors / _RATE + _FIXED + _FIXED_A_TASK * columns.n_tasks
-        steps = 0.5 * work / one_pass
-        # Where the last problem needed a Newton step, this one may, too.
+        factors = float(np.sum(lengths * lengths * (2.0 * count + lengths + self._blocks)))
+        factors += 2.0 * self._blocks**2 * float(lengths.sum())
+        newton = _PASSES * pass_work(columns, count) + factors / _RATE + _FIXED + _FIXED_A_TASK * columns.n_tasks
+        steps = newton / self._first.step_work(working)
+        if steps > _DEAR:
+            return int(_CRAWLING * steps)
         return max(round(steps / 3.0 if self._ready else steps), 2 * _SETTLING)
 
-
-def _newton_step(working: WorkingProblem, rows: Array) -> Array | None:
-    """Rows with a lower objective; None where the step finds none."""
-    penalty, loss = working.penalty, working.loss
-    at = working.evaluate(rows, working.nuisance)
-    products = working.correlate(at.residual) - penalty.pull(rows)
-    manifold = penalty.manifold(rows, products)
-    if manifold is None or (at.curvature is None and not loss.squared):
+    def _step(self, working: WorkingProblem, rows: Array) -> Array | None:
+        """Rows with a lower objective; None where a Newton step finds none."""
+        penalty, loss = working.penalty, working.loss
+        at = working.evaluate(rows, working.nuisance)
+        products = working.correlate(at.residual) - penalty.pull(rows)
+        manifold = penalty.manifold(rows, products)
+        if manifold is None or (at.curvature is None and not loss.squared):
+            return None
+        system = _System(working, manifold, at, products[manifold.live], self._factors)
+        found = system.solve()
+        self._blocks = len(manifold.starts)
+        self._factors = system.factors if system.corrections <= _WORN else None
+        if found is None:
+            return None
+        sizes, change = found
+        value = at.value + penalty.total(rows)
+        step = 1.0
+        for _ in range(_HALVINGS):
+            candidate = np.zeros_like(rows)
+            moved = manifold.moved(manifold.sizes + step * (sizes - manifold.sizes), step * change)
+            candidate[manifold.live] = np.maximum(moved, 0.0) if penalty.positive else moved
+            if working.evaluate(candidate, at.nuisance).value + penalty.total(candidate) < value:
+                return candidate
+            step *= 0.5
         return None
-    system = _System(working, manifold, at, products[manifold.live])
-    found = system.solve()
-    if found is None:
-        return None
-    sizes, change = found
-    value = at.value + penalty.total(rows)
-    step = 1.0
-    for _ in range(_HALVINGS):
-        candidate = np.zeros_like(rows)
-        moved = manifold.moved(manifold.sizes + step * (sizes - manifold.sizes), step * change)
-        candidate[manifold.live] = np.maximum(moved, 0.0) if penalty.positive else moved
-        if working.evaluate(candidate, at.nuisance).value + penalty.total(candidate) < value:
-            return candidate
-        step *= 0.5
-    return None
 
 
 class _System:
-    """The equations of one step."""
+    """The equations of one step.
 
-    def __init__(self, working: WorkingProblem, manifold: Manifold, at: Evaluation, products: Array) -> None:
+    - `factors`: Those of an earlier step, with which conjugate gradients take a correction or two more.
+    """
+
+    def __init__(
+        self, working: WorkingProblem, manifold: Manifold, at: Evaluation, products: Array, factors: list[Array] | None
+    ) -> None:
         self._columns, self._manifold, self._products = working.columns, manifold, products
         self._positions = working.positions[manifold.live]
         self._ridge = working.penalty.ridge
@@ -140,13 +152,14 @@ class _System:
             self._root = np.sqrt(np.maximum(curvature, working.loss.least_curvature))
             design = working.columns.design
             self._basis = orthonormal(design, [self._root * column for column in design.nuisance_basis])
-        self._factors: list[Array] = []
+        self.factors = [] if factors is None else factors
+        self.corrections = 0
         self._z = np.empty((0, 0))
 
     def solve(self) -> tuple[Array, Array] | None:
         """Sizes after the step, and the change across; None where a factorisation failed."""
         manifold, products = self._manifold, self._products
-        if not self._factor():
+        if not self.factors and not self._factor():
             return None
         self._z = self._tied_columns()
         push = -self._combine(self._spread(products))
@@ -169,8 +182,6 @@ class _System:
         half = self._forward(push)
         d = reduced.start()
         s = self._backward(half - whitened @ d)
-        if self._across is None:  # nothing lies between tasks
-            return s, d
         left = push - self._apply(s) - self._z @ d
         goal = _ACCURACY * float(np.linalg.norm(half))
         direction: Array | None = None
@@ -190,6 +201,7 @@ class _System:
             bend = float(direction @ image)
             if bend <= 0.0:
                 break
+            self.corrections += 1
             step, last = square / bend, square
             s, d, left = s + step * direction, d + step * along, left - step * image
         return s, d
@@ -251,7 +263,7 @@ class _System:
             factor, failed = lapack.dpotrf(inner, lower=1, overwrite_a=1)
             if failed:
                 return False
-            self._factors.append(factor)
+            self.factors.append(factor)
         return True
 
     def _tied_columns(self) -> Array:
@@ -276,21 +288,17 @@ class _System:
                 z -= unit[:, None] * np.repeat(loads, np.diff(design.offsets), axis=0)
         return z
 
-    def _segments(self) -> list[tuple[slice, Array]]:
-        ends = self._columns.offsets
-        return [(slice(int(ends[t]), int(ends[t + 1])), factor) for t, factor in enumerate(self._factors)]
-
     def _forward(self, vectors: Array) -> Array:
         """``L^-1`` times vectors."""
-        out = np.empty_like(vectors)
-        for own, factor in self._segments():
-            out[own] = linalg.solve_triangular(factor, vectors[own], lower=True, check_finite=False)
-        return out
+        return self._whiten(vectors, 0)
 
     def _backward(self, vector: Array) -> Array:
-        out = np.empty_like(vector)
-        for own, factor in self._segments():
-            out[own] = linalg.solve_triangular(factor, vector[own], lower=True, trans=1, check_finite=False)
+        return self._whiten(vector, 1)
+
+    def _whiten(self, vectors: Array, transposed: int) -> Array:
+        out, offsets = np.empty_like(vectors), self._columns.offsets.tolist()
+        for factor, low, high in zip(self.factors, offsets, offsets[1:], strict=False):
+            out[low:high] = lapack.dtrtrs(factor, vectors[low:high], lower=1, trans=transposed)[0]
         return out
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels import kernels
-from .curvature import estimate_curvature
+from .curvature import estimate_curvature, pass_work
 from .working import Needs, Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
@@ -49,6 +49,11 @@ class SortedFista:
         )  # fmt: skip
         self._curvature = 1.1 * curvature
         return Solution(rows, iterations, gap, dual_rows=dual_rows, steps=[(iterations, count, gap)])
+
+    @staticmethod
+    def step_work(working: WorkingProblem) -> float:
+        """Operations of one step."""
+        return 2.0 * pass_work(working.columns, len(working.positions))
 
     def _columns(self, packed: Any, positions: Array) -> Array:
         """Some columns side by side; the last answer is kept, a problem may be solved in several calls."""
