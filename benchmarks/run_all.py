@@ -52,6 +52,7 @@ RUNS: dict[str, Job] = {
     "lasso": Job(5, "lasso.py"),
     "logistic": Job(1, "logistic.py"),
     "members": Job(15, "members.py"),
+    "pairs": Job(5, "pairs.py"),
     "outcomes": Job(10, "outcomes.py"),
     "certified_gaps": Job(2, "certified_gaps.py"),
     "midpoint": Job(2, "midpoint.py"),

@@ -6,6 +6,8 @@ where reading or writing past an array ends the process.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from kernel_helpers import both, needs_kernels, row_problem
@@ -114,6 +116,52 @@ def test_coordinate_descent_of_other_kinds(rng, kind, group, l1, ridge, positive
         assert objective == pytest.approx(value, rel=1e-11)
         assert gap <= 1e-9
         values.append(value)
+    assert values[0] == pytest.approx(values[1], rel=1e-8)
+
+
+@pytest.mark.parametrize(("kind", "in_blocks"), [(0, False), (1, False), (2, False), (0, True)])
+def test_coordinate_descent_over_classes(rng, kind, in_blocks):
+    """A quadratic model of softmax, two tasks of 3 and 2 classes: as one of all free directions, written out."""
+    lengths, classes, count = (5, 5, 5, 7, 7), np.array([0, 3, 5]), 4
+    x, offsets, columns, h, y = row_problem(rng, lengths, False, count)
+    shares, levels, parts = rng.uniform(0.1, 1.0, len(y)), rng.uniform(0.5, 1.5, len(y)), []
+    directions = []  # of each row, and of each class
+    for low, high in zip(classes[:-1], classes[1:], strict=True):
+        own = slice(offsets[low], offsets[high])
+        q = shares[own].reshape(high - low, -1)
+        q /= np.linalg.norm(q, axis=0)
+        for i in range(q.shape[1]):
+            directions.append(np.zeros(len(y)))
+            directions[-1][own].reshape(q.shape)[:, i] = q[:, i]
+        free = np.array(directions[-q.shape[1] :])
+        raised = np.zeros((high - low, len(y)))
+        for k, t in enumerate(range(low, high)):
+            raised[k, offsets[t] : offsets[t + 1]] = levels[offsets[t] : offsets[t + 1]]
+        directions += list(raised)
+        raised = raised - (raised @ free.T) @ free
+        parts.append(np.linalg.pinv(raised @ raised.T).ravel())
+    basis = np.linalg.qr(np.array(directions).T)[0]
+    y = y - basis @ (basis.T @ y)
+    strengths, starts = (np.full(count, 0.6), np.full(count, 0.4)), None
+    if in_blocks:
+        starts, strengths = np.array([0, 3, 4]), (np.full(2, 0.9), np.full(2, 0.3))
+        h = 3.0 * np.broadcast_to(h.sum(axis=0), h.shape)
+    values = []
+    for module in (kernels, reference):
+        w, state = np.zeros((count, 5)), y.copy()
+        _, gap, objective = module.coordinate_descent(
+            x, offsets, False, columns, h, *strengths, 0.1, False, w, state, 5000, 1e-9, None, None, 0.0, kind, starts,
+            classes=classes, shares=shares, levels=levels, inverse=np.concatenate(parts),
+        )  # fmt: skip
+        image = np.concatenate([x[a:b][:, columns] @ w[:, t] for t, (a, b) in enumerate(pairwise(offsets))])
+        residual = y - image
+        residual -= basis @ (basis.T @ residual)
+        np.testing.assert_allclose(state, residual, atol=1e-9)
+        rows = w if starts is None else [w[:3].ravel(), w[3:].ravel()]
+        norms = sum(float(norm_of(kind, row[None, :], strengths[0][0], strengths[1][0])[0]) for row in rows)
+        assert objective == pytest.approx(0.5 * residual @ residual + norms + 0.05 * np.sum(w * w), rel=1e-10)
+        assert gap <= 1e-9
+        values.append(objective)
     assert values[0] == pytest.approx(values[1], rel=1e-8)
 
 

@@ -30,6 +30,7 @@ LOSSES: dict[str, Any] = {
     "squared": ts.losses.Squared(),
     "huber": ts.losses.Huber(0.8),
     "quantile": ts.losses.Quantile(0.7, 0.3),
+    "sharp quantile": ts.losses.Quantile(0.7, 0.003),
     "expectile": ts.losses.Expectile(0.8),
     "log_cosh": ts.losses.LogCosh(),
     "poisson": ts.losses.Poisson(),
@@ -115,8 +116,9 @@ def rows_of(loss: str, y: np.ndarray, z: Any) -> tuple[Any, list[Any]]:
         return cp.square(cp.pos(1 - cp.multiply(y, z))) / 2, []
     # infimal convolutions of a kinked loss and a parabola
     bent = cp.Variable(len(y))
-    if loss == "quantile":
-        return cp.maximum(0.7 * bent, -0.3 * bent) + cp.square(y - z - bent) / 0.6, []
+    if loss in ("quantile", "sharp quantile"):
+        smoothing = 0.3 if loss == "quantile" else 0.003
+        return cp.maximum(0.7 * bent, -0.3 * bent) + cp.square(y - z - bent) / (2 * smoothing), []
     assert loss == "smoothed_hinge"
     return cp.pos(bent) + cp.square(1 - cp.multiply(y, z) - bent), []
 

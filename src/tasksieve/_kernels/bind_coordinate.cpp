@@ -14,7 +14,8 @@ std::tuple<index_t, double, double> py_coordinate_descent(
     Vector<double> l1, double ridge, bool positive, OutRows<double> w, OutVector<double> state, index_t max_epochs,
     double tol, Maybe<Cube<double>> gram, Maybe<Rows<double>> y_products, double y_squared,
     int kind, Maybe<Indices> starts, Maybe<Rows<double>> coupling, Maybe<Rows<double>> curvatures,
-    Maybe<Cube<double>> rotations, int threads) {
+    Maybe<Cube<double>> rotations, int threads, Maybe<Indices> classes, Maybe<Vector<double>> shares,
+    Maybe<Vector<double>> levels, Maybe<Vector<double>> inverse) {
     RowProblem p;
     set_columns(p, x.data());
     p.rows = x.shape(0);
@@ -66,6 +67,27 @@ std::tuple<index_t, double, double> py_coordinate_descent(
         check_indices(columns, x.shape(1));
         require(length(state) == (shared ? p.rows * p.tasks : p.rows), "state must be the residual");
     }
+    if (classes) {
+        require(!shared && !gram && !coupling, "classes need columns of their own, and know no graph");
+        p.n_classified = length(*classes) - 1;
+        const index_t *cuts = classes->data();
+        require(p.n_classified >= 0 && cuts[0] == 0 && cuts[p.n_classified] == p.tasks, "classes must hold all tasks");
+        index_t entries = 0;
+        for (index_t g = 0; g < p.n_classified; ++g) {
+            require(cuts[g] < cuts[g + 1], "a task must have classes");
+            entries += (cuts[g + 1] - cuts[g]) * (cuts[g + 1] - cuts[g]);
+            for (index_t t = cuts[g]; t < cuts[g + 1]; ++t)
+                require(p.offsets[t + 1] - p.offsets[t] == p.offsets[cuts[g] + 1] - p.offsets[cuts[g]],
+                        "classes of a task must have the same rows");
+        }
+        require(shares && levels && inverse && length(*shares) == p.rows && length(*levels) == p.rows &&
+                    length(*inverse) == entries,
+                "shares and levels must be as long as the residual, inverse a matrix a task");
+        p.classes = cuts;
+        p.shares = shares->data();
+        p.levels = levels->data();
+        p.inverse = inverse->data();
+    }
     nb::gil_scoped_release release;
     const RowReport report = coordinate_descent(p, w.data(), state.data(), max_epochs, tol, threads);
     return {report.epochs, report.gap, report.objective};
@@ -112,7 +134,8 @@ void bind_coordinate(nb::module_ &m) {
               array("group"), array("l1"), "ridge"_a, "positive"_a, array("w"), array("state"), "max_epochs"_a, "tol"_a,
               maybe("gram"), maybe("y_products"), "y_squared"_a, "kind"_a = int(ROW_SUM),
               maybe("starts") = nb::none(), maybe("coupling") = nb::none(), maybe("curvatures") = nb::none(),
-              maybe("rotations") = nb::none(), "threads"_a = 1);
+              maybe("rotations") = nb::none(), "threads"_a = 1, maybe("classes") = nb::none(),
+              maybe("shares") = nb::none(), maybe("levels") = nb::none(), maybe("inverse") = nb::none());
     };
     descent_of(&py_coordinate_descent<double>);
     descent_of(&py_coordinate_descent<float>);

@@ -177,9 +177,73 @@ TASKSIEVE_INLINE void step_in_tasks(const RowProblem &p, const T *x, index_t beg
     }
 }
 
+// Adds `room`, along the shares, to the residuals of the classes of one task, less a factor times a column of each.
+template <class T>
+TASKSIEVE_INLINE void free_shares(const RowProblem &p, index_t t, const double *room, double factor, const T *column,
+                                  index_t n, double *residual) {
+    const double *share = p.shares + p.offsets[t];
+#pragma omp simd
+    for (index_t i = 0; i < n; ++i) residual[i] += room[i] * share[i] - factor * column[i];
+}
+
+template <class T>
+TASKSIEVE_INLINE void add_share(const RowProblem &p, index_t t, double factor, const T *column, index_t n, double *room) {
+    const double *share = p.shares + p.offsets[t];
+#pragma omp simd
+    for (index_t i = 0; i < n; ++i) room[i] += factor * column[i] * share[i];
+}
+
+// The same where tasks are classes.
+template <class T>
+TASKSIEVE_INLINE void step_in_classes(const RowProblem &p, const T *x, index_t last, const double *steps, index_t next,
+                                      double *state, double *c, double *room) {
+    for (index_t g = 0; g < p.n_classified; ++g) {
+        const index_t begin = p.classes[g], end = p.classes[g + 1], n = segment_length(p, begin);
+        bool moves = false;
+        for (index_t t = begin; last >= 0 && t < end; ++t) moves = moves || steps[t] != 0.0;
+        if (moves) {
+            std::fill_n(room, n, 0.0);
+            for (index_t t = begin; t < end; ++t)
+                if (steps[t] != 0.0) add_share(p, t, steps[t], segment(p, x, last, t), n, room);
+        }
+        for (index_t t = begin; t < end; ++t) {
+            double *residual = state + p.offsets[t];
+            if (moves) free_shares(p, t, room, steps[t], segment(p, x, last, t), n, residual);
+            if (next >= 0) c[t] = p.h[next * p.tasks + t] != 0.0 ? inline_dot(segment(p, x, next, t), residual, n) : 0.0;
+        }
+    }
+}
+
+// The best multiples of the levels.
+TASKSIEVE_MULTIVERSION void settle_levels(const RowProblem &p, double *state, double *c, double *b, double *room) {
+    const double *inverse = p.inverse;
+    for (index_t g = 0; g < p.n_classified; ++g) {
+        const index_t begin = p.classes[g], count = p.classes[g + 1] - begin, n = segment_length(p, begin);
+        for (index_t k = 0; k < count; ++k) {
+            const index_t first = p.offsets[begin + k];
+            c[k] = inline_dot(p.levels + first, state + first, n);
+        }
+        std::fill_n(room, n, 0.0);
+        for (index_t k = 0; k < count; ++k) {
+            b[k] = inline_dot(inverse + k * count, c, count);
+            add_share(p, begin + k, b[k], p.levels + p.offsets[begin + k], n, room);
+        }
+        for (index_t k = 0; k < count; ++k) {
+            const index_t first = p.offsets[begin + k];
+            free_shares(p, begin + k, room, b[k], p.levels + first, n, state + first);
+        }
+        inverse += count * count;
+    }
+}
+
 TASKSIEVE_MULTIVERSION void step_and_products(const RowProblem &p, index_t begin, index_t end, index_t last,
-                                              const double *steps, index_t next, double *state, double *c) {
-    if (p.narrow)
+                                              const double *steps, index_t next, double *state, double *c,
+                                              double *room) {
+    if (p.classes && p.narrow)
+        step_in_classes(p, p.narrow, last, steps, next, state, c, room);
+    else if (p.classes)
+        step_in_classes(p, p.x, last, steps, next, state, c, room);
+    else if (p.narrow)
         step_in_tasks(p, p.narrow, begin, end, last, steps, next, state, c);
     else
         step_in_tasks(p, p.x, begin, end, last, steps, next, state, c);
@@ -204,7 +268,7 @@ TASKSIEVE_MULTIVERSION bool change_row(const RowProblem &p, index_t k, double *w
 
 // One sweep over the blocks listed in `live`, each solved exactly in turn.
 TASKSIEVE_MULTIVERSION void sweep_blocks(const RowProblem &p, const index_t *live, index_t count, double *weights,
-                                         double *state, double *c, double *row) {
+                                         double *state, double *c, double *row, double *steps, double *room) {
     for (index_t i = 0; i < count; ++i) {
         const index_t k = live[i], first = first_of(p, k), end = p.starts ? p.starts[k + 1] : k + 1;
         const index_t entries = (end - first) * p.tasks;
@@ -216,7 +280,14 @@ TASKSIEVE_MULTIVERSION void sweep_blocks(const RowProblem &p, const index_t *liv
             solve_coupled_row(p, k, c, w, row);
         else
             solve_row_of_kind(p.kind, c, h, entries, p.tasks, p.group[k], p.l1[k], p.ridge, p.positive, row);
-        for (index_t j = first, e = 0; j < end; ++j)
+        for (index_t j = first, e = 0; p.classes && j < end; ++j) {
+            for (index_t t = 0; t < p.tasks; ++t, ++e) {
+                steps[t] = row[e] - w[e];
+                w[e] = row[e];
+            }
+            step_and_products(p, 0, p.tasks, j, steps, -1, state, nullptr, room);
+        }
+        for (index_t j = first, e = 0; !p.classes && j < end; ++j)
             for (index_t t = 0; t < p.tasks; ++t, ++e) {
                 const double step = row[e] - w[e];
                 if (step == 0.0) continue;
@@ -242,7 +313,9 @@ class Descent {
     Descent(const RowProblem &p, double *w, double *state, int threads)
         : p_(p), w_(w), state_(state), c_(longest(p)), row_(longest(p)), steps_(p.tasks),
           state_size_(p.gram ? p.tasks * p.width : residual_start(p, p.tasks)), by_rows_(!p.gram && !p.starts),
-          team_(by_rows_ && state_size_ >= kLong ? int(std::min<index_t>(threads, p.tasks)) : 1) {
+          team_(by_rows_ && !p.classes && state_size_ >= kLong ? int(std::min<index_t>(threads, p.tasks)) : 1) {
+        for (index_t g = 0; g < p.n_classified; ++g)
+            room_.resize(std::max<index_t>(room_.size(), segment_length(p, p.classes[g])));
         if (p.gram) fill_state(p, w, state);
         // tasks of about as many entries in all for everyone
         for (int share = 0; share <= team_.shares(); ++share) {
@@ -261,7 +334,11 @@ class Descent {
     // An epoch visits the rows that are non-zero or that the last check found above their threshold; every check
     // looks at all rows.
     void epoch() {
-        if (!by_rows_) return sweep_blocks(p_, live_.data(), live_.size(), w_, state_, c_.data(), row_.data());
+        if (!by_rows_) {
+            sweep_blocks(p_, live_.data(), live_.size(), w_, state_, c_.data(), row_.data(), steps_.data(), room_.data());
+            if (p_.classes) settle_levels(p_, state_, c_.data(), row_.data(), room_.data());
+            return;
+        }
         const index_t count = live_.size();
         last_ = -1;
         for (index_t i = 0; i < count; ++i) {
@@ -272,6 +349,7 @@ class Descent {
         }
         if (last_ >= 0) step_to(-1);
         last_ = -1;
+        if (p_.classes) settle_levels(p_, state_, c_.data(), row_.data(), room_.data());
     }
 
     index_t weight_size() const { return p_.count * p_.tasks; }
@@ -331,7 +409,8 @@ class Descent {
 
     auto work() {
         return [this](int share) {
-            step_and_products(p_, bounds_[share], bounds_[share + 1], last_, steps_.data(), next_, state_, c_.data());
+            step_and_products(p_, bounds_[share], bounds_[share + 1], last_, steps_.data(), next_, state_, c_.data(),
+                              room_.data());
         };
     }
 
@@ -370,7 +449,7 @@ class Descent {
 
     const RowProblem &p_;
     double *w_, *state_;
-    std::vector<double> c_, row_, steps_;
+    std::vector<double> c_, row_, steps_, room_;
     std::vector<index_t> live_;
     index_t state_size_, last_ = -1, next_ = -1;
     bool by_rows_;

@@ -35,6 +35,13 @@ struct RowProblem {
     // With it, where the group norm is all the penalty: eigenvalues (count x tasks) and eigenvectors (count x tasks x
     // tasks, one a column) of diag(h_j) + its Laplacian. Rows are then solved exactly, else by a few majorised steps.
     const double *curvatures = nullptr, *rotations = nullptr;
+    // Or null. Tasks classes[g] to classes[g + 1] are the classes of one task, on the same rows, and the residual of a row
+    // stays orthogonal to its `shares`, flat, of length 1 over the classes: that direction is free. So are multiples of
+    // `levels` in each class, whose best ones an epoch ends with; `inverse` has, one matrix after another, the
+    // (pseudo)inverses of their inner products. Rows of W are solved as if h were all of their curvature: it is not less.
+    const index_t *classes = nullptr;
+    index_t n_classified = 0;
+    const double *shares = nullptr, *levels = nullptr, *inverse = nullptr;
 };
 
 struct RowReport {

@@ -151,6 +151,8 @@ SOLVERS: dict[str, tuple[type[Any], Loss, RowPenalty]] = {
     "accelerated, logistic": (solvers.Accelerated, Logistic(), SparseGroup(0.2)),
     "accelerated, sorted": (solvers.Accelerated, Squared(), Sorted()),
     "accelerated, Poisson": (solvers.Accelerated, Poisson(), Sorted()),
+    "proximal point, Huber": (solvers.ClippedPoint, Huber(0.02), L21()),
+    "proximal point, quantile": (solvers.ClippedPoint, Quantile(0.8, 0.003), SparseGroup(0.2)),
     "coordinate descent": (solvers.CoordinateDescent, Squared(), L21()),
     "coordinate descent, sparse group": (solvers.CoordinateDescent, Squared(), SparseGroup(0.2)),
     "coordinate descent, L1,inf": (solvers.CoordinateDescent, Squared(), LInf()),

@@ -349,6 +349,19 @@ class DataLoss:
         """How far the loss may lie above its tangent, where scores are off by an `error` as in `young`."""
         return 0.5 * self.smoothness * float(error @ error) if math.isfinite(self.smoothness) else float(error.sum())
 
+    @property
+    def curved(self) -> bool:
+        """Whether a quadratic model of it is worth making: its second derivative is known, and varies."""
+        return self.null.curvature is not None and not self.squared
+
+    #: whether tasks of the design are classes, whose second derivatives `class_model` has
+    of_classes = False
+
+    def class_model(self, at: Evaluation) -> Any | None:
+        """The second derivative in z~ where tasks of the design are classes: ``diag(p) - p p'`` for the classes of each
+        row (`multinomial.ClassModel`)."""
+        return None
+
     def quadratic_model(self, at: Evaluation) -> Any | None:
         """The second derivative in z~ at a point as ``L L'``, where L' times a vector costs no more than the vector
         (`risk_models.RiskModel`); None: `Evaluation.curvature` is all that is known of it."""

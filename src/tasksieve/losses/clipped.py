@@ -9,6 +9,7 @@ of the squared loss (`screening.dpc`) holds for all of them.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -153,6 +154,20 @@ def _extremes(values: Array, weights: Array, design: Design, kind: Any) -> Array
     return np.where(np.isfinite(found), found, 0.0)
 
 
+class _Ends(Clipped):
+    """With given ends, an entry a row."""
+
+    def __init__(self, mu: float, low: Any, high: Any) -> None:
+        self._mu, self._ends = mu, (low, high)
+
+    @property
+    def mu(self) -> float:
+        return self._mu
+
+    def domain(self, y: Array) -> tuple[Any, Any]:
+        return self._ends
+
+
 class ClippedOnData(RowLossOnData):
     """A smooth member of the family on data."""
 
@@ -163,6 +178,26 @@ class ClippedOnData(RowLossOnData):
         super().__init__(loss, design, y, offset)
         rest = self._y if self._offset is None else self._y - self._offset
         self.target = design.project(self._root * rest / loss.mu)
+
+    def wider(self, at: Evaluation, share: float) -> float:
+        """How much more smoothing puts the corners a share of the median residual apart."""
+        low, high = (np.broadcast_to(end, self._y.shape) for end in self.of.domain(self._y))
+        apart = np.subtract(high, low)
+        apart = float(np.median(apart[np.isfinite(apart)])) if np.isfinite(apart).any() else 1.0
+        assert at.margin is not None
+        left = float(np.median(np.abs(self._y - at.margin)))
+        return max(share * left / apart - self.of.mu, self.of.mu)
+
+    def centred_at(self, centre: Array, extra: float) -> ClippedOnData:
+        """The loss with ``-extra/2 (u - centre)^2`` in the maximum over the slopes u of each row, less a constant: more
+        smoothing, and other labels. Its slopes are dual points of this loss."""
+        other = copy(self)
+        low, high = self.of.domain(self._y)
+        other.of = _Ends(self.of.mu + extra, low, high)
+        other.smoothness = 1.0 / (self.of.mu + extra)
+        other._y = self._y + extra * centre * self._inverse_root
+        other.target = None  # type: ignore[assignment]  # of certificates only
+        return other
 
     def best_scale(self, at: Evaluation, product: float, limit: float) -> float:
         """The dual value is a parabola in the scale; slopes must stay between their ends."""

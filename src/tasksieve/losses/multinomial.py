@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +16,8 @@ from .base import UNIT, DataLoss, Evaluation, Loss, gamma
 from .multinomial_tasks import CONFIDENT, MultinomialTasks
 
 Array = np.ndarray[Any, Any]
+
+_LEAST_PROBABILITY = 1e-5  # of a class in a quadratic model
 
 
 class Multinomial(Loss):
@@ -55,8 +57,55 @@ class Multinomial(Loss):
         return _MultinomialOnData(design, y, offset)
 
 
+@dataclass
+class ClassModel:
+    """The second derivative of each row, ``diag(p) - p p'/sum(p)``: flat vectors, and a matrix for each task.
+
+    It is ``Q (I - q q') Q`` with ``Q = diag(sqrt(p))`` and q the unit vector along ``sqrt(p)``: a quadratic model has
+    the columns ``sqrt(p) x``, and residuals that stay orthogonal to q. Probabilities have a floor: without it a row
+    that is all wrong would have no curvature.
+
+    Attributes
+    ----------
+    classes : int array
+        Where the classes of each task start among the design's tasks.
+    root, shares : arrays
+        ``sqrt(p)``, and q.
+    levels : array
+        The columns of the intercepts in the model, class by class.
+    inverse : array
+        Inverses of the second derivatives in the intercepts of each task, one after another.
+    excess : array
+        Between the diagonal and a diagonal that is above the second derivative, as a factor: 1 or ``2 (1 - p)``.
+    """
+
+    classes: Array
+    root: Array
+    shares: Array
+    levels: Array
+    inverse: Array
+    excess: Array
+
+
 class _MultinomialOnData(DataLoss):
     smoothness = 0.5
+    of_classes = True
+
+    @property
+    def curved(self) -> bool:
+        return True
+
+    def class_model(self, at: Evaluation) -> ClassModel:
+        root, shares, levels, excess = (np.empty(self.design.n_samples) for _ in range(4))
+        inverse = []
+        for block in self._blocks:
+            own = block.samples
+            *vectors, matrix = block.second(at.residual[own])
+            for flat, vector in zip((root, shares, levels, excess), vectors, strict=True):
+                flat[own] = vector.ravel()
+            inverse.append(matrix.ravel())
+        classes = np.ascontiguousarray(self.design.blocks, dtype=np.int64)
+        return ClassModel(classes, root, shares, levels, np.concatenate(inverse), excess)
 
     def __init__(self, design: Design, y: Array, offset: Array | None = None) -> None:
         super().__init__(design)
@@ -242,6 +291,24 @@ class _Block:
     def _probabilities(self, residual: Array) -> Array:
         """Of the classes, from a residual ``q (Y - P)``: classes x rows."""
         return np.clip(self._y - residual.reshape(self._classes, -1) * self._inverse_root, 0.0, 1.0)
+
+    def second(self, residual: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """`ClassModel` of this task, given the residual there: root, shares, levels, excess, inverse."""
+        p = np.maximum(self._probabilities(residual), _LEAST_PROBABILITY)
+        p[self._absent] = 0.0  # such a class moves nothing, and nothing moves it
+        totals = p.sum(axis=0)
+        root = np.sqrt(p)
+        shares = root / np.sqrt(totals)
+        matrix = np.zeros((self._classes, self._classes))
+        if self._fit_intercept:
+            weighted = p * self._weights
+            hessian = np.diag(weighted.sum(axis=1) + self._absent) - (weighted / totals) @ p.T
+            # what moves all intercepts together has no effect, and residuals have no part of it
+            matrix = np.linalg.pinv(hessian + np.trace(hessian) / self._classes, rcond=1e-12, hermitian=True)
+        # diag(p) and diag(2 p (1 - p)) are both above it: the smaller sum counts
+        steep = 2.0 * (1.0 - p / totals)
+        steep[:, np.einsum("ki,ki->i", p, steep) >= totals] = 1.0
+        return np.maximum(root, np.sqrt(_LEAST_PROBABILITY)), shares, root * self._root, steep, matrix
 
     def tilt(self, residual: Array) -> tuple[float, Array] | None:
         """How far the exact dual point is from a residual, and by class what a column of length 1 sees of that.

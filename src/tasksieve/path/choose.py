@@ -9,6 +9,7 @@ from typing import Any
 from ..losses import DataLoss
 from ..solvers import (
     Accelerated,
+    ClippedPoint,
     CoordinateDescent,
     ManifoldNewton,
     ProximalNewton,
@@ -41,6 +42,7 @@ _AUTOMATIC: tuple[Choice, ...] = (
     (CoordinateDescent, partial(CoordinateOrNewton, solver="auto")),
     (Calibrated, partial(Calibrated, solver="auto")),
     (ProximalPoint, lambda problem: Strategy(problem, ProximalPoint())),
+    (ClippedPoint, lambda problem: Strategy(problem, ClippedPoint())),
     (ProximalNewton, lambda problem: Strategy(problem, ProximalNewton())),
     (SortedFista, lambda problem: _first_order(problem, SortedFista())),
     (Accelerated, lambda problem: _first_order(problem, Accelerated(adaptive=True))),

@@ -4,6 +4,7 @@ A solver says what it needs (`Needs`) and has one verb, ``solve(working, start, 
 """
 
 from .accelerated import Accelerated
+from .clipped_point import ClippedPoint
 from .coordinate import CoordinateDescent
 from .manifold_newton import ManifoldNewton
 from .newton import VariationalNewton
@@ -15,6 +16,7 @@ from .working import Needs, Solution, WorkingProblem, duality_gap
 
 __all__ = [
     "Accelerated",
+    "ClippedPoint",
     "CoordinateDescent",
     "ManifoldNewton",
     "Needs",

@@ -231,6 +231,7 @@ def descend(
     sums: tuple[Array, Array, float] | None = None,
     starts: Array | None = None,
     coupled: tuple[Array | None, ...] = (),
+    classes: dict[str, Array] | None = None,
 ) -> tuple[int, float]:
     """Coordinate descent on some columns, from given rows on, which are overwritten; returns epochs and gap.
 
@@ -238,13 +239,14 @@ def descend(
     - `state`: The residual of the rows, overwritten; of the size of the products where there are `sums`.
     - `sums`: Gram matrices, products with the target and its square: they take the place of the residual.
     - `coupled`: What is known of a graph of tasks.
+    - `classes`: Which tasks are classes, and what of their residuals is free.
     """
     gram, y_products, y_squared = (None, None, 0.0) if sums is None else sums
     threads = {"threads": columns.n_threads} if columns.n_threads > 1 else {}
     epochs, gap, _ = kernels.coordinate_descent(
         columns.x, columns.offsets, columns.shared, positions, squares, form.group, form.l1, penalty.ridge,
         penalty.positive, rows, state, max_epochs, tol, gram, y_products, y_squared, form.code, starts, *coupled,
-        **threads,
+        **threads, **(classes or {}),
     )  # fmt: skip
     return int(epochs), float(gap)
 
@@ -262,6 +264,7 @@ def block_descent(
     turned: TurnedColumns | None = None,
     target: Array | None = None,
     sums: Callable[[], tuple[Array, Array]] | None = None,
+    classes: dict[str, Array] | None = None,
 ) -> tuple[int, float]:
     """`descend` for a penalty with a norm of blocks.
 
@@ -304,7 +307,7 @@ def block_descent(
                 used = np.arange(len(positions))
             known = gram, y_products, float(target @ target)
         state = np.empty(known[1].size)
-    epochs, gap = descend(block, used, h, form, penalty, w, state, max_epochs, tol, known, starts)
+    epochs, gap = descend(block, used, h, form, penalty, w, state, max_epochs, tol, known, starts, classes=classes)
     if turns:
         assert turned is not None
         w = turned.turn(w, positions, starts, back=True)

@@ -9,6 +9,7 @@ import numpy as np
 from .._kernels import kernels
 from ..design import ColumnBlock, Design, PackedColumns
 from ..penalties import RowPenalty
+from .accelerated import Accelerated
 from .coordinate import block_descent, descend
 from .newton import VariationalNewton
 from .rotations import coupled_rows
@@ -25,6 +26,7 @@ _BOLDER, _BOLDEST = 0.3, 1e-3  # how much less of the parabola above the loss af
 _RISE, _NOISE = 1e-3, 1e-12  # of the gap and of the objective: a rise of the latter that may be rounding
 _NARROW = 1e-7  # of the objective at W = 0: gaps down to which models may be held in single precision
 _WIDE = 2**20  # entries of a model: smaller ones lie near the processor as they are
+_MOST_ENTRIES = 2**24  # of a model with a copy of the columns for each class
 _NEAR = 0.85  # rows whose gauge is below this do not enter in one step; if one should, the next model has it
 
 
@@ -39,9 +41,10 @@ class ProximalNewton:
     name = "prox-newton"
     needs = Needs(smooth=True, curved=True, row_form=True, packed=True, quadratic="graph")
 
-    def __init__(self) -> None:
+    def __init__(self, caution: float = 1.0) -> None:
         self._buffers: dict[type, Array] = {}
-        self._caution = 1.0
+        self._caution = caution
+        self._first_order = Accelerated(adaptive=True)
 
     def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
         packed, positions, penalty = problem.columns, problem.positions, problem.penalty
@@ -54,7 +57,7 @@ class ProximalNewton:
         epochs = 0
         gap = least = np.inf
         stalled = 0
-        may_use_newton = Needs(plain=True).unmet(problem.loss, penalty) is None
+        may_use_newton = Needs(plain=True).unmet(problem.loss, penalty) is None and not problem.loss.of_classes
         while True:
             products = packed.correlate(at.residual, positions)
             gap, _ = problem.gap(rows, at, products)
@@ -64,26 +67,38 @@ class ProximalNewton:
             least = min(gap, least)
             if stalled >= _STALLED and gap <= _SMALL * problem.loss.null.value:
                 break  # as far as double precision goes
-            assert at.curvature is not None
-            curvature = at.curvature
-            if at.second is not None:  # between the second derivative and a parabola above the loss
-                curvature = np.maximum(at.second, self._caution * curvature)
-            w = np.sqrt(np.maximum(curvature, problem.loss.least_curvature))
+            classes = problem.loss.class_model(at)
             near = penalty.row_gauges(products - penalty.pull(rows)) >= _NEAR
             chosen = penalty.whole(np.flatnonzero(near | rows.any(axis=1)))
             part = penalty.restrict(chosen)
             own = problem.loss.quadratic_model(at)
-            if own is None:
+            if classes is not None:
+                if packed.design.n_samples * len(chosen) > _MOST_ENTRIES:
+                    return self._first_order_steps(problem, rows, tol, max_iter, epochs)
+                columns, squares, right = self._model(packed, positions[chosen], classes.root, at.residual)
+            elif own is None:
+                assert at.curvature is not None
+                curvature = at.curvature
+                if at.second is not None:  # between the second derivative and a parabola above the loss
+                    curvature = np.maximum(at.second, self._caution * curvature)
+                w = np.sqrt(np.maximum(curvature, problem.loss.least_curvature))
                 columns, squares, right = self._model(packed, positions[chosen], w, at.residual)
             else:
                 narrow = tol >= _NARROW * problem.loss.null.value and not stalled and part.block_form() is None
                 columns, squares, right = self._own_model(own, packed, positions[chosen], narrow)
+            block = ColumnBlock(columns, packed.offsets, False, packed.n_threads)
+            free = None
+            if classes is not None:
+                free = {"classes": classes.classes, "shares": classes.shares, "levels": classes.levels,
+                        "inverse": classes.inverse}  # fmt: skip
+                above = block.norms_under(classes.excess, np.arange(len(chosen)))
+                assert above is not None
+                squares = np.square(above) * (squares > 0.0)
             if problem.zero is not None:
                 squares[problem.zero[chosen]] = 0.0  # as if those columns were empty
             proposal = np.ascontiguousarray(rows[chosen])
             allowed = min(max_iter - epochs, patience)
-            block = ColumnBlock(columns, packed.offsets, False, packed.n_threads)
-            spent, reached = self._descend(part, block, squares, proposal, right, allowed, share * gap)
+            spent, reached = self._descend(part, block, squares, proposal, right, allowed, share * gap, free)
             epochs += max(spent, 1)
             if spent == 0:  # the model is already solved as well as required: require more
                 share *= 0.1
@@ -110,15 +125,32 @@ class ProximalNewton:
 
     @staticmethod
     def _descend(
-        part: RowPenalty, block: ColumnBlock, squares: Array, rows: Array, right: Array, max_epochs: int, tol: float
+        part: RowPenalty,
+        block: ColumnBlock,
+        squares: Array,
+        rows: Array,
+        right: Array,
+        max_epochs: int,
+        tol: float,
+        classes: dict[str, Array] | None,
     ) -> tuple[int, float]:
         """Coordinate descent on a model, by rows or by blocks of them; returns epochs and gap."""
         everything, form = np.arange(len(rows)), part.row_form()
         if part.block_form() is not None:
-            return block_descent(block, everything, squares, part, rows, right, max_epochs, tol)
+            return block_descent(block, everything, squares, part, rows, right, max_epochs, tol, classes=classes)
         assert form is not None
         coupled: Any = () if part.coupling is None else coupled_rows(part, squares)
-        return descend(block, everything, squares, form, part, rows, right, max_epochs, tol, coupled=coupled)
+        return descend(
+            block, everything, squares, form, part, rows, right, max_epochs, tol, coupled=coupled, classes=classes
+        )
+
+    def _first_order_steps(
+        self, problem: WorkingProblem, rows: Array, tol: float, max_iter: int, spent: int
+    ) -> Solution:
+        """Where a model, with a copy of the columns for each class, would be too large."""
+        solved = self._first_order.solve(problem, rows, tol, max_iter - spent)
+        solved.n_iter += spent
+        return solved
 
     def _model(
         self, packed: PackedColumns, positions: Array, w: Array, residual: Array

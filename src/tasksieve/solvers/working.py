@@ -25,6 +25,7 @@ class Needs:
     - `losses`: Names of losses; empty: any.
     - `smooth`: A loss with a derivative everywhere.
     - `curved`: A loss whose second derivative varies: a quadratic model of it is worth making.
+    - `clipped`: A clipped loss (`losses.clipped`).
     - `row_form`: A penalty with compiled updates of rows or blocks of rows (`RowPenalty.row_form`, `block_form`).
     - `plain`: The group norm alone, coefficients of any sign.
     - `group`: The group norm alone (`RowPenalty.group_form`).
@@ -37,6 +38,7 @@ class Needs:
     losses: tuple[str, ...] = ()
     smooth: bool = False
     curved: bool = False
+    clipped: bool = False
     row_form: bool = False
     plain: bool = False
     group: bool = False
@@ -52,8 +54,12 @@ class Needs:
             return f"is for the {' or '.join(self.losses)} loss"
         if self.smooth and not loss.has_slope:
             return "is for smooth losses"
-        if self.curved and (loss.null.curvature is None or loss.squared):
+        if self.curved and not loss.curved:
             return "is for other losses than the squared one"
+        if self.curved and loss.of_classes and penalty.coupling is not None:
+            return "knows no task graph beside classes"
+        if self.clipped and not loss.clipped:
+            return "is for clipped losses: Huber, quantiles, hinges"
         if self.row_form and penalty.row_form() is None and penalty.block_form() is None:
             return "is for penalties with row updates: L2,1, L1,1, sparse group, L1,inf, dirty and groups"
         if self.plain and not (group and not penalty.positive):

@@ -181,6 +181,10 @@ def coordinate_descent(
     curvatures=None,
     rotations=None,
     threads=1,
+    classes=None,
+    shares=None,
+    levels=None,
+    inverse=None,
 ):
     """Cyclic block coordinate descent over the rows of ``W``, stopped on the duality gap of these columns.
 
@@ -190,6 +194,8 @@ def coordinate_descent(
     columns from one to the next are a block whose rows are solved together, as if `h` were all of its curvature.
     With the weights A of a graph of tasks, ``1/2 sum_j sum_{s<t} A_st (w_js - w_jt)^2`` is added: rows are solved in
     the coordinates of `rotations`, in which ``diag(h_j)`` plus the Laplacian is diagonal, or by a few majorised steps.
+    Tasks from one of `classes` to the next are the classes of a task: changes of the residual are made orthogonal to
+    the `shares` of each row, and an epoch ends with the best multiples of `levels` (`coordinate.hpp`).
     Returns (epochs, gap, objective). The compiled twin also extrapolates (Anderson), so it needs fewer epochs.
     """
     tasks, count = len(offsets) - 1, len(columns)
@@ -257,6 +263,27 @@ def coordinate_descent(
         objective = loss() + penalties + 0.5 * quadratic
         return 0.5 * (1.0 - scale) ** 2 * residual2 + penalties - scale * inner, objective
 
+    def change(t, vector):
+        """The residual of a task, and of the other classes with it."""
+        if classes is None:
+            state[residual_rows[t]] -= vector
+            return
+        g = int(np.searchsorted(classes, t, side="right")) - 1
+        along = shares[rows[t]] * vector
+        state[rows[t]] -= vector
+        for other in range(classes[g], classes[g + 1]):
+            state[rows[other]] += along * shares[rows[other]]
+
+    def settle():
+        first = 0
+        for low, high in pairwise(classes.tolist()):
+            own, count = rows[low:high], high - low
+            matrix = inverse[first : first + count * count].reshape(count, count)
+            best = matrix @ np.array([levels[part] @ state[part] for part in own])
+            for t, factor in zip(range(low, high), best, strict=True):
+                change(t, factor * levels[rows[t]])
+            first += count * count
+
     value, objective = gap()
     epochs = 0
     while epochs < max_epochs and not value <= tol:
@@ -272,8 +299,10 @@ def coordinate_descent(
                 if gram is not None:
                     products[t] -= step * grams[t][columns[k]]
                 else:
-                    state[residual_rows[t]] -= step * x[rows[t], columns[k]]
+                    change(t, step * x[rows[t], columns[k]])
             w[own] = new
+        if classes is not None:
+            settle()
         epochs += 1
         value, objective = gap()
     return epochs, float(value), float(objective)
