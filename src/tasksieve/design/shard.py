@@ -61,6 +61,35 @@ class Centred:
         self.columns[:, at], self.loadings[:, at] = part.columns[:, of], part.loadings[:, of]
         self.squares[at], self.shifts[at], self.sizes[at] = part.squares[of], part.shifts[of], part.sizes[of]
 
+    def divided(self, scale: Array, samples: Samples) -> Centred:
+        """The columns divided by their scales, (columns, tasks), in their place."""
+        factor = 1.0 / scale
+        if samples.uniform:
+            self.columns *= factor[:, 0]
+        else:
+            for t in range(samples.n_tasks):
+                self.columns[samples.offsets[t] : samples.offsets[t + 1]] *= factor[:, t]
+        squares, sizes = self.squares * factor**2, self.sizes * factor
+        return Centred(self.columns, squares, self.shifts, sizes, self.loadings * factor)
+
+
+def centred_columns(raw: Array, samples: Samples, n_threads: int) -> Centred:
+    """Raw columns as `Centred` has them, unscaled."""
+    n, root, offsets, shared, basis = len(raw), samples.root, samples.offsets, samples.shared, samples.basis
+    if samples.uniform:  # the first task represents all
+        offsets, shared, root = np.array([0, n]), False, root[:n]
+        basis = np.ascontiguousarray(basis[:, :n])
+    out, squares, shifts, loadings = centred(raw, offsets, shared, root, samples.fit_intercept, n_threads, basis)
+    # What is left of a column that unpenalised features explain is rounding: for a solver it is zero. Certificates
+    # bound what is lost by that (`NOISE`).
+    whole = squares + np.add.reduce(np.square(loadings), axis=0)
+    noise = (squares <= NOISE**2 * whole) & (squares > 0.0)
+    if noise.any():
+        for k, t in np.argwhere(noise):
+            out[offsets[t] : offsets[t + 1], k] = 0.0
+            squares[k, t] = 0.0
+    return Centred(out, squares, shifts, np.sqrt(whole), loadings)
+
 
 class LocalShard:
     """Features in this process, seen in weighted and centred form,
@@ -193,16 +222,7 @@ class LocalShard:
         self.measure()
         self.passes += self.storage.unread(features) / max(self.n_features, 1)
         found = self._centred(features)
-        if not self.standardize:
-            return found
-        factor = 1.0 / self.scale(features)
-        if self.samples.uniform:
-            found.columns *= factor[:, 0]
-        else:
-            for t in range(self.samples.n_tasks):
-                found.columns[self.samples.offsets[t] : self.samples.offsets[t + 1]] *= factor[:, t]
-        squares, sizes = found.squares * factor**2, found.sizes * factor
-        return Centred(found.columns, squares, found.shifts, sizes, found.loadings * factor)
+        return found.divided(self.scale(features), self.samples) if self.standardize else found
 
     # -- anchors --------------------------------------------------------------------------------------------------
 
@@ -366,23 +386,7 @@ class LocalShard:
 
     def _centred(self, features: Array) -> Centred:
         """Columns as `Centred` has them, unscaled."""
-        samples, raw, n = self.samples, self.storage.take(features), self.storage.n_rows
-        root, offsets, shared, basis = samples.root, samples.offsets, samples.shared, samples.basis
-        if samples.uniform:  # the first task represents all
-            offsets, shared, root = np.array([0, n]), False, root[:n]
-            basis = np.ascontiguousarray(basis[:, :n])
-        out, squares, shifts, loadings = centred(
-            raw, offsets, shared, root, samples.fit_intercept, self.n_threads, basis
-        )
-        # What is left of a column that unpenalised features explain is rounding: for a solver it is zero. Certificates
-        # bound what is lost by that (`NOISE`).
-        whole = squares + np.add.reduce(np.square(loadings), axis=0)
-        noise = (squares <= NOISE**2 * whole) & (squares > 0.0)
-        if noise.any():
-            for k, t in np.argwhere(noise):
-                out[offsets[t] : offsets[t + 1], k] = 0.0
-                squares[k, t] = 0.0
-        return Centred(out, squares, shifts, np.sqrt(whole), loadings)
+        return centred_columns(self.storage.take(features), self.samples, self.n_threads)
 
     def _first_pass(self, projected: Array | None) -> Any:
         """Measures the columns, and returns raw products with a projected vector if one is given, in one reading of the

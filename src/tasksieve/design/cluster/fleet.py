@@ -33,6 +33,7 @@ _MOST_DEATHS = 4  # of a shard's workers in a row, its questions unanswered: its
 _LOOK_AFTER = 1.0  # seconds without an answer after which the workers alive are listed
 _MOST_ROUNDS = 100  # of repeated requests
 _ROOM = 0.6  # of a worker's memory for columns
+_KEPT_BYTES = 256 << 20  # of columns that have crossed
 _PATIENCE = 60.0  # seconds to wait for a worker where there is none; dask's configuration "tasksieve.patience"
 
 
@@ -82,6 +83,8 @@ class Fleet:
         self.traffic, self.note = Traffic(), ""
         self._lock = threading.RLock()
         self._ended: list[str] = []
+        self._kept: dict[int, Array] = {}  # columns that have crossed, oldest first
+        self._kept_bytes = 0
         workers = self._await_workers()
         refuse_other_versions(self.client, list(workers))
         self.starts = cut(source.edges, _SHARDS_A_WORKER * len(workers), whole)
@@ -170,6 +173,7 @@ class Fleet:
                             self._where[k] = None
                     continue
                 answers[k] = answer
+                self._keep(k, answer)
                 self._deaths[k] = 0
                 changed = sum(question.verb in CHANGING and question.concerns(k) for question in questions)
                 log.at[k] = at[k][0], at[k][1] + changed
@@ -198,6 +202,37 @@ class Fleet:
             return dict(run.result())
 
         return dict(self.client.sync(together))
+
+    # -- columns that have crossed ------------------------------------------------------------------------------------
+
+    def _keep(self, shard: int, answer: Reply) -> None:
+        """Columns that have come with an answer, for whichever fit takes them; then as many as there is room for."""
+        with self._lock:
+            for features, columns in answer.columns:
+                for position, j in enumerate((features + self.starts[shard]).tolist()):
+                    self._kept_bytes += columns[:, position].nbytes if j not in self._kept else 0
+                    self._kept[j] = columns[:, position]
+
+    def missing(self, features: Array) -> Array:
+        """Which of some columns are not here."""
+        return np.array([j not in self._kept for j in features.tolist()], dtype=bool)
+
+    def columns(self, features: Array, ask: Callable[[Array], Any]) -> Array:
+        """Raw columns, in the type in which they are held; ``ask(features)`` makes workers send those not here."""
+        out = np.empty((self.source.shape[0], len(features)), dtype=kept_type(self.source.dtype), order="F")
+        left = np.arange(len(features))
+        while len(left):
+            with self._lock:
+                absent = self.missing(features[left])
+                for position in left[~absent].tolist():
+                    out[:, position] = self._kept[int(features[position])]
+            left = left[absent]
+            if len(left):
+                ask(features[left])
+        with self._lock:
+            while self._kept_bytes > _KEPT_BYTES:
+                self._kept_bytes -= self._kept.pop(next(iter(self._kept))).nbytes
+        return out
 
     # -- placing --------------------------------------------------------------------------------------------------
 

@@ -94,7 +94,7 @@ class ClusterLedger:
             found = self._shard.everywhere("promising", self._shard.named(penalty), (last, lam, room), self._most)
             self._choose(found)
             for k, chosen in enumerate(found):
-                self._shard.receive(k, chosen.sent)
+                self._shard.learn(k, chosen.known)
         self._chosen_for = None
         if len(self._chosen) > room:
             return np.asarray(self._chosen[np.argpartition(self._chosen_levels, -room)[-room:]])
@@ -136,9 +136,9 @@ class ClusterLedger:
         self._receive(answers)
 
     def _receive(self, answers: dict[int, Any]) -> None:
-        """Columns that have come with answers."""
+        """What has come with answers about features that may be taken."""
         for k, said in answers.items():
-            self._shard.receive(k, said.chosen.sent)
+            self._shard.learn(k, said.chosen.known)
 
     def judge_again(self) -> int:
         return 0

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..samples import Samples
-from ..shard import Centred
 
 Array = np.ndarray[Any, Any]
 
@@ -45,25 +44,25 @@ class Question(NamedTuple):
         return self.common if self.own is None else (*self.common, *self.own[shard])
 
 
-class Sent(NamedTuple):
-    """Columns that come with an answer, or were requested.
+class Known(NamedTuple):
+    """What a fit has to know about features whose columns it takes.
 
     - `features`: As the shard counts them.
-    - `scale`: What they were divided by.
+    - `scale`: What they are divided by.
     """
 
     features: Array
-    columns: Centred
     norms: Array
     scale: Array | None
 
 
 class Chosen(NamedTuple):
-    """Features for a working set, as the shard counts them, and those of their columns that were not sent before."""
+    """Features for a working set, as the shard counts them, and what the fit does not know yet about them; columns that
+    have not crossed for any fit come along (`Reply.columns`)."""
 
     features: Array
     levels: Array
-    sent: Sent
+    known: Known
 
 
 class Judged(NamedTuple):
@@ -126,12 +125,17 @@ class Message:
 
 @dataclass
 class Reply:
-    """A shard's answers to all questions that concerned it, in order."""
+    """A shard's answers to all questions that concerned it, in order.
+
+    - `columns`: Raw columns that come along, in the type in which they are held: features as the shard counts them, and
+      an array of so many columns.
+    """
 
     found: list[Any]
     passes: float
     rounding: float
     fragile: bool
+    columns: list[tuple[Array, Array]]
 
 
 @dataclass

@@ -9,17 +9,17 @@ import numpy as np
 
 from ..row_metric import POINT, Cover, Region
 from ..samples import Samples
-from ..shard import Centred
+from ..shard import Centred, centred_columns
+from ..storage import DenseStorage
 from ..storage.base import by_part
 from .fleet import FitLog
 from .ledger import ClusterLedger
-from .messages import CHANGING, PenaltyName, Question, Sent, Start
+from .messages import CHANGING, Known, PenaltyName, Question, Start
 from .replay import Replay
 
 Array = np.ndarray[Any, Any]
 
 _MOST_PENALTIES = 8  # that shards know by name; an older one is sent again
-_MOST_UNASKED = 2048  # columns that are cached until they are requested
 
 
 class ClusterShard:
@@ -40,7 +40,7 @@ class ClusterShard:
         while hasattr(inner, "around"):
             wrappers.insert(0, inner.around)
             inner = inner.inner
-        self._fleet = inner.fleet
+        self._fleet, self._wrappers = inner.fleet, wrappers
         self.starts = self._fleet.starts
         self._sizes = np.diff(self.starts)
         free = dict(enumerate(self.by_shard(unpenalised)))
@@ -59,8 +59,7 @@ class ClusterShard:
         self._n_named = 0
         #: sent with the next question
         self._queued: list[tuple[Question, dict[int, tuple[Any, ...]] | None]] = []
-        # columns that were sent in advance, and what is known of features whose columns have been taken
-        self._unasked: dict[int, tuple[Centred, int]] = {}
+        # what is known of features whose columns have crossed
         self._norm_rows: dict[int, Array] = {}
         self._scale_rows: dict[int, Array] = {}
 
@@ -192,35 +191,31 @@ class ClusterShard:
             products[at], norms[at] = part, sizes
         return products, norms
 
-    def receive(self, k: int, sent: Sent) -> None:
-        """Columns that were sent in advance: they are cached until they are used."""
-        features = sent.features + self.starts[k]
-        self._learn(features, sent)
-        self._unasked.update({j: (sent.columns, position) for position, j in enumerate(features.tolist())})
-        while len(self._unasked) > _MOST_UNASKED:
-            del self._unasked[next(iter(self._unasked))]
-
-    def _learn(self, features: Array, sent: Sent) -> None:
-        self._norm_rows.update(zip(features.tolist(), sent.norms, strict=True))
-        if sent.scale is not None:
-            self._scale_rows.update(zip(features.tolist(), sent.scale, strict=True))
+    def learn(self, k: int, known: Known) -> None:
+        """What a shard has said about some of its features."""
+        features = (known.features + self.starts[k]).tolist()
+        self._norm_rows.update(zip(features, known.norms, strict=True))
+        if known.scale is not None:
+            self._scale_rows.update(zip(features, known.scale, strict=True))
 
     def take(self, features: Array) -> Centred:
-        samples = self.samples
-        rows = self.storage.n_rows if samples.uniform else samples.n_samples
-        tasks = 1 if samples.uniform else samples.n_tasks
-        out = Centred.empty(rows, len(features), tasks, len(samples.basis))
-        left = []
-        for position, j in enumerate(features.tolist()):
-            if j in self._unasked:
-                out.put(position, *self._unasked.pop(j))
-            else:
-                left.append(position)
-        missing = np.array(left, dtype=np.int64)
-        for at, sent in self.some("take", (), features[missing]):
-            out.put(missing[at], sent.columns)
-            self._learn(features[missing[at]], sent)
-        return out
+        """Columns cross once for all fits on these data, as they are held, and are centred here."""
+        unknown = np.array([j not in self._norm_rows for j in features.tolist()], dtype=bool)
+        asked = features[unknown | self._fleet.missing(features)]
+        if len(asked):
+            self._ask_to_take(asked)
+        raw = self._fleet.columns(features, self._ask_to_take)
+        storage: Any = DenseStorage(raw)
+        for wrap in self._wrappers:
+            storage = wrap(storage)
+        found = centred_columns(storage.take(np.arange(len(features))), self.samples, self.n_threads)
+        return found.divided(self.scale(features), self.samples) if self.standardize else found
+
+    def _ask_to_take(self, features: Array) -> None:
+        wanted = self._fleet.missing(features)
+        own = {k: (here, wanted[at]) for k, (at, here) in enumerate(by_part(self.starts, features)) if len(here)}
+        for k, known in self.ask(Question("take", (), own))[0].items():
+            self.learn(k, known)
 
     # -- anchors --------------------------------------------------------------------------------------------------
 

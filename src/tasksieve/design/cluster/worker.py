@@ -17,7 +17,7 @@ from ..ledger import Judgement, Ledger, Reach, Rejection, least_ratio
 from ..row_metric import Region
 from ..shard import LocalShard
 from ..threads import one_blas_thread
-from .messages import CHANGING, Chosen, Failed, Judged, Message, PenaltyName, Rejected, Reply, Sent, Stale
+from .messages import CHANGING, Chosen, Failed, Judged, Known, Message, PenaltyName, Rejected, Reply, Stale
 from .sources import ColumnSource
 from .streamed import StreamedStorage, held_columns
 
@@ -34,14 +34,14 @@ class WorkerStore:
     """All that one worker keeps."""
 
     def __init__(self) -> None:
-        self.held: dict[tuple[str, int], tuple[int, Any]] = {}  # by data and shard: epoch, storage
+        self.held: dict[tuple[str, int], tuple[int, HeldColumns]] = {}  # by data and shard, with the epoch
         self.residents: dict[tuple[str, int], Resident] = {}  # by fit and shard
         self.pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="tasksieve")
 
     def hold(self, data: str, shard: int, epoch: int, storage: Any) -> None:
         known = self.held.get((data, shard))
         if known is None or known[0] < epoch:
-            self.held[data, shard] = epoch, storage
+            self.held[data, shard] = epoch, HeldColumns(storage)
 
     def drop(self, data: str) -> None:
         """Release the columns of some data, and the fits on them."""
@@ -53,12 +53,12 @@ class WorkerStore:
     def answer(self, message: Message, shard: int) -> Reply | Stale | Failed:
         """A shard's answer to a message."""
         epoch, version = message.at[shard]
-        held_epoch, storage = self.held.get((message.data, shard), (None, None))
-        if held_epoch != epoch:
+        held_epoch, columns = self.held.get((message.data, shard), (None, None))
+        if held_epoch != epoch or columns is None:
             return Stale(f"epoch {held_epoch}, asked as {epoch}")
         position = message.fit, shard
         if message.start is not None:
-            self.residents[position] = Resident(message.data, epoch, storage, message.start, shard)
+            self.residents[position] = Resident(message.data, epoch, columns, message.start, shard)
         resident = self.residents.get(position)
         if resident is None or (resident.epoch, resident.version) != (epoch, version):
             known = None if resident is None else (resident.epoch, resident.version)
@@ -75,15 +75,30 @@ class WorkerStore:
             if self.residents.get(position) is resident:
                 del self.residents[position]  # whatever it has done by half
             return Failed(error)
-        own = resident.shard
-        return Reply(found, own.passes - before, own.rounding, own.measured and own.has_fragile)
+        own, sent = resident.shard, resident.sent
+        resident.sent = []
+        return Reply(found, own.passes - before, own.rounding, own.measured and own.has_fragile, sent)
+
+
+class HeldColumns:
+    """A range of columns, and which of them have crossed to the client: it keeps them for all fits."""
+
+    def __init__(self, storage: Any) -> None:
+        self.storage = storage
+        self.crossed = np.zeros(storage.n_features, dtype=bool)
+
+    def raw(self, features: Array) -> Array:
+        """In the type in which they are held."""
+        self.crossed[features] = True
+        return np.asarray(self.storage.take(features), dtype=self.storage.dtype, order="F")
 
 
 class Resident:
     """A shard of one fit, and its ledger. It answers to the verbs of both, and to its own; changes are counted."""
 
-    def __init__(self, data: str, epoch: int, storage: Any, start: Any, shard: int) -> None:
+    def __init__(self, data: str, epoch: int, columns: HeldColumns, start: Any, shard: int) -> None:
         self.data, self.epoch, self.version = data, epoch, 0
+        self._columns, storage = columns, columns.storage
         for wrap in start.wrappers:
             storage = wrap(storage)
         self.shard = LocalShard(
@@ -99,7 +114,9 @@ class Resident:
         self._gauges: Array | None = None  # of the vector remembered last
         self._ledger: Ledger | None = None
         self._foreseen: tuple[int, Array] | None = None  # token of the lookahead, and the rows it would reject
-        self._sent = np.zeros(self.shard.n_features, dtype=bool)
+        self._told = np.zeros(self.shard.n_features, dtype=bool)  # of these the fit knows norms and scale
+        #: columns that go with the next answer
+        self.sent: list[tuple[Array, Array]] = []
 
     def answer(self, verb: str, arguments: Sequence[Any]) -> Any:
         """Penalties come by name."""
@@ -126,21 +143,25 @@ class Resident:
         """The least and the largest norm."""
         return self.shard.norm_range()
 
-    def take(self, features: Array) -> Sent:
-        """Packed columns."""
-        self._sent[features] = True
+    def take(self, features: Array, wanted: Array) -> Known:
+        """What a fit has to know of some features; the columns of those that are wanted come along."""
+        self.send(features[wanted])
+        self._told[features] = True
         scale = self.shard.scale(features) if self.shard.standardize else None
-        return Sent(features, self.shard.take(features), self.shard.norms(features), scale)
+        return Known(features, self.shard.norms(features), scale)
+
+    def send(self, features: Array) -> None:
+        """Raw columns with this answer."""
+        if len(features):
+            self.shard.passes += self.shard.storage.unread(features) / max(self.shard.n_features, 1)
+            self.sent.append((features, self._columns.raw(features)))
 
     def _chosen(self, features: Array, most: int) -> Chosen:
-        """With the columns that have not been sent yet, the most likely ones if they are many."""
-        levels, new = self.ledger.levels, features[~self._sent[features]]
+        """With the columns that have not crossed yet, the most likely ones if they are many."""
+        levels, new = self.ledger.levels, features[~self._told[features]]
         if len(new) > most:
             new = new[np.argsort(-levels[new])[:most]]
-        return Chosen(features, levels[features], self.take(new))
-
-    def take_raw(self, features: Array) -> Array:
-        return self.shard.storage.take(features)
+        return Chosen(features, levels[features], self.take(new, ~self._columns.crossed[new]))
 
     def read_raw(self, asked: Sequence[Any]) -> list[Array]:
         """Products as of `ColumnStorage.read`."""
