@@ -4,14 +4,15 @@
     python benchmarks/cluster.py --quick
 
 Worker processes share the cores of this machine with each other: of times, only ratios mean anything. Counted are
-trips (a message to all workers, and their answers), bytes out and in, columns taken and full passes.
+trips (a message to all workers, and their answers), bytes out and in, columns taken and full passes. Folds and halves
+go in step: they are counted at the first width, beside a path.
 
 The model of a path of K values on m machines, each a worker of c cores, X of n rows and d features of b bytes:
 
     client     what the engine computes by itself, measured, proportional to n
     trips      trips * (latency of an empty trip, measured here, plus 1 ms for a real network)
     network    (vectors sent * 8 n * m + bytes received) / bandwidth; vectors sent and columns received are counted,
-               columns are 8 n bytes each
+               columns are b n bytes each
     passes     passes * n d b / (m * c * bytes that one core reads and multiplies a second, measured)
     bounds     K * 2 * d * T * anchors * 4 bytes / (m * memory bandwidth)
 
@@ -25,6 +26,7 @@ import logging
 import tempfile
 import time
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +93,7 @@ def cluster_run(store: Any, y: np.ndarray, task: np.ndarray, grid: np.ndarray | 
     problem = model._problem(data)
     if grid is None:
         grid = model._alpha_max(problem, data) * np.geomspace(1, 0.1, n_values)
-    fleet = data.storage.fleet
+    fleet = data.make_storage().fleet
     far = problem.design.shard
     before = far.passes
     taken = [0]
@@ -112,6 +114,54 @@ def cluster_run(store: Any, y: np.ndarray, task: np.ndarray, grid: np.ndarray | 
     return solution, grid, counts, fleet
 
 
+def in_step(store: Any, y: np.ndarray, task: np.ndarray, n_values: int) -> list[list[Any]]:
+    """A path, folds and halves on the active client, each with columns of its own: what crosses, and passes."""
+    import tasksieve as ts
+
+    rows = []
+    for words, work in (
+        (f"path, {n_values} values", lambda X: ts.MultiTaskLasso().path(X, y, task=task, n_alphas=n_values, eps=0.1)),
+        (
+            f"the same and 5 folds, {n_values} values",
+            lambda X: ts.MultiTaskLassoCV(cv=5, n_alphas=n_values, eps=0.1).fit(X, y, task=task),
+        ),
+        (
+            "10 halves until 20 features",
+            lambda X: ts.StabilitySelection(ts.MultiTaskLasso(), n_pairs=5, q=20, assumption="none").fit(
+                X, y, task=task
+            ),
+        ),
+    ):
+        fleets = noted_fleets()
+        began = time.perf_counter()
+        done = work(store)
+        seconds = time.perf_counter() - began
+        traffic = [fleet.traffic for fleet in fleets]
+        passes = done.passes_ if hasattr(done, "passes_") else done.passes
+        rows.append([
+            words, seconds_cell(seconds), sum(one.trips for one in traffic),
+            f"{sum(one.sent for one in traffic) / 1e6:.1f}", f"{sum(one.received for one in traffic) / 1e6:.1f}",
+            f"{passes:.1f}",
+        ])  # fmt: skip
+    return rows
+
+
+def noted_fleets() -> list[Any]:
+    """All fleets that are made from now on."""
+    from tasksieve.design.cluster.fleet import Fleet
+
+    found: list[Any] = []
+    begin = getattr(Fleet.__init__, "__wrapped__", Fleet.__init__)
+
+    @wraps(begin)
+    def noted(fleet: Any, *arguments: Any) -> None:
+        begin(fleet, *arguments)
+        found.append(fleet)
+
+    Fleet.__init__ = noted  # type: ignore[method-assign]
+    return found
+
+
 def same_bits(a: Any, b: Any) -> bool:
     alike = np.array_equal(a.features, b.features) and np.array_equal(a.rows, b.rows)
     return alike and a.dual_gap == b.dual_gap and a.n_rejected == b.n_rejected
@@ -124,7 +174,7 @@ def empty_trip(fleet: Any, repeats: int = 20) -> float:
     from tasksieve.design.cluster import worker
     from tasksieve.design.cluster.messages import Message
 
-    packed = bytes(dumps(Message(fleet.data, "nobody", {}, [])))
+    packed = bytes(dumps(([Message(fleet.data, "nobody", {}, [])], [])))
     addresses = sorted(fleet.client.nthreads())
     times = []
     for _ in range(repeats):
@@ -169,7 +219,7 @@ def measure(args: Any, report: Report) -> None:
 
     import tasksieve as ts
 
-    table, checks, last = [], [], None
+    table, checks, last, together = [], [], None, []
     with tempfile.TemporaryDirectory(prefix="tasksieve-cluster-") as name:
         for d in args.features:
             X, y, task = make_store(Path(name), args.rows, d, args.tasks, args.seed)
@@ -185,6 +235,8 @@ def measure(args: Any, report: Report) -> None:
                     store = ts.open_zarr(Path(name) / f"x{d}.zarr")
                     solution, grid, counts, fleet = cluster_run(store, y, task, None, args.values)
                     latency = empty_trip(fleet)
+                    if not together:
+                        together = in_step(store, y, task, min(args.values, 30))
                     near, seconds = local_run(X, y, task, grid, fleet.starts)
                 same = all(map(same_bits, solution.points, near.points))
                 rate = pass_rate(X, y, task)
@@ -215,6 +267,13 @@ def measure(args: Any, report: Report) -> None:
         "kB out: to all workers together. Loading is not counted; workers and client share the cores.",
     )  # fmt: skip
     report.table(
+        f"Fits in step: {args.features[0]:,} features, {args.workers[0]} workers",
+        ["", "seconds", "trips", "MB out", "MB in", "passes"],
+        together,
+        "One message has the questions of all folds or halves; columns cross once for all.",
+    )
+    report.raw(in_step=together)
+    report.table(
         "The model against what was measured here",
         ["features", "workers", "empty trip, ms", "model / measured"],
         checks,
@@ -236,7 +295,7 @@ def predict(
             parts = {
                 "client": client * n / args.rows,
                 "trips": counts.trips * (latency + REAL_LATENCY),
-                "network": (vectors * 8.0 * n * machines + counts.columns * 8.0 * n) / BANDWIDTH,
+                "network": (vectors * 8.0 * n * machines + counts.columns * float(itemsize) * n) / BANDWIDTH,
                 "passes": counts.passes * share / speed,
                 "bounds": args.values * 2.0 * d * args.tasks * ANCHORS * 4.0 / (machines * MEMORY_BANDWIDTH),
             }

@@ -139,9 +139,9 @@ def test_a_stale_shard_does_not_answer(client: Any, tmp_path: Path) -> None:
     question = [Question("correlate", (vector,))]
 
     def said(at: tuple[int, int], fit: str = log.fit, of: str = data) -> Any:
-        packed = fleet_pack(Message(of, fit, {0: at}, question))
+        packed = fleet_pack(([Message(of, fit, {0: at}, question)], []))
         found = client.run(worker.serve, packed)
-        return [answer for part in found.values() for answer in fleet_unpack(part).values()]
+        return [answer for part in found.values() for heard in fleet_unpack(part) for answer in heard.values()]
 
     epoch, version = log.at[0]
     [answer] = said((epoch, version))

@@ -45,6 +45,20 @@ def test_every_estimator(client: Any, name: str) -> None:
     same_bits(far, near)
 
 
+def test_a_ridge_and_a_curved_loss(client: Any) -> None:
+    """Rows of which only the largest gauge is known have no distance to the dual ball: no more of them are rejected."""
+    X, y, task = stacked(kind="classes")
+    model = ts.MultiTaskLogisticRegression(ridge=0.01)
+    grid = model.alpha_max(X, y, task=task) * np.geomspace(1, 0.3, 5)
+    far, near, _ = paths(model, da.from_array(X, chunks=(-1, 200)), X, y, task, grid)
+    for there, here in zip(far.points, near.points, strict=True):
+        assert np.array_equal(there.features, here.features)
+        assert np.array_equal(there.rows, here.rows)
+        assert there.dual_gap == here.dual_gap
+        assert there.n_rejected <= here.n_rejected
+    assert far.points[-1].n_rejected > 0
+
+
 def test_norms_under_row_metrics(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are measured in the shards, beside products that the next message asks for."""
     from tasksieve.design.cluster.shard import ClusterShard

@@ -6,13 +6,14 @@ that is features x tasks. Nothing above this layer sees a data matrix. `Storage`
 ``storage/`` holds raw columns, ``shard.py`` and ``anchored.py`` some features with what is known of them,
 ``ledger.py`` the vectors over features (levels, gauges, rejections), ``samples.py`` tasks, weights and intercepts,
 ``row_metric.py`` norms under other weights of the rows, ``packed.py`` the columns in use, ``moments.py`` and
-``sums.py`` sums over rows that come in blocks. ``device/`` keeps columns on a GPU or streams them through it;
-``cluster/`` has shards in the workers of a Dask cluster (``fleet.py``: which worker holds what, and recovery of what is
-lost).
+``sums.py`` sums over rows that come in blocks, ``lockstep.py`` several paths that share readings. ``device/`` keeps
+columns on a GPU or streams them through it; ``cluster/`` has shards in the workers of a Dask cluster (``fleet.py``:
+which worker holds what, and recovery of what is lost).
 """
 
 from .design import Design
-from .ledger import Gauges, Judgement, Ledger, Reach, Rejection
+from .ledger import Gauges, Judgement, Ledger, Reach, Rejection, highest
+from .lockstep import Lockstep
 from .lost import ClusterError, DataLost
 from .packed import ColumnBlock, PackedColumns
 from .part import Part
@@ -36,6 +37,7 @@ from .storage import (
     StepStorage,
     Storage,
     as_storage,
+    shared_reading,
 )
 from .threads import one_blas_thread, thread_count
 
@@ -53,6 +55,7 @@ __all__ = [
     "Judgement",
     "Ledger",
     "LocalShard",
+    "Lockstep",
     "MappedRowStorage",
     "PackedColumns",
     "Part",
@@ -72,6 +75,8 @@ __all__ = [
     "Storage",
     "as_storage",
     "compressed",
+    "highest",
     "one_blas_thread",
+    "shared_reading",
     "thread_count",
 ]

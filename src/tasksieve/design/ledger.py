@@ -76,6 +76,11 @@ def least_ratio(longest: Callable[[], Array], penalty: Any) -> float:
     return float(np.min(longest()[live] / outer[live], initial=np.inf))
 
 
+def highest(values: Array, count: int) -> Array:
+    """The highest numbers, so many if there are, in no order."""
+    return values if len(values) <= count else np.partition(values, -count)[-count:]
+
+
 class Ledger:
     """Levels, gauges and rejections of all features of a shard; the penalty is that of its features, at unit strength.
 

@@ -1,7 +1,7 @@
 """The paths of many subsamples (halves of the rows), each followed until so many features were used.
 
 A half is a set of row weights: all of them read the same X, through a `SharedReading`, and walk in step
-(`path.lockstep`), so that one reading serves many. Where reads are costly (a file, a custom storage) as
+(`design.lockstep`), so that one reading serves many. Where reads are costly (a file, a custom storage) as
 many walk together as memory allows; elsewhere a few at a time, so that an interruption loses little.
 
 What a half selects depends on its own rows alone, also the values of alpha that it looks at: the bounds need halves of
@@ -22,14 +22,13 @@ from typing import Any
 import joblib
 import numpy as np
 
-from ..design import SharedReading, one_blas_thread
+from ..design import Lockstep, SharedReading, one_blas_thread, shared_reading
 from ..fitted.checkpoint import keeping, kept
 from ..linear.base import PathEstimator
 from ..linear.path_solver import RowSolver, SumSolver, solve_along
 from ..linear.row_folds import facts_of, sketch
 from ..path.device_folds import DeviceFolds, device_folds
 from ..path.follow import Pace
-from ..path.lockstep import Lockstep
 from ..path.policy import sums_pay_on_halves, walks_that_fit
 from ..path.problem import Problem
 from ..path.values import Value
@@ -129,7 +128,7 @@ class HalfPaths:
         some = self._follow_on_device(some, callback)
         if not some:
             return
-        shared = SharedReading(self._data.make_storage(), self._n_jobs)
+        shared = shared_reading(self._data.make_storage(), self._n_jobs)
         steps = Lockstep(self._n_jobs, shared.serve)
         shared.meet = steps.ask
         together = self._together(len(some))
@@ -209,11 +208,16 @@ class HalfPaths:
         largest = model._alpha_max(problem, training)
         entering = _UntilUsed(own, problem, self._q)
         if largest > 0.0:
-            entering.alphas = grid_of(largest, own.levels(problem.null_levels()), self._q)
+            entering.alphas = grid_of(largest, self._highest(problem), self._q)
             solve_along(self._solver(problem, training), entering.alphas, pace=entering).raise_interrupt()
         if training.make_storage().shard_class is not None:
             self.passes += problem.design.passes  # of columns that are not read through `shared`
         return entering.arrays()
+
+    def _highest(self, problem: Problem) -> Array:
+        """The levels at W = 0, at least the q highest."""
+        own = self._selectable
+        return problem.highest_levels(self._q) if own.groups is None else own.levels(problem.null_levels())
 
     def _solver(self, problem: Problem, training: TaskData) -> RowSolver:
         """On sums or with the engine, whichever is less work."""

@@ -1,6 +1,6 @@
 """The paths of all folds of a cross-validation, which are made of rows or of sums over rows.
 
-A fold is solved on its own, or all folds walk in step (`path.lockstep`): where reads of X are costly, so that one
+A fold is solved on its own, or all folds walk in step (`design.lockstep`): where reads of X are costly, so that one
 reading serves all, and with early stopping, so that all stop at the same value.
 """
 
@@ -14,10 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 from joblib import Parallel, delayed
 
-from ..design import SharedReading, one_blas_thread
+from ..design import Lockstep, SharedReading, one_blas_thread
 from ..fitted.progress import carried
 from ..path.follow import Pace, PathSolution
-from ..path.lockstep import Lockstep
 from ..path.values import Value
 from .base import PathEstimator
 from .early_stopping import PATIENCE, MeanCurve

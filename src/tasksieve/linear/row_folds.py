@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
-from ..design import SharedReading, one_blas_thread
+from ..design import one_blas_thread, shared_reading
 from ..fitted.arguments import kernel_threads
 from ..fitted.checkpoint import keeping, kept
 from ..fitted.folds import Folds
@@ -91,7 +91,7 @@ class RowFolds(FoldSource):
         stored = data.n_rows * data.n_features * storage.dtype.itemsize
         sizes = self.n_folds + 1, data.n_features, data.n_tasks, stored
         if walks_share_readings(bool(storage.costly_reads), *sizes) and (early or not keeping()):
-            self.shared = SharedReading(storage, kernel_threads())
+            self.shared = shared_reading(storage, kernel_threads())
         #: the data, as all rows are read
         self.data = data if self.shared is None else replace(data, X=self.shared.reader())
         self._problems = [model._problem(self.data, self._threads) for model in models]
@@ -169,7 +169,7 @@ class RowFolds(FoldSource):
         return kept(f"fold-{m}-{f}", facts, compute)
 
     def readings(self, results: Sequence[FoldResult]) -> float:
-        if self.shared is not None:
+        if self.shared is not None and self.data.make_storage().shard_class is None:
             return self.shared.spent
         own = sum(problem.design.passes for problem in self._problems) + sum(result.passes for result in results)
         return own + float(keeping()) + (0.0 if self._together is None else self._together.passes)

@@ -3,8 +3,7 @@
 One value: ``problem.py``, ``pair.py`` (a primal and a dual point), ``anchors.py``, ``sieve.py`` (screening without a
 pass), ``strategies.py``, ``engine.py``, ``certificate.py`` (the numbers as they are stored, with all rounding). Many
 values: ``policy.py`` chooses what follows the path, ``walks.py`` makes it, ``follow.py`` is the loop, ``solve.py`` the
-call; ``gram.py``, ``gram_folds.py`` and ``sums.py`` work on sums over rows, ``lockstep.py`` on several paths that
-share readings.
+call; ``gram.py``, ``gram_folds.py`` and ``sums.py`` work on sums over rows.
 """
 
 from .problem import Problem

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..design import Design, Ledger
+from ..design import Design, Ledger, highest
 from ..losses import DataLoss, Loss, as_loss
 from ..penalties import L21, RowPenalty
 from ..penalties.coupling import Coupling
@@ -120,6 +120,12 @@ class Problem:
             self._null_array = np.asarray(self._levels())
         return self._null_array
 
+    def highest_levels(self, count: int) -> Array:
+        """The highest of them, so many if there are, in no order."""
+        levels = self._levels()
+        found: Array = levels.highest(count) if hasattr(levels, "highest") else highest(levels, count)
+        return found
+
     def hardest(self) -> int:
         """The feature with the largest of them."""
         return int(self._levels().argmax())
@@ -133,8 +139,6 @@ class Problem:
     def ledger(self, summaries: bool) -> Any:
         """What is known about all features, for a walk that begins; `summaries`: none is queried by itself."""
         levels, found = self._levels(), None
-        # gaps then depend on the largest gauge alone (`duality_gap`)
-        only_largest = not self.penalty.ridge or self.loss.squared or self.loss.clipped
-        if summaries and hasattr(levels, "ledger") and self.penalty.by_threshold and only_largest:
+        if summaries and hasattr(levels, "ledger") and self.penalty.by_threshold:
             found = levels.ledger(self.penalty)
         return Ledger(self.design.shard, self.penalty, self.null_levels()) if found is None else found

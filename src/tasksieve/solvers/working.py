@@ -239,6 +239,8 @@ def duality_gap(
     squares = float(np.vdot(rows, rows))
     gap += 0.5 * ridge * (1.0 - scale) ** 2 * squares
     outer = everything.outer
+    if gauges is not None and outer is not None and len(outer) != len(gauges):
+        outer = None  # one gauge above 1 stands for many (`Pair.whole`)
     if outer is not None and not (loss.squared or loss.clipped):  # their cut ball is about the augmented dual point
         plain = penalty.row_gauges(products) if gauges is None else gauges
         over = np.flatnonzero(plain > 1.0)

@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
@@ -66,6 +66,20 @@ class FitLog:
     at: dict[int, tuple[int, int]] = field(default_factory=dict)
 
 
+Asked = tuple[FitLog, list[Question]]  # a fit, and its questions
+
+
+class _Part(NamedTuple):
+    """What one of several requests says to some shards: in order, with a `start` if they begin the fit."""
+
+    number: int
+    log: FitLog
+    shards: list[int]
+    questions: list[Question]
+    start: Start | None = None
+    replayed: int = 0
+
+
 class Fleet:
     """Ranges of the columns of a source, on the workers of the active client.
 
@@ -108,76 +122,88 @@ class Fleet:
         shared = {address: self._where.count(address) for address in set(self._where)}
         return {k: max(1, live.get(str(a), 1) // shared[a]) for k, a in enumerate(self._where)}
 
-    def ask(self, log: FitLog, questions: list[Question]) -> dict[int, Reply]:
-        """Answers of all shards that questions concern; requests go to all workers before any answer is awaited."""
-        concerned = [k for k in range(self.n_shards) if any(question.concerns(k) for question in questions)]
-        answers: dict[int, Reply] = {}
+    def ask(self, requests: Sequence[Asked]) -> list[dict[int, Reply]]:
+        """For each fit the answers of all shards that its questions concern. One message has what all fits ask; it goes
+        to all workers before any answer is awaited."""
+        concerned = [
+            [k for k in range(self.n_shards) if any(question.concerns(k) for question in questions)]
+            for _, questions in requests
+        ]
+        answers: list[dict[int, Reply]] = [{} for _ in requests]
         for _ in range(_MOST_ROUNDS):
-            waiting = [k for k in concerned if k not in answers]
-            if not waiting:
+            waiting = [[k for k in own if k not in said] for own, said in zip(concerned, answers, strict=True)]
+            if not any(waiting):
                 return answers
             with self._lock:
-                self._position([k for k in waiting if self._where[k] is None])
-            new = [k for k in waiting if log.at.get(k, (0, 0))[0] != self._epoch[k]]
-            ready = [k for k in waiting if k not in new]
-            if new:
-                replay = log.replay()
-                answers |= self._send(log, new, [*replay, *questions], log.start, len(replay))
-            answers |= self._send(log, ready, questions)
+                everyone = sorted({k for own in waiting for k in own})
+                self._position([k for k in everyone if self._where[k] is None])
+            parts: list[_Part] = []
+            for number, (log, questions) in enumerate(requests):
+                new = [k for k in waiting[number] if log.at.get(k, (0, 0))[0] != self._epoch[k]]
+                ready = [k for k in waiting[number] if k not in new]
+                if new:
+                    replay = log.replay()
+                    parts.append(_Part(number, log, new, [*replay, *questions], log.start, len(replay)))
+                if ready:
+                    parts.append(_Part(number, log, ready, questions))
+            for part, said in zip(parts, self._send(parts), strict=True):
+                answers[part.number] |= said
         raise DataLost("The workers' shards of X do not stay where they are: see the workers' logs.")
 
-    def _send(
-        self,
-        log: FitLog,
-        shards: Sequence[int],
-        questions: list[Question],
-        start: Start | None = None,
-        replayed: int = 0,
-    ) -> dict[int, Reply]:
-        """One message to the workers of some shards: the answers of those that gave one."""
+    def _send(self, parts: Sequence[_Part]) -> list[dict[int, Reply]]:
+        """One message to the workers of some shards: the answers of those that gave one, part by part."""
         from distributed.protocol.pickle import dumps, loads
 
-        if not shards:
-            return {}
+        shards = sorted({k for part in parts for k in part.shards})
         where = {k: self._where[k] for k in shards}
         epochs = {k: self._epoch[k] for k in shards}
-        at = {k: (epochs[k], 0) if start is not None else log.at[k] for k in shards}
         ended = [self._ended.pop() for _ in range(len(self._ended))]
-        packed = dumps(Message(self.data, log.fit, at, questions, start, replayed, ended))
+        ats = [
+            {k: (epochs[k], 0) if part.start is not None else part.log.at[k] for k in part.shards} for part in parts
+        ]
+        messages = [
+            Message(self.data, part.log.fit, at, part.questions, part.start, part.replayed)
+            for part, at in zip(parts, ats, strict=True)
+        ]
+        packed = dumps((messages, ended))
         live = self._workers()
         addresses = sorted({a for a in where.values() if a in live})
         self.traffic.trips += 1
         self.traffic.sent += len(packed) * len(addresses)
         found = self._run(addresses, worker.serve, packed)
-        answers: dict[int, Reply] = {}
+        answers: list[dict[int, Reply]] = [{} for _ in parts]
         for address in sorted({a for a in where.values() if a is not None}):
             said = found.get(address, DataLost(f"worker {address} is gone"))
             if said is None:  # its state is unknown: it begins again
-                for k in (k for k in shards if where[k] == address):
-                    log.at.pop(k, None)
+                for part in parts:
+                    for k in (k for k in part.shards if where[k] == address):
+                        part.log.at.pop(k, None)
                 continue
             if isinstance(said, BaseException):
                 self._lose(address, said)
                 continue
             self.traffic.received += len(said)
-            heard = loads(said)
-            for k in (k for k in shards if where[k] == address):
-                answer = heard.get(k, Stale("not there"))
-                if not isinstance(answer, Reply):
-                    log.at.pop(k, None)
-                if isinstance(answer, Failed):
-                    raise answer.error
-                if isinstance(answer, Stale):
+            for part, at, own, heard in zip(parts, ats, answers, loads(said), strict=True):
+                for k in (k for k in part.shards if where[k] == address):
+                    answer = heard.get(k, Stale("not there"))
+                    if isinstance(answer, Reply):
+                        own[k] = answer
+                        self._heard(k, answer, part, at[k])
+                        continue
+                    part.log.at.pop(k, None)
+                    if isinstance(answer, Failed):
+                        raise answer.error
                     with self._lock:
                         if k not in heard and self._epoch[k] == epochs[k]:
                             self._where[k] = None
-                    continue
-                answers[k] = answer
-                self._keep(k, answer)
-                self._deaths[k] = 0
-                changed = sum(question.verb in CHANGING and question.concerns(k) for question in questions)
-                log.at[k] = at[k][0], at[k][1] + changed
         return answers
+
+    def _heard(self, shard: int, answer: Reply, part: _Part, at: tuple[int, int]) -> None:
+        """A shard has answered a part of a message."""
+        self._keep(shard, answer)
+        self._deaths[shard] = 0
+        changed = sum(question.verb in CHANGING and question.concerns(shard) for question in part.questions)
+        part.log.at[shard] = at[0], at[1] + changed
 
     def _run(self, addresses: list[str], function: Any, *arguments: Any) -> dict[str, Any]:
         """The result of a function on several workers, or the error it ended with. When a worker disappears while all

@@ -6,7 +6,7 @@ Every message names the data, the fit, the shard, its epoch (how often it has be
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -120,7 +120,6 @@ class Message:
     questions: list[Question]
     start: Start | None = None
     replayed: int = 0
-    ended: list[str] = field(default_factory=list)  # fits whose owners are gone
 
 
 @dataclass

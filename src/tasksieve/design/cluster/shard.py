@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ledger import highest
 from ..row_metric import POINT, Cover, Region
 from ..samples import Samples
 from ..shard import Centred, centred_columns
@@ -40,7 +41,7 @@ class ClusterShard:
         while hasattr(inner, "around"):
             wrappers.insert(0, inner.around)
             inner = inner.inner
-        self._fleet, self._wrappers = inner.fleet, wrappers
+        self._fleet, self._wrappers, self._shared = inner.fleet, wrappers, inner.shared
         self.starts = self._fleet.starts
         self._sizes = np.diff(self.starts)
         free = dict(enumerate(self.by_shard(unpenalised)))
@@ -80,7 +81,8 @@ class ClusterShard:
     def ask(self, *questions: Question) -> list[dict[int, Any]]:
         """For each question the answers of the shards that it concerns."""
         every = [*self._queued, *((question, None) for question in questions)]
-        found = self._fleet.ask(self._log, [question for question, _ in every])
+        request = self._log, [question for question, _ in every]
+        found = self._fleet.ask([request])[0] if self._shared is None else self._shared.ask(request)
         self._queued = []
         for question, masks in every:
             if question.verb in CHANGING:
@@ -276,6 +278,9 @@ class FarGauges:
 
     def __truediv__(self, by: float) -> Array:
         return np.asarray(self) / by
+
+    def highest(self, count: int) -> Array:
+        return highest(np.concatenate(self._shard.everywhere("highest", self._first, count)), count)
 
     def ledger(self, penalty: Any) -> ClusterLedger | None:
         """Summaries of what the shards know about their features; None if they do not have these levels."""

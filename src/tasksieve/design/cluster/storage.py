@@ -18,12 +18,30 @@ from ..storage.base import (
     kept_type,
     part_read,
 )
-from .fleet import Fleet
-from .messages import Question
+from ..storage.together import SharedReading
+from .fleet import Asked, Fleet
+from .messages import Question, Reply
 from .shard import ClusterShard
 from .sources import ColumnSource
 
 Array = np.ndarray[Any, Any]
+
+
+class SharedTrips(SharedReading):
+    """For fits in step on columns in a cluster: a message to all workers has the requests of all fits, and one reading
+    of a range there serves them."""
+
+    def __init__(self, storage: Any, threads: int = 1) -> None:
+        super().__init__(storage, threads)
+        storage.shared = self
+
+    def ask(self, request: Asked) -> dict[int, Reply]:
+        """The answers of the shards to one fit."""
+        found: dict[int, Reply] = self.serve([request])[0] if self.meet is None else self.meet(request)
+        return found
+
+    def serve(self, requests: Sequence[Asked]) -> list[dict[int, Reply]]:
+        return list(self.storage.fleet.ask(requests))  # type: ignore[attr-defined]
 
 
 class ClusterStorage(ColumnStorage):
@@ -31,7 +49,10 @@ class ClusterStorage(ColumnStorage):
 
     shard_class = ClusterShard
     wrapped_shard_class = ClusterShard
-    costly_reads = False  # every fit has shards of its own over the same columns
+    shared_class = SharedTrips
+    costly_reads = True
+    #: what the fits of these data share that are solved in step
+    shared: SharedTrips | None = None
 
     def __init__(self, source: ColumnSource, order: Array | None) -> None:
         self._source, self._order = source, order

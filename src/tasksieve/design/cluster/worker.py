@@ -7,15 +7,20 @@ import pickle
 import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
 from ..._kernels import compiled
-from ..ledger import Judgement, Ledger, Reach, Rejection, least_ratio
+from ..ledger import Judgement, Ledger, Reach, Rejection, highest, least_ratio
+from ..lockstep import Lockstep
 from ..row_metric import Region
 from ..shard import LocalShard
+from ..storage.base import ProductRequest, Reading
+from ..storage.together import SharedReading
 from ..threads import one_blas_thread
 from .messages import CHANGING, Chosen, Failed, Judged, Known, Message, PenaltyName, Rejected, Reply, Stale
 from .sources import ColumnSource
@@ -50,6 +55,25 @@ class WorkerStore:
         for position in [position for position, resident in self.residents.items() if resident.data == data]:
             del self.residents[position]
 
+    def answers(self, messages: Sequence[Message], shard: int) -> list[Reply | Stale | Failed | None]:
+        """A shard's answers to messages of several fits, None to those that do not concern it. Where all of them need
+        all columns, one reading serves all."""
+        own = [number for number, message in enumerate(messages) if shard in message.at]
+        out: list[Reply | Stale | Failed | None] = [None] * len(messages)
+        if len(own) == 1:
+            out[own[0]] = self.answer(messages[own[0]], shard)
+            return out
+        _, columns = self.held[messages[0].data, shard]
+        steps = Lockstep(1, columns.serve)
+        meeting = _MEETING.set(steps)
+        try:
+            found = steps.run([partial(self.answer, messages[number], shard) for number in own])
+            for number, said in zip(own, found, strict=True):
+                out[number] = said
+        finally:
+            _MEETING.reset(meeting)
+        return out
+
     def answer(self, message: Message, shard: int) -> Reply | Stale | Failed:
         """A shard's answer to a message."""
         epoch, version = message.at[shard]
@@ -80,12 +104,29 @@ class WorkerStore:
         return Reply(found, own.passes - before, own.rounding, own.measured and own.has_fragile, sent)
 
 
-class HeldColumns:
-    """A range of columns, and which of them have crossed to the client: it keeps them for all fits."""
+#: what several fits in step read all columns with, in the threads of theirs
+_MEETING: ContextVar[Lockstep | None] = ContextVar("meeting", default=None)
+
+
+class HeldColumns(SharedReading):
+    """A range of columns, as fits read it, and which of them have crossed to the client, which keeps them for all."""
 
     def __init__(self, storage: Any) -> None:
-        self.storage = storage
+        super().__init__(storage)
         self.crossed = np.zeros(storage.n_features, dtype=bool)
+
+    def read(self, asked: Sequence[ProductRequest], threads: int) -> Reading:
+        meeting = _MEETING.get()
+        if meeting is None or any(a.columns is not None for a in asked):
+            return self.storage.read(asked, threads)
+        found: Reading = meeting.ask((asked, threads))
+        return found
+
+    def take(self, features: Array) -> Array:
+        return self.storage.take(features)
+
+    def unread(self, features: Array) -> int:
+        return self.storage.unread(features)
 
     def raw(self, features: Array) -> Array:
         """In the type in which they are held."""
@@ -98,7 +139,8 @@ class Resident:
 
     def __init__(self, data: str, epoch: int, columns: HeldColumns, start: Any, shard: int) -> None:
         self.data, self.epoch, self.version = data, epoch, 0
-        self._columns, storage = columns, columns.storage
+        self._columns = columns
+        storage: Any = columns
         for wrap in start.wrappers:
             storage = wrap(storage)
         self.shard = LocalShard(
@@ -181,6 +223,12 @@ class Resident:
     def gauges(self, first: bool) -> Array | None:
         """All gauges of the vector remembered last, or of the first one."""
         return self._first_gauges if first else self._gauges
+
+    def highest(self, first: bool, count: int) -> Array:
+        """The highest of these, so many."""
+        gauges = self.gauges(first)
+        assert gauges is not None
+        return highest(gauges, count)
 
     def bound(self, vector: Any, penalty: Any, region: Region, note: bool) -> tuple[Array, Array]:
         """Copies: the next bounds are written to the same place."""
@@ -309,19 +357,25 @@ def store_of(worker: Any) -> WorkerStore:
 
 
 async def serve(packed: bytes, dask_worker: Any = None) -> bytes:
-    """Answers of all shards that a message concerns and that live here."""
+    """Answers of all shards that messages concern and that live here: for each message by shard."""
     from distributed.protocol.pickle import dumps
 
     store, loop = store_of(dask_worker), asyncio.get_running_loop()
-    message: Message = await loop.run_in_executor(store.pool, pickle.loads, packed)
-    for fit in message.ended:
-        for position in [position for position in store.residents if position[0] == fit]:
-            del store.residents[position]
-    here = [shard for shard in message.at if (message.data, shard) in store.held]
+    messages: list[Message]
+    messages, ended = await loop.run_in_executor(store.pool, pickle.loads, packed)
+    for position in [position for position in store.residents if position[0] in ended]:
+        del store.residents[position]
+    asked = sorted({(message.data, shard) for message in messages for shard in message.at})
+    here = [shard for data, shard in asked if (data, shard) in store.held]
     answers = await asyncio.gather(
-        *(loop.run_in_executor(store.pool, store.answer, message, shard) for shard in here)
+        *(loop.run_in_executor(store.pool, store.answers, messages, shard) for shard in here)
     )
-    return await loop.run_in_executor(store.pool, dumps, dict(zip(here, answers, strict=True)))
+    by_shard = dict(zip(here, answers, strict=True))
+    found = [
+        {shard: said[number] for shard, said in by_shard.items() if said[number] is not None}
+        for number in range(len(messages))
+    ]
+    return await loop.run_in_executor(store.pool, dumps, found)
 
 
 async def load(

@@ -13,7 +13,7 @@ from .present import ColumnGroup, PresentStorage
 from .repeated import RepeatedStorage
 from .sparse import SparseStorage
 from .steps import StepStorage
-from .together import SharedReading
+from .together import SharedReading, shared_reading
 
 __all__ = [
     "Beside",
@@ -37,4 +37,5 @@ __all__ = [
     "StepStorage",
     "Storage",
     "as_storage",
+    "shared_reading",
 ]

@@ -63,6 +63,8 @@ class ColumnStorage:
     shard_class: Any = None
     #: the same for a storage around this one; None: there its columns are read into this process
     wrapped_shard_class: Any = None
+    #: what serves fits in step, made as `SharedReading` is; None: that
+    shared_class: Any = None
 
     def products(
         self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int

@@ -15,7 +15,13 @@ Array = np.ndarray[Any, Any]
 
 _KEPT_BYTES = 256 << 20  # columns that were read are kept for the next readers
 
-Request = tuple[Sequence[ProductRequest], int]  # products, and the number of threads
+Request = Any  # of products: a sequence of `ProductRequest` and the number of threads
+
+
+def shared_reading(storage: ColumnStorage, threads: int = 1) -> SharedReading:
+    """For designs that are solved in step, as the storage would have it."""
+    found: SharedReading = (storage.shared_class or SharedReading)(storage, threads)
+    return found
 
 
 class SharedReading(ColumnStorage):
@@ -34,7 +40,7 @@ class SharedReading(ColumnStorage):
         self.costly_reads, self.sparse = storage.costly_reads, storage.sparse
         if storage.sparse:
             self.x = getattr(storage, "x")  # noqa: B009
-        self.meet: Callable[[Request], Reading] | None = None
+        self.meet: Callable[[Request], Any] | None = None
         self.spent = 0.0
         self._lock = threading.Lock()
         self._kept: dict[int, Array] = {}  # oldest first
@@ -43,7 +49,7 @@ class SharedReading(ColumnStorage):
         """The storage as the designs see it; columns that live elsewhere are not read through here."""
         return self if self.storage.shard_class is None else self.storage
 
-    def serve(self, requests: Sequence[Request]) -> list[Reading]:
+    def serve(self, requests: Sequence[Request]) -> list[Any]:
         """One reading for all requests; each bears its share of the cost."""
         everything = [a for asked, _ in requests for a in asked]
         threads = max(threads for _, threads in requests)
@@ -59,7 +65,9 @@ class SharedReading(ColumnStorage):
         if all(a.columns is not None for a in asked):
             # Columns of a sparse matrix are used where they lie, again and again: no reading of the data.
             return self.storage.read(asked, threads) if self.storage.sparse else self._read_some(asked, threads)
-        return self.serve([(asked, threads)])[0] if self.meet is None else self.meet((asked, threads))
+        request = asked, threads
+        found: Reading = self.serve([request])[0] if self.meet is None else self.meet(request)
+        return found
 
     def _read_some(self, asked: Sequence[ProductRequest], threads: int) -> Reading:
         """Products of a few columns, which folds request again and again as they come near their thresholds."""

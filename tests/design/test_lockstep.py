@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from tasksieve.path.lockstep import Lockstep
+from tasksieve.design.lockstep import Lockstep
 
 
 class Server:
