@@ -1,4 +1,4 @@
-"""Batches of problems on a device: lists of features, columns of working sets, and the path that is solved with folds."""
+"""Batches of problems on a device: lists of features, columns of working sets, and the path solved with the folds."""
 
 from __future__ import annotations
 

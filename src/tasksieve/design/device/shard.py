@@ -98,7 +98,7 @@ class DeviceShard(LocalShard):
     def _upper_entries(self, products: torch.Tensor, limits: Thresholds, errors: Array) -> torch.Tensor:
         """What counts of each entry at most, in the place of products."""
         off = self._there(errors)
-        for part in self._parts():
+        for part in self._blocks():
             reach = self._norms[part] * off
             products[part] = limits.sizes(reach + (products[part] if limits.positive else products[part].abs()))
         if len(self.unpenalised):
@@ -109,7 +109,7 @@ class DeviceShard(LocalShard):
         """A gauge is v or more if what v leaves of a row, ``||soft(m, v l1)||``, is not below ``v group``."""
         limits = self._thresholds(self._surveyed)
         there = torch.empty(self.n_features, dtype=torch.bool, device=self.storage.device)
-        for part in self._parts():
+        for part in self._blocks():
             own = limits.part(part)
             assert own.l1 is not None
             left = torch.linalg.vector_norm((entries[part] - (least * own.l1)[:, None]).clamp_(min=0.0), dim=1)
@@ -138,7 +138,7 @@ class DeviceShard(LocalShard):
         both = torch.stack([order[:count].to(torch.float64), ranked[:count]]).cpu().numpy()
         return both[0].astype(np.int64), both[1] * (1.0 + 4.0 * _EPS * (self.n_features + 64))
 
-    def _parts(self) -> list[slice]:
+    def _blocks(self) -> list[slice]:
         """All features, some at a time."""
         step = max(1, _GAUGE_ENTRIES // self.samples.n_tasks)
         return [slice(low, low + step) for low in range(0, self.n_features, step)]
@@ -149,7 +149,7 @@ class DeviceShard(LocalShard):
             return found
         limits, off = self._thresholds(penalty), None if errors is None else self._there(errors)
         out = torch.empty(self.n_features, dtype=torch.float64, device=self.storage.device)
-        for part in self._parts():
+        for part in self._blocks():
             own, rows = limits.part(part), None if products is None else products[part]
             if off is not None:
                 reach = self._norms[part] * off
