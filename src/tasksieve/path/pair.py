@@ -63,7 +63,8 @@ class Pair:
     ) -> tuple[RowPenalty, Array, Array]:
         """What `duality_gap` has to know of all features: their penalty, their gauges at `lam` or at another strength,
         and which of them some are. Where only some are judged, the largest gauge is all that the penalty may use
-        (`RowPenalty.by_threshold`), and of the others it has at most one."""
+        (`RowPenalty.by_threshold`), and it has one row less than there are gauges if that
+        of the others is above 1."""
         factor = 1.0 if lam is None or lam == self.lam else self.lam / lam
         values, judged, rest = self.gauges
         if judged is None:
@@ -71,13 +72,11 @@ class Pair:
         everywhere = merged(judged, features)
         shown = np.append(everywhere, 0) if rest else everywhere  # the last one represents all others
         gauges = np.full(len(shown), rest)
-        if penalty.by_row:
-            penalty = penalty.restrict(shown)
         gauges[np.searchsorted(everywhere, judged)] = values
         if factor != 1.0:
             gauges *= factor
-        if penalty.ridge and penalty.outer is not None:  # each gauge above 1 would count by itself: one is not enough
-            penalty = penalty.restrict(everywhere if gauges[-1] > 1.0 else np.append(everywhere, 0))
+        if penalty.by_row:  # beside a ridge each gauge above 1 counts by itself: one that represents many is left out
+            penalty = penalty.restrict(everywhere if rest and gauges[-1] > 1.0 else shown)
         return penalty, gauges, np.searchsorted(everywhere, features)
 
     def where_it_counts(self) -> Pair:
