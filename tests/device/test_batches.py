@@ -118,3 +118,44 @@ def test_a_path_goes_on_where_the_batch_of_folds_ends(early: bool, monkeypatch: 
     assert count[0] > 15
     assert model.path_.converged.all()
     assert len(model.path_.alphas) == model.n_scored_
+
+
+@pytest.mark.parametrize("flaw", ["gauges", "missing"])
+def test_gauges_of_the_device_that_contradict_products_here_are_not_used(
+    flaw: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A certificate takes over what the device says of other features: of those in use it is compared."""
+    from tasksieve.design.device import lists
+    from tasksieve.design.device.shard import DeviceShard
+
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((60, 100))
+    task = np.repeat([0, 1], 30)
+    y = X[:, 0] + 0.3 * rng.standard_normal(60)
+    reaching, surveyed, calls = lists.reaching, [0], [0]
+
+    def flawed(*arguments: Any) -> Any:
+        calls[0] += 1
+        found = reaching(*arguments).clone()
+        if flaw == "gauges":
+            found[:, 1, 1:] *= 1.0 + 1e-4
+        elif calls[0] > 3:  # the first of them are lost, which are in use by then
+            count = int(found[0, 0, 0])
+            lost = min(3, count)
+            found[:, :, 1 : count - lost + 1] = found[:, :, lost + 1 : count + 1].clone()
+            found[:, 0, 0] -= lost
+        return found
+
+    monkeypatch.setattr(lists, "reaching", flawed)
+    survey = DeviceShard.survey
+
+    def counted(self: Any, *arguments: Any) -> None:
+        surveyed[0] += 1
+        survey(self, *arguments)
+
+    monkeypatch.setattr(DeviceShard, "survey", counted)
+    there = ts.on_device(X, "cpu")
+    found = ts.MultiTaskLasso().path(there, y, task, n_alphas=8)
+    here = ts.MultiTaskLasso(tol=1e-10).path(X, y, task, alphas=found.alphas)
+    assert surveyed[0] > 0
+    assert np.all(found.objectives - here.objectives <= found.dual_gaps + 1e-12 * found.objectives)

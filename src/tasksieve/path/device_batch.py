@@ -119,7 +119,7 @@ class DeviceBatch:
         self._real = memory.keep("real", storage.on(np.flatnonzero(real.ravel())))
         thresholds = problem.penalty.thresholds()
         assert thresholds is not None
-        self._weights, self._scale = thresholds[0], scale
+        self._weights, self._scale = thresholds[0], self.newton.scale
         self._group = memory.keep("group", storage.on(np.where(self._weights > 0.0, self._weights, np.inf)))
         # times what a residual lost: what its gauges may be off
         self._reach = memory.keep("reach", self._raw_lengths() / self._group)

@@ -32,6 +32,7 @@ Array = np.ndarray[Any, Any]
 SHARE = 0.9  # of the goal: how well the device solves, so that what certifying adds still fits
 _PADDED = 4  # times the samples, at most, that tasks take which are filled up to the longest
 _SAME = 1e-12  # of a strength: rounding
+_APART = 1e-6  # of a gauge: far more than rounding
 _FEW_STEPS = 100  # so few are left to a solver that counts them one by one
 
 
@@ -124,6 +125,16 @@ class _AtStrength:
         if self._whole is None:
             self._whole = self._unit.at(self._lam)
         return getattr(self._whole, name)
+
+
+def _agree(there: SolvedThere, features: Array, gauges: Array) -> bool:
+    """Whether the gauges that a device has listed are those which products here give of some of the features. They are
+    bounds of the same numbers: were they apart, something there would be wrong, and a pass is made again."""
+    listed, found = there.listed.features, there.listed.gauges
+    known = among(features, listed)
+    if np.any(gauges[~known] > (1.0 + _APART) * there.level):
+        return False
+    return bool(np.allclose(found[np.searchsorted(listed, features[known])], gauges[known], rtol=_APART, atol=0.0))
 
 
 class DeviceEngine(Engine):
@@ -220,7 +231,7 @@ class DeviceEngine(Engine):
     ) -> tuple[Pair, float]:
         here, separable = self._found, step.penalty.separable
         rest = 1.0 if separable else 0.0
-        if here is not None and at.residual is here.residual:
+        if here is not None and at.residual is here.residual and _agree(here, working, upper * step.lam):
             # Its gauges are known, the rounding of products included. They are those of raw columns: nuisance columns
             # explain a part of these, and the residual is orthogonal to that but for its leak.
             assert at.leak is not None

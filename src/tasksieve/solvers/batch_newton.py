@@ -82,15 +82,17 @@ class BatchNewton:
         self.problems, self.matrices, self.n = root.shape
         self.tasks, depth = labels.shape[1], basis.shape[3]
         self._one, self._depth = self.matrices == 1, depth
-        place = (x.data_ptr(), tuple(x.shape), x.stride(0), x.dtype, scale is None, key)
-        shape = (*place, self.problems, self.matrices, self.n, self.tasks, depth)
+        place = (x.data_ptr(), tuple(x.shape), x.stride(0), x.dtype, key)
+        scales = None if scale is None else tuple(scale.shape)
+        shape = (*place, scales, self.problems, self.matrices, self.n, self.tasks, depth)
         self.memory = memory = Recorded.borrow(shape, x.device)
         weakref.finalize(self, memory.give_back)
         # right-hand sides of a matrix: (P, matrices, n, its tasks)
         self._y = memory.keep("y", labels.mT[:, None] if self._one else labels[..., None])
         self._rows, self._root = memory.keep("rows", rows), memory.keep("root", root)
         self._basis = memory.keep("basis", basis)
-        self._scale = None if scale is None else memory.keep("scale", scale)
+        #: as it is kept: what is recorded may read nothing else
+        self.scale = None if scale is None else memory.keep("scale", scale)
         self.ridge, self.levels = memory.numbers("ridge", self.problems), memory.numbers("levels", self.problems)
         self._fused = triton_kernels.fuses_columns(x, self.n, depth) and bool((rows[:, 1:] - rows[:, :-1]).eq(1).all())
         self._room: _Room
@@ -126,7 +128,7 @@ class BatchNewton:
         self.levels.copy_(room.given[-self.problems :])
         if self._fused:
             triton_kernels.centred_columns(
-                self._x, features, self._rows, self._root, self._basis, self._scale, room.columns, room.loadings,
+                self._x, features, self._rows, self._root, self._basis, self.scale, room.columns, room.loadings,
                 room.by_matrix,
             )  # fmt: skip
         else:
@@ -150,8 +152,8 @@ class BatchNewton:
             explained = self._basis.mT @ room.columns
             room.columns.sub_(self._basis @ explained)
             room.loadings.add_(explained)
-        if self._scale is not None:
-            room.columns.div_(self._scale[chosen].mT[:, :, None, :])
+        if self.scale is not None:
+            room.columns.div_(self.scale[chosen].mT[:, :, None, :])
         room.by_matrix.copy_(torch.linalg.vector_norm(room.columns, dim=2))
 
     def _evaluate(self, a: Any) -> tuple[Any, Any, Any, Any]:
@@ -211,7 +213,8 @@ class BatchNewton:
         diagonal.add_((1.0 - live + (_JITTER + damping) * mean).to(m.dtype))  # rows that fill up: an identity
         right = torch.where(damped, 0.5 * (size - rest) * (size + rest) / size, size * (size / rest - 1.0))
         right, lower = (live * right).to(m.dtype), (-live * own * size).to(m.dtype)
-        v = _bounded(m, right, lower).to(torch.float64)
+        v, failed = _bounded(m, right, lower)
+        v = v.to(torch.float64)
         direction = torch.zeros_like(a).scatter_(1, chosen, live * v / size)
         direction = torch.where((a > 0.0) & (sizes == 0.0), -a, direction)
         following = a + direction
@@ -219,9 +222,11 @@ class BatchNewton:
         # a < 1/ridge is the domain of Phi
         following = torch.where(ridge > 0.0, torch.minimum(following, 0.5 * (a + 1.0 / ridge)), following)
         there = self._evaluate(following)
-        lower_phi = there[-1] <= room.value + 1e-13 * room.value.abs()
+        lower_phi = ~failed & (there[-1] <= room.value + 1e-13 * room.value.abs())
         less, more = room.damping / _MORE_DAMPING, (_MORE_DAMPING * room.damping).clamp(min=_FIRST_DAMPING)
-        room.damping.copy_(torch.where(lower_phi, torch.where(less < _FIRST_DAMPING, 0.0, less), more))
+        # a step that leads nowhere, with rows at their bounds that hinder each other, is no better than one uphill
+        onward = lower_phi & (there[-1] < room.value - 1e-13 * room.value.abs())
+        room.damping.copy_(torch.where(onward, torch.where(less < _FIRST_DAMPING, 0.0, less), more))
         for kept, found in zip((a, *_of_point(room)), (following, *there), strict=True):
             kept.copy_(torch.where(lower_phi.reshape((-1,) + (1,) * (kept.dim() - 1)), found, kept))
 
@@ -281,25 +286,26 @@ def _of_point(room: _Room) -> tuple[Any, Any, Any, Any]:
     return room.inverse, room.products, room.sizes, room.value
 
 
-def _systems(m: Any, right: Any) -> Any:
-    """``M_p^-1 b_p`` of symmetric positive definite systems. With b as one more row the factor has ``L^-1 b`` as its
+def _systems(m: Any, right: Any) -> tuple[Any, Any]:
+    """``M_p^-1 b_p`` of symmetric positive definite systems, and which were none. With b as one more row the factor has ``L^-1 b`` as its
     last one: no substitution is needed for it."""
     size = m.shape[1]
     bordered = m.new_zeros((len(m), size + 1, size + 1))
     bordered[:, :size, :size], bordered[:, size, :size], bordered[:, size, size] = m, right, _BORDER
-    factor = torch.linalg.cholesky_ex(bordered)[0]
+    factor, info = torch.linalg.cholesky_ex(bordered)
     half = factor[:, size, :size, None]
-    return torch.linalg.solve_triangular(factor[:, :size, :size].mT, half, upper=True)[..., 0]
+    return torch.linalg.solve_triangular(factor[:, :size, :size].mT, half, upper=True)[..., 0], info > 0
 
 
-def _bounded(m: Any, right: Any, lower: Any) -> Any:
+def _bounded(m: Any, right: Any, lower: Any) -> tuple[Any, Any]:
     """About ``argmin 1/2 v'Mv - b'v`` over ``v >= lower``: solved, and once more with the rows below their bound at it;
-    a direction need not be exact."""
-    v = _systems(m, right)
+    a direction need not be exact. And whether rounding has left nothing of M."""
+    v, failed = _systems(m, right)
     fixed = ~(v >= lower)
     free = (~fixed).to(m.dtype)
     held = torch.where(fixed, lower, 0.0)
     masked = m * free[:, :, None] * free[:, None, :]
     masked.diagonal(dim1=1, dim2=2).add_(1.0 - free)
     left = (right - (m @ held[..., None])[..., 0]) * free
-    return torch.maximum(_systems(masked, left) + held, lower).nan_to_num()
+    again, failed_again = _systems(masked, left)
+    return torch.maximum(again + held, lower).nan_to_num(), failed | failed_again
