@@ -287,8 +287,8 @@ def _of_point(room: _Room) -> tuple[Any, Any, Any, Any]:
 
 
 def _systems(m: Any, right: Any) -> tuple[Any, Any]:
-    """``M_p^-1 b_p`` of symmetric positive definite systems, and which were none. With b as one more row the factor has ``L^-1 b`` as its
-    last one: no substitution is needed for it."""
+    """``M_p^-1 b_p`` of symmetric positive definite systems, and which were none. With b as one more row the factor has
+    ``L^-1 b`` as its last one: no substitution is needed for it."""
     size = m.shape[1]
     bordered = m.new_zeros((len(m), size + 1, size + 1))
     bordered[:, :size, :size], bordered[:, size, :size], bordered[:, size, size] = m, right, _BORDER
