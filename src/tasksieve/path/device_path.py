@@ -192,6 +192,8 @@ class DeviceEngine(Engine):
         step.rounds, step.working, step.iterations = found.rounds, found.n_working, found.n_steps
         self._shard.passes += found.n_readings
         self._found = found
+        if len(self.columns.unread(found.features)):  # with what may be needed next: a request costs more than columns
+            self.columns.positions(merged(found.features, found.listed.features))
         solved = Solution(found.rows, found.n_steps, found.gap, dual=found.residual)
         pair, _ = self._certify(step, step.penalty.restrict(found.features), found.features, solved)
         self._found = None

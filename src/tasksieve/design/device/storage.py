@@ -30,6 +30,9 @@ class DeviceStorage(ColumnStorage):
         self.device = x.device
         self.dtype = np.dtype(str(x.dtype).removeprefix("torch."))
         self._offsets: tuple[bytes, torch.Tensor] | None = None
+        if self.device.type == "cuda":
+            self._written = torch.cuda.Event()
+            self._written.record(torch.cuda.current_stream(self.device))
 
     @classmethod
     def of(cls, parts: Sequence[torch.Tensor], row_order: Array | None, device: torch.device) -> DeviceStorage:
@@ -141,7 +144,9 @@ class DeviceStorage(ColumnStorage):
         # a transposed contiguous block is the Fortran order that is needed
         if self.device.type != "cuda":
             return self.gather(features).numpy().T
-        with torch.cuda.stream(_aside(self.device)):  # not after whatever the device has to do for a solver
+        aside = _aside(self.device)  # not after whatever the device has to do for a solver, but after X is there
+        aside.wait_event(self._written)
+        with torch.cuda.stream(aside):
             return self.gather(features).cpu().numpy().T
 
 
