@@ -114,7 +114,7 @@ def main() -> None:
             job = RUNS[name]
             print(f"{job.minutes:5g} min  {name:32} python benchmarks/{job.script} {' '.join(job.options)}")
     hours = sum(RUNS[name].minutes for name in names) / 60
-    length = "at most 10 minutes on two cores" if args.quick else f"about {hours:.1f} hours on two idle cores"
+    length = "10 minutes on two cores are promised" if args.quick else f"about {hours:.1f} hours on two idle cores"
     if not args.tables:
         print(f"{len(names)} runs, {length} (python benchmarks/run_all.py --list)", flush=True)
     if args.list:

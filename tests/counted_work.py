@@ -102,7 +102,7 @@ def counted_kernels() -> Iterator[tuple[Counter[str], Counter[str]]]:
 @contextmanager
 def counted_operations() -> Iterator[tuple[Counter[str], Counter[str]]]:
     """Operations of torch and the bytes of the tensors they were given: what a GPU would be asked to do, and how often
-    somebody waits for numbers (``tolist``, ``item``, ``nonzero``)."""
+    the host waits for numbers (``tolist``, ``item``, ``nonzero``)."""
     import torch
     from torch.overrides import TorchFunctionMode
 
