@@ -247,3 +247,28 @@ def test_every_cross_validated_model_takes_a_scorer(numbers, name):
     assert model.alpha_ == model.path_.alphas[means.argmax()]
     np.testing.assert_allclose(model.cv_task_scores_.mean(axis=0), model.path_scores_[means.argmax()], rtol=1e-12)
     assert model.cv_predictions_.shape[0] == len(y)
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_few_held_out_rows_are_scored_as_many_are(holes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products with what is not zero, and with whole coefficients: also where a task holds out no row, and where the
+    features of a path are read in several parts."""
+    from tasksieve.linear import held_out
+
+    rng = np.random.default_rng(7)
+    task = np.repeat([0, 1, 2], [9, 12, 14])
+    X = rng.standard_normal((len(task), 40))
+    y = X[:, :4].sum(axis=1) + rng.standard_normal(len(task))
+    folds = [(np.flatnonzero(~own), np.flatnonzero(own)) for own in (rng.random((3, len(task))) < 0.3)]
+    if holes:
+        folds = [(train, test[task[test] != k]) for k, (train, test) in enumerate(folds)]
+    monkeypatch.setattr(held_out, "PACKED_ENTRIES", 400)
+    calls = []
+    by_rows = held_out._flat_scores
+    monkeypatch.setattr(held_out, "_flat_scores", lambda *given: calls.append(1) or by_rows(*given))
+    few = ts.MultiTaskLassoCV(cv=folds, n_alphas=12).fit(X, y, task=task)
+    assert len(calls) > len(folds)
+    monkeypatch.setattr(held_out, "_FEW_ROWS", 0)
+    whole = ts.MultiTaskLassoCV(cv=folds, n_alphas=12).fit(X, y, task=task)
+    np.testing.assert_allclose(few.path_scores_, whole.path_scores_, rtol=1e-12)
+    np.testing.assert_allclose(few.cv_predictions_, whole.cv_predictions_, rtol=1e-9, atol=1e-12)

@@ -15,6 +15,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from ..design import Lockstep, SharedReading, one_blas_thread
+from ..fitted.arguments import kernel_threads
 from ..fitted.progress import carried
 from ..path.follow import Pace, PathSolution
 from ..path.values import Value
@@ -44,6 +45,7 @@ class FoldSource(Protocol):
     - `unsure`: What share of the smallest held-out loss may be rounding, so far.
     - `n_jobs`: Of joblib: folds that are solved at the same time; in step so many as there are `slots`.
     - `side_by_side`: The same for folds that `n_jobs` does not limit; 0: as `n_jobs`.
+    - `solved_with_first`: Whether the first fold's path brings those of all others: what is left of these are scores.
     - `shared`: Of the columns, for folds that walk in step.
     - `whole_in_step`: Whether the path over all rows walks with the folds of an only model.
     """
@@ -58,6 +60,7 @@ class FoldSource(Protocol):
     n_jobs: int | None = 1
     slots: int = 1
     side_by_side: int = 0
+    solved_with_first: bool = False
     shared: SharedReading | None = None
     whole_in_step: bool = False
 
@@ -158,11 +161,15 @@ class FoldPaths:
             works = [partial(self._solve, *fold) for fold in folds]
             side_by_side: list[FoldResult] = Lockstep(source.side_by_side).run(works)
             return side_by_side
+        n_jobs, first = source.n_jobs, list[FoldResult]()
+        if source.solved_with_first:
+            first, folds = [self._solve(*folds[0])], folds[1:]
+            n_jobs = kernel_threads() if n_jobs is None else n_jobs
         # require="sharedmem" means threads: the kernels let them run side by side, and X is in memory once
-        parallel = Parallel(n_jobs=source.n_jobs, require="sharedmem")
+        parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
         solve = carried(self._solve)
         found: list[FoldResult] = parallel(delayed(solve)(*fold) for fold in folds)
-        return found
+        return first + found
 
     def _in_step(self, m: int, early: bool, found: Compared) -> None:
         """All folds of a model at the same time, and the path over all rows with those of an only model."""

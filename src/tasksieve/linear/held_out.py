@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics._scorer import _BaseScorer
 
+from .._kernels import kernels
 from ..fitted.assess import OutOfFold
 from ..fitted.held_out import (
     OneTask,
@@ -27,6 +28,9 @@ from ..tasks import TaskData
 
 # Entries of X packed at a time to predict held-out rows.
 PACKED_ENTRIES = 1 << 25
+
+# Held-out rows of a task, on average: so few that products with what is not zero are quicker than whole ones.
+_FEW_ROWS = 16
 
 Scores = tuple[list[np.ndarray], dict[int, np.ndarray]]
 
@@ -201,10 +205,18 @@ def path_scores(data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> S
                 scores[t] += data.known.reshape(-1, data.n_rows).T[chosen[t], None, :]
     # tasks that share a matrix and the rows they are scored on share one product
     together = data.shared and all(np.array_equal(chosen[t], chosen[kept[0]]) for t in kept)
+    few = data.class_counts is None and not together and sum(map(len, chosen)) <= _FEW_ROWS * len(kept)
     step = max(1, PACKED_ENTRIES // max(1, data.n_rows, len(points) * width))
     for start in range(0, len(support), step):
         features = support[start : start + step]
         columns = data.take(features)
+        if few:
+            held = np.concatenate([(0 if data.shared else data.offsets[t]) + chosen[t] for t in kept])
+            ends = np.cumsum([0, *(len(rows) for rows in chosen)])
+            found = _flat_scores(columns.T.take(held, axis=1).T, ends, points, features)
+            for t in kept:
+                scores[t] += found[:, ends[t] : ends[t + 1]].T
+            continue
         coef = np.zeros((width, len(points), len(features)))  # those of a task lie together
         of, positions, values = _entries(points, features)
         coef[:, of, positions] = values.T
@@ -221,6 +233,17 @@ def path_scores(data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> S
             if not np.isnan(thresholds[:, :, t]).any():  # the task has thresholds
                 scores[t] = thresholds[:, :, t] - scores[t][:, :, None]
     return chosen, scores
+
+
+def _flat_scores(x: np.ndarray, ends: np.ndarray, points: Sequence[Any], features: np.ndarray) -> np.ndarray:
+    """Products of the rows of each task, one task after the other, with the coefficients of some features at each
+    point, (K, rows): for so few rows it is quicker to go from point to point than to fill in all the zeros."""
+    out = np.empty((len(points), len(x)))
+    of, positions, rows = _entries(points, features)
+    cuts = np.searchsorted(of, np.arange(len(points) + 1)).tolist()
+    for (low, high), into in zip(pairwise(cuts), out, strict=True):
+        kernels.combine(x, ends, False, positions[low:high], rows[low:high], 1, into)
+    return out
 
 
 def used_features(points: Sequence[Any], n_features: int) -> np.ndarray:

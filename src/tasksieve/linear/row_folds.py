@@ -126,6 +126,7 @@ class RowFolds(FoldSource):
                 ahead = SolvedAhead(self.whole(0, n_values), grids[0], self._problems[0])
                 self._together, self._ahead, folds.meanwhile = folds, ahead, ahead.certify
                 self.whole_in_step = False  # it is with them as it is
+                self.solved_with_first = True
 
     def fold(self, m: int, f: int, alone: bool) -> Fold:
         data, model, (train, test) = self.facts, self._fold_models[m], self._folds[f]

@@ -22,7 +22,8 @@ from ..design.device.machine import free_bytes
 from ..losses import gamma
 from ..solvers.batch_newton import BatchNewton
 from ..solvers.newton import gap_of_sums
-from .pair import among, merged
+from .engine import rows_of
+from .pair import merged
 from .problem import Problem
 from .solved_there import Listed, SolvedThere
 
@@ -145,6 +146,8 @@ class DeviceBatch:
         self._before: tuple[Array, Array, Array] | None = None
         self._listed = Listed(_NONE, np.empty(0), np.empty(0))
         self._task: _Task | None = None
+        # by width and room: one is on its way at a time
+        self._messages: dict[tuple[int, int], _Message] = {}
 
     def _uniform(self, roots: Array) -> bool:
         """Whether all tasks see the very same columns, in every problem."""
@@ -256,8 +259,9 @@ class DeviceBatch:
         active = int(self._counted(keys if task.rounds == 1 else keys[sizes > 0.0]).max())
         count = min(width_of(active + _MARGIN * task.rounds), width)
         steps = self._plan if task.rounds == 1 else 1 + min(task.stuck, _MOST_STEPS)
-        for _ in range(steps):
-            newton.step(count)
+        alone = len(self.lams) == 1  # for several problems a factor of their systems costs more than half a step
+        for k in range(steps):
+            newton.step(count, first=alone and k == 0)
         task.n_steps += steps
         task.message = self._send()
 
@@ -270,7 +274,9 @@ class DeviceBatch:
         of, places = self._places(task.sets)
         features, sizes = task.sets - self._firsts[of], _values_of(task.sets, *task.start)
         strengths = task.lams[of] * self._weights[features]
-        given[:, of, places] = features, strengths, sizes / (strengths + task.ridges[of] * sizes)
+        flat, at = given.reshape(3, -1), of * width + places
+        flat[0][at], flat[1][at] = features, strengths
+        flat[2][at] = sizes / (strengths + task.ridges[of] * sizes)
         whole[-2 * problems : -problems], whole[-problems:] = task.ridges, task.levels
         self.newton.begin(width)
 
@@ -297,7 +303,9 @@ class DeviceBatch:
 
         self._memory.run(("judge", width, room), work)
         self.passes += 1.0
-        return _Message(out, shapes)
+        if (width, room) not in self._messages:
+            self._messages[width, room] = _Message(out, shapes)
+        return self._messages[width, room].send()
 
     def finish(self) -> Found | None:
         """The value that was launched, once it is solved; None where no problem goes on."""
@@ -332,19 +340,19 @@ class DeviceBatch:
         chosen, n_working = np.split(places[kept], cuts), self._counted(keys)
         own = slice(0, int(np.searchsorted(listed.features, self._firsts[1])))
         first = SolvedThere(
-            float(task.lams[0]), features[0], rows[chosen[0]], residual,
+            float(task.lams[0]), features[0], rows[chosen[0]], residual.copy(),
             Listed(listed.features[own], listed.gauges[own], listed.reach[own]), float(task.levels[0]),
             self.longest_reach, float(gaps[0]), task.n_steps, task.rounds, int(n_working[0]),
             self.passes - task.passes,
         )  # fmt: skip
         live = np.flatnonzero(self.live).tolist()
-        return Found(live, features, chosen, gaps, sums, n_working, task.n_steps, task.rounds, first)
+        return Found(live, features, chosen, gaps, sums.copy(), n_working, task.n_steps, task.rounds, first)
 
     def _judge(self, task: _Task, sums: Array, sizes: Array, listed: Listed) -> tuple[Array, Array]:
         """Gaps, and which problems are not solved yet; their working sets grow by what is beyond their strengths."""
         keys, gauges, lams = listed.features, listed.gauges, task.lams
         of, (own, places) = self._problem_of(keys), self._places(task.sets)
-        outside = ~among(keys, task.sets)
+        outside = _values_of(keys, task.sets, np.ones(len(task.sets))) == 0.0
         beyond = np.zeros(len(lams))
         np.maximum.at(beyond, of[outside], gauges[outside])
         square, inner, norm, polar = sums
@@ -388,33 +396,34 @@ class DeviceBatch:
         return True
 
     def _list_of(self, there: Array) -> Listed:
-        """From `lists.reaching`, by keys; a device finds them in any order."""
+        """From `lists.reaching`, by keys."""
         counts = there[:, 0, 0].astype(np.int64)
         found = np.concatenate([own[:, 1 : count + 1] for own, count in zip(there, counts, strict=True)], axis=1)
         keys = found[0].astype(np.int64) + np.repeat(self._firsts[:-1], counts)
-        order = np.argsort(keys)
-        return Listed(keys[order], found[1, order], found[2, order])
+        return Listed(keys, found[1], found[2])
 
 
 class _Message:
-    """Numbers on their way from the device."""
+    """Numbers of a device, and their parts as arrays here."""
 
     def __init__(self, numbers: Any, shapes: Sequence[tuple[int, ...]]) -> None:
-        self._shapes, self._arrived = shapes, None
-        if numbers.is_cuda:
-            self._here = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
-            self._here.copy_(numbers, non_blocking=True)
-            self._arrived = torch.cuda.Event()
+        self._there = numbers
+        self._here = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=numbers.is_cuda)
+        self._arrived = torch.cuda.Event() if numbers.is_cuda else None
+        flat, ends = self._here.numpy(), np.cumsum([math.prod(shape) for shape in shapes])
+        self._parts = [part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), shapes, strict=True)]
+
+    def send(self) -> _Message:
+        self._here.copy_(self._there, non_blocking=True)
+        if self._arrived is not None:
             self._arrived.record()
-        else:
-            self._here = numbers.clone()
+        return self
 
     def read(self) -> list[Array]:
-        """Its parts, once they have arrived."""
+        """Its parts, once they have arrived; the next `send` overwrites them."""
         if self._arrived is not None:
             self._arrived.synchronize()
-        parts = np.split(self._here.numpy(), np.cumsum([math.prod(shape) for shape in self._shapes])[:-1])
-        return [part.reshape(shape) for part, shape in zip(parts, self._shapes, strict=True)]
+        return self._parts
 
 
 def width_of(count: int) -> int:
@@ -425,8 +434,4 @@ def width_of(count: int) -> int:
 
 def _values_of(features: Array, known: Array, values: Array) -> Array:
     """Values of these features, from those of known ones; 0 for others. Both ascend."""
-    out = np.zeros(len(features))
-    if len(known):
-        at = np.minimum(np.searchsorted(known, features), len(known) - 1)
-        out = np.where(known[at] == features, values[at], 0.0)
-    return out
+    return rows_of(features, known, values[:, None])[:, 0]

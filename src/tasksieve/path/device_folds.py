@@ -137,9 +137,7 @@ class DeviceFolds:
         return FoldWalk(self, fold, penalty)
 
     def _ridges(self, penalty: Any, lams: Array) -> Array:
-        few = penalty.restrict(np.empty(0, dtype=np.int64))
-        pairs = zip(self.ratios, lams, strict=True)
-        return np.array([float(few.with_fixed_ridge(ratio).at(lam).ridge) for ratio, lam in pairs])
+        return np.asarray(penalty.ridges(lams, self.ratios))
 
     def highest(self, fold: int, count: int) -> Array:
         """The largest gauges at W = 0, so many of them."""

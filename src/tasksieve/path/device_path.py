@@ -114,12 +114,15 @@ class _AtStrength:
     def __init__(self, unit: RowPenalty, lam: float) -> None:
         self._unit, self._lam = unit, lam
         self._whole: RowPenalty | None = None
+        self._last: tuple[Array, RowPenalty] | None = None  # features, and the penalty of these
         # whatever the strength
         self.separable, self.has_entries, self.gauge_error = unit.separable, unit.has_entries, unit.gauge_error
         self.whole, self.ties, self.polar, self.by_row = unit.whole, unit.ties, unit.polar, unit.by_row
 
     def restrict(self, features: Array) -> RowPenalty:
-        return self._unit.restrict(features).at(self._lam)
+        if self._last is None or self._last[0] is not features:
+            self._last = features, self._unit.restrict(features).at(self._lam)
+        return self._last[1]
 
     def __getattr__(self, name: str) -> Any:
         if self._whole is None:
@@ -131,10 +134,11 @@ def _agree(there: SolvedThere, features: Array, gauges: Array) -> bool:
     """Whether the gauges that a device has listed are those which products here give of some of the features. They are
     bounds of the same numbers: were they apart, something there would be wrong, and a pass is made again."""
     listed, found = there.listed.features, there.listed.gauges
-    known = among(features, listed)
-    if np.any(gauges[~known] > (1.0 + _APART) * there.level):
-        return False
-    return bool(np.allclose(found[np.searchsorted(listed, features[known])], gauges[known], rtol=_APART, atol=0.0))
+    if not len(listed):
+        return bool(np.all(gauges <= (1.0 + _APART) * there.level))
+    at = np.minimum(np.searchsorted(listed, features), len(listed) - 1)
+    same, below = np.abs(found[at] - gauges) <= _APART * gauges, gauges <= (1.0 + _APART) * there.level
+    return bool(np.where(listed[at] == features, same, below).all())
 
 
 class DeviceEngine(Engine):

@@ -486,10 +486,11 @@ class Engine:
             effect = row_norms(solved.rows) * self.design.longest(working)
             solved.rows[effect <= _ROUNDING * self.loss.size] = 0.0
         live = own.whole(live_rows(solved.rows))
-        features, rows = working[live], solved.rows[live]
+        everywhere = len(live) == len(working)
+        features, rows = working if everywhere else working[live], solved.rows[live]
         image = None
         if at is None:
-            image = self.columns.combine(positions[live], rows)
+            image = self.columns.combine(positions if everywhere else positions[live], rows)
             at = self.loss.evaluate(image, self.pair.primal.at.nuisance)
         other = solved.dual_rows
         if other is not None and not np.array_equal(other, solved.rows):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,8 @@ class Pair:
     gauges: Gauges
     gap: float = np.inf
     known: Gauges | None = None
+    #: what `whole` was last asked for at `lam`, and its answer
+    _last: tuple[tuple[Any, ...], tuple[RowPenalty, Array, Array]] | None = field(default=None, init=False, repr=False)
 
     def whole(
         self, penalty: RowPenalty, features: Array, lam: float | None = None
@@ -66,6 +68,9 @@ class Pair:
         (`RowPenalty.by_threshold`), and it has one row less than there are gauges if that
         of the others is above 1."""
         factor = 1.0 if lam is None or lam == self.lam else self.lam / lam
+        asked = penalty, features, self.gauges
+        if factor == 1.0 and self._last is not None and all(a is b for a, b in zip(asked, self._last[0], strict=True)):
+            return self._last[1]
         values, judged, rest = self.gauges
         if judged is None:
             return penalty, values if factor == 1.0 else values * factor, features
@@ -77,7 +82,10 @@ class Pair:
             gauges *= factor
         if penalty.by_row:  # beside a ridge each gauge above 1 counts by itself: one that represents many is left out
             penalty = penalty.restrict(everywhere if rest and gauges[-1] > 1.0 else shown)
-        return penalty, gauges, np.searchsorted(everywhere, features)
+        found = penalty, gauges, np.searchsorted(everywhere, features)
+        if factor == 1.0:
+            self._last = asked, found
+        return found
 
     def where_it_counts(self) -> Pair:
         """The same with the gauges of the features that count."""

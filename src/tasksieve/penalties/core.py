@@ -126,9 +126,9 @@ class Derived(RowNorm):
         scaled.origin = self, lam
         return scaled
 
-    def ridges(self, lams: Array) -> Array:
-        """The ridge at each of some strengths."""
-        return np.asarray(lams * self._ridge_ratio + self._fixed_ridge)
+    def ridges(self, lams: Array, factors: Array | float = 1.0) -> Array:
+        """The ridge at each of some strengths, where that which does not grow with these is multiplied by factors."""
+        return np.asarray(lams * self._ridge_ratio + factors * self._fixed_ridge)
 
     def times(self, factor: float) -> Self:
         """The norm multiplied by a factor, the ridge as it is."""

@@ -190,11 +190,12 @@ class BatchNewton:
 
     # -- a step ---------------------------------------------------------------------------------------------------
 
-    def step(self, count: int) -> None:
-        """Newton's step over at most so many rows of each problem: those that are not zero, then the strongest."""
-        self.memory.run(("step", self._room.lam.shape[1], count), lambda: self._step(count))
+    def step(self, count: int, first: bool = True) -> None:
+        """Newton's step over at most so many rows of each problem: those that are not zero, then the strongest. In the
+        `first` one rows may turn zero: its system is solved again without these; later ones are cut off at zero."""
+        self.memory.run(("step", self._room.lam.shape[1], count, first), lambda: self._step(count, first))
 
-    def _step(self, count: int) -> None:
+    def _step(self, count: int, first: bool) -> None:
         room, ridge = self._room, self.ridge[:, None]
         a, sizes, lam = room.a, room.sizes, room.lam
         rank = torch.where(a > 0.0, torch.inf, torch.where(sizes > lam, sizes / lam, -1.0))
@@ -213,7 +214,7 @@ class BatchNewton:
         diagonal.add_((1.0 - live + (_JITTER + damping) * mean).to(m.dtype))  # rows that fill up: an identity
         right = torch.where(damped, 0.5 * (size - rest) * (size + rest) / size, size * (size / rest - 1.0))
         right, lower = (live * right).to(m.dtype), (-live * own * size).to(m.dtype)
-        v, failed = _bounded(m, right, lower)
+        v, failed = _bounded(m, right, lower, first)
         v = v.to(torch.float64)
         direction = torch.zeros_like(a).scatter_(1, chosen, live * v / size)
         direction = torch.where((a > 0.0) & (sizes == 0.0), -a, direction)
@@ -297,10 +298,12 @@ def _systems(m: Any, right: Any) -> tuple[Any, Any]:
     return torch.linalg.solve_triangular(factor[:, :size, :size].mT, half, upper=True)[..., 0], info > 0
 
 
-def _bounded(m: Any, right: Any, lower: Any) -> tuple[Any, Any]:
-    """About ``argmin 1/2 v'Mv - b'v`` over ``v >= lower``: solved, and once more with the rows below their bound at it;
-    a direction need not be exact. And whether rounding has left nothing of M."""
+def _bounded(m: Any, right: Any, lower: Any, again: bool) -> tuple[Any, Any]:
+    """About ``argmin 1/2 v'Mv - b'v`` over ``v >= lower``: solved, and with `again` once more with the rows below their
+    bound at it; a direction need not be exact. And whether rounding has left nothing of M."""
     v, failed = _systems(m, right)
+    if not again:
+        return torch.maximum(v, lower).nan_to_num(), failed
     fixed = ~(v >= lower)
     free = (~fixed).to(m.dtype)
     held = torch.where(fixed, lower, 0.0)
