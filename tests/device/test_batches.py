@@ -107,10 +107,10 @@ def test_a_path_goes_on_where_the_batch_of_folds_ends(early: bool, monkeypatch: 
     y = X[:, 0] + 0.3 * rng.standard_normal(60)
     step, count = BatchNewton.step, [0]
 
-    def some(self: Any, rows: int, first: bool) -> None:
+    def some(self: Any, rows: int, again: bool) -> None:
         count[0] += 1
         if count[0] < 15:
-            step(self, rows, first)
+            step(self, rows, again)
 
     monkeypatch.setattr(BatchNewton, "step", some)
     model = ts.MultiTaskLassoCV(cv=3, n_alphas=20, early_stopping=early, random_state=0)

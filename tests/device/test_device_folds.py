@@ -122,10 +122,10 @@ def test_a_fold_that_stalls_goes_on_by_itself(monkeypatch: pytest.MonkeyPatch) -
     expected = ts.MultiTaskLassoCV(**settings).fit(there, y, task)
     step, count = BatchNewton.step, [0]
 
-    def some(self: Any, rows: int, first: bool) -> None:
+    def some(self: Any, rows: int, again: bool) -> None:
         count[0] += 1
         if count[0] < 12:
-            step(self, rows, first)
+            step(self, rows, again)
 
     monkeypatch.setattr(BatchNewton, "step", some)
     found = ts.MultiTaskLassoCV(**settings).fit(there, y, task)

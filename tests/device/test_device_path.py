@@ -92,10 +92,10 @@ def test_where_newton_finds_no_way_on_the_solvers_here_do(monkeypatch: pytest.Mo
     x, flat, y, weights = drawn({}, "float64")
     step, count = BatchNewton.step, [0]
 
-    def some(self: Any, rows: int, first: bool) -> None:
+    def some(self: Any, rows: int, again: bool) -> None:
         count[0] += 1
         if count[0] < 12:
-            step(self, rows, first)
+            step(self, rows, again)
 
     monkeypatch.setattr(BatchNewton, "step", some)
     there = problem_of(DeviceMatrix(tensor(x)), {}, flat, y, weights)

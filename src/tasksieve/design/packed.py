@@ -18,6 +18,7 @@ class ColumnBlock:
     whether each uses all rows. `layout` changes when columns have been moved."""
 
     layout = 0
+    least_work = 200_000  # multiplications of about 50 rows a task, for which threads are woken
 
     def __init__(self, x: Array, offsets: Array, shared: bool, n_threads: int) -> None:
         self._buffer = x
@@ -30,10 +31,13 @@ class ColumnBlock:
     def x(self) -> Array:
         return self._buffer
 
+    def _threads(self, rows: Array) -> int:
+        return self.n_threads if rows.size * 50 > self.least_work else 1
+
     def correlate(self, r: Array, positions: Array) -> Array:
         """``X' r`` on some columns: (len(positions), n_tasks)."""
         out = np.empty((len(positions), self.n_tasks))
-        threads = self.n_threads if out.size * 50 > 200_000 else 1
+        threads = self._threads(out)
         if self.shared:
             block = r.reshape(self.n_tasks, -1).T
             kernels.shared_products(self.x, positions, block, False, threads, out)
@@ -44,7 +48,7 @@ class ColumnBlock:
     def norms_under(self, metric: Array, positions: Array) -> Array | None:
         """Norms of some columns with a factor for the square of each row: (len(positions), n_tasks)."""
         out = np.empty((len(positions), self.n_tasks))
-        threads = self.n_threads if out.size * 50 > 200_000 else 1
+        threads = self._threads(out)
         if self.shared:
             kernels.shared_products(self.x, positions, metric.reshape(self.n_tasks, -1).T, True, threads, out)
         else:
@@ -54,7 +58,7 @@ class ColumnBlock:
     def combine(self, positions: Array, rows: Array) -> Array:
         """``X W`` as a flat vector, for the given rows of W."""
         out = np.empty(int(self.offsets[-1]))
-        threads = self.n_threads if rows.size * 50 > 200_000 else 1
+        threads = self._threads(rows)
         kernels.combine(self.x, self.offsets, self.shared, positions, np.ascontiguousarray(rows), threads, out)
         return out
 

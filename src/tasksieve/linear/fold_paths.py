@@ -28,6 +28,7 @@ from .path_solver import PathSolver, solve_along
 # many values, perhaps in vain, a fold may be ahead of the slowest one: more where folds in step share readings.
 SCORED_TOGETHER = 4
 LOOKAHEAD, LOOKAHEAD_READING = SCORED_TOGETHER, PATIENCE
+_SCORING = 4  # folds scored side by side, if nothing else is left to do: more of them wait for each other
 
 
 @dataclass
@@ -164,7 +165,7 @@ class FoldPaths:
         n_jobs, first = source.n_jobs, list[FoldResult]()
         if source.solved_with_first:
             first, folds = [self._solve(*folds[0])], folds[1:]
-            n_jobs = kernel_threads() if n_jobs is None else n_jobs
+            n_jobs = min(kernel_threads(), _SCORING) if n_jobs is None else n_jobs
         # require="sharedmem" means threads: the kernels let them run side by side, and X is in memory once
         parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
         solve = carried(self._solve)

@@ -259,9 +259,10 @@ class DeviceBatch:
         active = int(self._counted(keys if task.rounds == 1 else keys[sizes > 0.0]).max())
         count = min(width_of(active + _MARGIN * task.rounds), width)
         steps = self._plan if task.rounds == 1 else 1 + min(task.stuck, _MOST_STEPS)
-        alone = len(self.lams) == 1  # for several problems a factor of their systems costs more than half a step
+        # for several problems a factor of their systems is half a step: only where the first round was not enough
+        thorough = 1 if len(self.lams) == 1 else 0
         for k in range(steps):
-            newton.step(count, first=alone and k == 0)
+            newton.step(count, again=k < thorough or task.rounds > 1)
         task.n_steps += steps
         task.message = self._send()
 

@@ -33,6 +33,7 @@ SHARE = 0.9  # of the goal: how well the device solves, so that what certifying 
 _PADDED = 4  # times the samples, at most, that tasks take which are filled up to the longest
 _SAME = 1e-12  # of a strength: rounding
 _APART = 1e-6  # of a gauge: far more than rounding
+_LEAST_WORK = 2_000_000  # for which threads are woken that sleep most of the time
 _FEW_STEPS = 100  # so few are left to a solver that counts them one by one
 
 
@@ -153,6 +154,7 @@ class DeviceEngine(Engine):
         #: the last value that it has solved, while it is certified
         self._found: SolvedThere | None = None
         self._longest_root = float(np.max(self.design.samples.root))
+        self.columns.least_work = _LEAST_WORK
 
     def resume(self, value: Value) -> None:
         super().resume(value)

@@ -190,12 +190,12 @@ class BatchNewton:
 
     # -- a step ---------------------------------------------------------------------------------------------------
 
-    def step(self, count: int, first: bool = True) -> None:
-        """Newton's step over at most so many rows of each problem: those that are not zero, then the strongest. In the
-        `first` one rows may turn zero: its system is solved again without these; later ones are cut off at zero."""
-        self.memory.run(("step", self._room.lam.shape[1], count, first), lambda: self._step(count, first))
+    def step(self, count: int, again: bool = True) -> None:
+        """Newton's step over at most so many rows of each problem: those that are not zero, then the strongest. Where
+        rows turn zero the system is solved `again` without these, or they are cut off there."""
+        self.memory.run(("step", self._room.lam.shape[1], count, again), lambda: self._step(count, again))
 
-    def _step(self, count: int, first: bool) -> None:
+    def _step(self, count: int, again: bool) -> None:
         room, ridge = self._room, self.ridge[:, None]
         a, sizes, lam = room.a, room.sizes, room.lam
         rank = torch.where(a > 0.0, torch.inf, torch.where(sizes > lam, sizes / lam, -1.0))
@@ -214,7 +214,7 @@ class BatchNewton:
         diagonal.add_((1.0 - live + (_JITTER + damping) * mean).to(m.dtype))  # rows that fill up: an identity
         right = torch.where(damped, 0.5 * (size - rest) * (size + rest) / size, size * (size / rest - 1.0))
         right, lower = (live * right).to(m.dtype), (-live * own * size).to(m.dtype)
-        v, failed = _bounded(m, right, lower, first)
+        v, failed = _bounded(m, right, lower, again)
         v = v.to(torch.float64)
         direction = torch.zeros_like(a).scatter_(1, chosen, live * v / size)
         direction = torch.where((a > 0.0) & (sizes == 0.0), -a, direction)
