@@ -30,7 +30,7 @@ LEVELS = (
     ("online",),
     ("graph",),
     ("svm",),
-    ("exports", "findings", "problem_file"),
+    ("exports", "federated", "findings", "problem_file"),
     ("checks",),
     ("report",),
     ("",),  # tasksieve/__init__.py itself, which gathers the public names

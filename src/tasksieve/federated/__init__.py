@@ -1,0 +1,1 @@
+"""Sites keep their rows: paths of the pooled model from sums over sites, each value with its duality gap."""

@@ -1,0 +1,320 @@
+"""What a site answers: sums over its tasks, which may be added up over sites, as numbers and as integers.
+
+`FIELDS` says how each number becomes an integer. Numbers that are bounds are rounded outwards at the site, so sums of
+them are bounds as well; open and masked answers are the same integers, with or without masks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .errors import FederatedError
+from .packing import Array
+from .question import Question
+from .units import BINS, GROUPS, NORM_POWER, Units, bits, histogram
+
+# Scales k at which dual values -F*(-k u) are sent: they are concave in k, so chords between two are lower bounds.
+GRID = 1.0 - np.concatenate([[0.0], np.geomspace(1e-9, 0.5, 28)])
+_WEIGHT = -30  # held-out weights are sent in units of 2^-30
+_WEIGHT_PLACE = 2
+
+
+class Field(NamedTuple):
+    """How a part of an answer is sent: bits of its integers, their rounding and their unit."""
+
+    name: str
+    ring: int
+    rounding: str  # "up", "down", "nearest"
+    group: str  # which unit, and which count says that it did not fit
+
+
+_POINT = (
+    Field("phi", 64, "nearest", "sums"),
+    Field("loss", 64, "up", "sums"),
+    Field("yr", 64, "down", "sums"),
+    Field("rr", 64, "up", "sums"),
+    Field("dual", 64, "down", "sums"),
+    Field("held_out", 64, "nearest", "sums"),
+    Field("z", 64, "up", "squares"),
+    Field("hessian", 32, "nearest", "hessian"),
+    Field("levels", 32, "up", "levels"),
+    Field("cross", 32, "nearest", "levels"),
+)
+FIELDS: dict[str, tuple[Field, ...]] = {
+    "sizes": (Field("sizes", 32, "nearest", ""),),
+    "norms": (Field("norms", 64, "up", ""),),
+    "point": _POINT,
+    "part": (
+        Field("loss", 64, "up", "sums"),
+        Field("product", 64, "down", "sums"),
+        Field("young", 64, "up", "sums"),
+        Field("w2", 64, "up", "squares"),
+        Field("c2", 64, "up", "squares"),
+    ),
+}
+
+
+@dataclass(eq=False)
+class Answer:
+    """Sums at a point s, over the tasks of a site or over sites; ``a + b`` adds two.
+
+    Attributes
+    ----------
+    phi : float
+        The local problems' values: loss + 1/2 sum w^2/s (+ l1 sum abs(w)).
+    loss : float
+        F(X w + Z b) (+ l1 sum abs(w)).
+    yr, rr : float
+        <u, the labels' part>, for the squared loss y'r; u'u.
+    dual : array of shape (29,)
+        -F*(-k u) for each k of `GRID`.
+    z : array of shape (a,)
+        c_j^2 on the question's features.
+    hessian : array of shape (a, a) or None
+        c_j c_k x_j' M x_k.
+    levels, cross : array of shape (l,) or (d,)
+        c_j^2, and c_j(u) c_j(u at s = 0).
+    held_out : array of shape (3,)
+        Loss of the held-out rows, that of the null model of the training rows, their weight.
+    norms : array of shape (d,) or None
+        ||x_jt|| to the power `NORM_POWER`, added up over tasks.
+    sizes : array of shape (3, 512) or None
+        Histograms of exponents, see `units.histogram`.
+    young : array of shape (29,) or None
+        Of a strict part: F + F*(-k u) + k <u, X w> for each k of `GRID`, from above.
+    product : float
+        Of a strict part: <u, X w>, from below.
+    w2, c2 : array or None
+        Of a strict part: squared coefficients on the question's features, squared products, from above.
+    slack : float
+        How far each number of `cross` may be from the sum, because it was rounded.
+    """
+
+    phi: float = 0.0
+    loss: float = 0.0
+    yr: float = 0.0
+    rr: float = 0.0
+    dual: Array | None = None
+    z: Array | None = None
+    hessian: Array | None = None
+    levels: Array | None = None
+    cross: Array | None = None
+    held_out: Array | None = None
+    norms: Array | None = None
+    sizes: Array | None = None
+    young: Array | None = None
+    product: float = 0.0
+    w2: Array | None = None
+    c2: Array | None = None
+    slack: float = 0.0
+
+    def __add__(self, other: Answer) -> Answer:
+        if not isinstance(other, Answer):
+            return NotImplemented
+        parts = {}
+        for part in fields(self):
+            one, two = getattr(self, part.name), getattr(other, part.name)
+            if (one is None) != (two is None) or np.shape(one) != np.shape(two):
+                raise FederatedError("answer", f"two answers differ in the shape of {part.name}")
+            parts[part.name] = None if one is None else one + two
+        return Answer(**parts)
+
+    def __radd__(self, other: Any) -> Answer:
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+
+def answer_of_sizes(null: Answer, norms: Answer) -> Answer:
+    """What a site answers first: how large its numbers are, from its answers at s = 0 and about norms."""
+    assert null.dual is not None and null.levels is not None and norms.norms is not None
+    finite = null.dual[np.isfinite(null.dual)]
+    total = np.max(np.abs([null.phi, null.loss, null.yr, null.rr, *finite]))
+    level = null.levels.max(initial=0.0)
+    norm = norms.norms.max(initial=0.0) ** (1.0 / NORM_POWER) * (1.0 + 1e-12)  # not below a power of two by rounding
+    return Answer(sizes=histogram(np.array([total, level, norm])))
+
+
+@dataclass(eq=False)
+class Words:
+    """The integers of one answer or of several: they are added modulo 2^64 and 2^32."""
+
+    long: Array
+    short: Array
+
+    def __post_init__(self) -> None:
+        if self.long.dtype != np.uint64 or self.short.dtype != np.uint32 or self.long.ndim != 1 or self.short.ndim != 1:
+            raise FederatedError("format", "words are lists of unsigned 64-bit and 32-bit integers")
+
+    def __add__(self, other: Words) -> Words:
+        if self.long.shape != other.long.shape or self.short.shape != other.short.shape:
+            raise FederatedError("answer", "two answers do not have the same number of words")
+        return Words(self.long + other.long, self.short + other.short)
+
+    def __sub__(self, other: Words) -> Words:
+        return self + Words(np.uint64(0) - other.long, np.uint32(0) - other.short)
+
+
+class Misfit(Exception):
+    """Numbers that did not fit: the names of their groups."""
+
+    def __init__(self, groups: tuple[str, ...]) -> None:
+        super().__init__(groups)
+        self.groups = groups
+
+
+def counts(question: Question, n_features: int) -> tuple[int, int]:
+    """How many 64-bit and 32-bit words an answer has."""
+    total = {64: len(GROUPS), 32: 0}
+    for part in _sent(question):
+        total[part.ring] += _length(part.name, question, n_features)
+    return total[64], total[32]
+
+
+def size(question: Question, n_features: int) -> int:
+    """Bytes of the words of an answer."""
+    long, short = counts(question, n_features)
+    return 8 * long + 4 * short
+
+
+def to_words(answer: Answer, question: Question, units: Units, n_features: int) -> Words:
+    """The integers of a site's answer; where numbers of a group do not fit, that is counted and nothing is sent."""
+    pieces: dict[int, list[Array]] = {64: [], 32: []}
+    unfit = dict.fromkeys(GROUPS, 0)
+    for part in _sent(question):
+        numbers = _numbers(answer, part.name, question, n_features)
+        whole = _rounded(numbers, _powers(part.name, question, units), part.rounding)
+        limit = 2.0 ** bits(part.ring, units.sites)
+        if part.name == "dual":  # too small is minus infinity; room for telling sums with one from sums without
+            least = limit / (2 * units.sites)
+            over = bool((whole > least).any())
+            whole = np.where(whole < -least, -limit, whole)
+        else:
+            over = bool((np.abs(whole) > limit).any())
+        if over:
+            if not part.group:
+                raise FederatedError("range", f"{part.name} of this site are larger than the sizes it has sent")
+            unfit[part.group] = 1
+        pieces[part.ring].append(whole)
+    fits = not any(unfit.values())
+    found = {ring: np.concatenate([np.empty(0), *parts]) if fits else _nothing(parts) for ring, parts in pieces.items()}
+    flags = np.array([unfit[group] for group in GROUPS], np.int64)
+    long = np.concatenate([flags, found[64].astype(np.int64)]).view(np.uint64)
+    return Words(long, found[32].astype(np.int32).view(np.uint32))
+
+
+def from_words(words: Words, question: Question, units: Units, n_features: int) -> Answer:
+    """The sums that added words stand for; bounds stay bounds. `Misfit` where some site's numbers did not fit."""
+    if (len(words.long), len(words.short)) != counts(question, n_features):
+        raise FederatedError("answer", "an answer does not have the number of words that was asked for")
+    long, short = words.long.view(np.int64), words.short.view(np.int32)
+    flags = long[: len(GROUPS)]
+    if (flags < 0).any() or (flags > units.sites).any():
+        raise FederatedError("masks", "the answers do not add up: masks differ, or the questions that were answered")
+    if flags.any():
+        raise Misfit(tuple(group for group, flag in zip(GROUPS, flags, strict=True) if flag))
+    at = {64: len(GROUPS), 32: 0}
+    parts: dict[str, Any] = {}
+    for part in _sent(question):
+        n = _length(part.name, question, n_features)
+        whole = (long if part.ring == 64 else short)[at[part.ring] : at[part.ring] + n].astype(np.int64)
+        at[part.ring] += n
+        bound = units.sites << bits(part.ring, units.sites)
+        if (np.abs(whole) > bound).any():
+            raise FederatedError("masks", f"the answers do not add up in {part.name}")
+        numbers = np.ldexp(_outward(whole, part.rounding), _powers(part.name, question, units))
+        if part.name == "dual":
+            numbers = np.where(whole < -(1 << (bits(64, units.sites) - 1)), -np.inf, numbers)
+        parts[part.name] = _shaped(part.name, numbers, question)
+    if "cross" in parts:
+        parts["slack"] = float(np.ldexp(0.5 * units.sites, units.cross))
+    return Answer(**parts)
+
+
+def _sent(question: Question) -> tuple[Field, ...]:
+    left_out = {"hessian": question.hessian, "held_out": question.held_out}
+    return tuple(part for part in FIELDS[question.kind] if left_out.get(part.name, True))
+
+
+def _length(name: str, question: Question, n_features: int) -> int:
+    a = len(question.features)
+    known = {"dual": len(GRID), "young": len(GRID), "held_out": 3, "sizes": 3 * BINS, "norms": n_features}
+    known |= {"z": a, "w2": a, "hessian": a * (a + 1) // 2}
+    known |= dict.fromkeys(("levels", "cross", "c2"), question.n_levels(n_features))
+    return known.get(name, 1)
+
+
+def _numbers(answer: Answer, name: str, question: Question, n_features: int) -> Array:
+    given = getattr(answer, name)
+    if given is None:
+        raise FederatedError("answer", f"the answer has no {name}")
+    numbers = np.asarray(given, dtype=np.float64)
+    if name == "hessian":
+        numbers = numbers[np.tril_indices(len(question.features))]
+    numbers = numbers.reshape(-1)
+    if len(numbers) != _length(name, question, n_features):
+        raise FederatedError("answer", f"{name} has {len(numbers)} numbers, which is not what was asked for")
+    unlimited = np.isnan(numbers).any() if name == "dual" else not np.isfinite(numbers).all()
+    if unlimited or (name == "dual" and (numbers == np.inf).any()):
+        raise FederatedError("answer", f"{name} is not finite at this point")
+    return numbers
+
+
+def _powers(name: str, question: Question, units: Units) -> Any:
+    """Exponents of the units of each number of a field."""
+    if name == "sizes":
+        return 0
+    if name == "norms":
+        return units.norms
+    if name == "hessian":
+        row, column = np.tril_indices(len(question.features))
+        each = units.hessian.astype(np.int64)
+        return each[row] + each[column] + units.base
+    if name == "w2":  # w_j = s_j c_j
+        return units.squares + 2 * np.frexp(question.s)[1].astype(np.int64)
+    if name == "held_out":
+        powers = np.full(3, units.sums)
+        powers[_WEIGHT_PLACE] = _WEIGHT
+        return powers
+    return {"z": units.squares, "c2": units.squares, "levels": units.levels, "cross": units.cross}.get(name, units.sums)
+
+
+def _rounded(numbers: Array, powers: Any, rounding: str) -> Array:
+    """Whole numbers of units; dividing by a power of two is exact but where it is too small for a double."""
+    with np.errstate(over="ignore", under="ignore"):
+        scaled = np.ldexp(numbers, -np.asarray(powers))
+    if rounding == "up":
+        return np.where(numbers > 0.0, np.maximum(np.ceil(scaled), 1.0), np.ceil(scaled))
+    if rounding == "down":
+        return np.where(numbers < 0.0, np.minimum(np.floor(scaled), -1.0), np.floor(scaled))
+    return np.rint(scaled)
+
+
+def _outward(whole: Array, rounding: str) -> Array:
+    """Integers as doubles, not to the wrong side."""
+    numbers = whole.astype(np.float64)
+    back = numbers.astype(np.int64)
+    if rounding == "up":
+        return np.where(back < whole, np.nextafter(numbers, np.inf), numbers)
+    if rounding == "down":
+        return np.where(back > whole, np.nextafter(numbers, -np.inf), numbers)
+    return numbers
+
+
+def _nothing(parts: list[Array]) -> Array:
+    return np.zeros(sum(map(len, parts)))
+
+
+def _shaped(name: str, numbers: Array, question: Question) -> Any:
+    if name in ("phi", "loss", "yr", "rr", "product"):
+        return float(numbers[0])
+    if name == "sizes":
+        return numbers.reshape(3, BINS).astype(np.int64)
+    if name == "hessian":
+        a = len(question.features)
+        full = np.zeros((a, a))
+        row, column = np.tril_indices(a)
+        full[row, column] = full[column, row] = numbers
+        return full
+    return numbers
