@@ -16,6 +16,7 @@ import numpy as np
 from ..described import Described
 from ..design import Design
 from ..screening.state import Ball
+from .tensor_formulas import TensorFormula
 
 Array = np.ndarray[Any, Any]
 
@@ -197,6 +198,8 @@ class DataLoss:
         self.design = design
         self.shift = np.zeros(design.n_tasks)
 
+    #: that of its rows (`RowLoss.tensor_formula`), or of the squared loss
+    tensor_formula: TensorFormula | None = None
     #: whether the loss has a derivative everywhere, though no finite smoothness
     differentiable = False
     #: whether the loss is the squared one with an outlier in each row (`losses.clipped`), whose cost `outliers` gives

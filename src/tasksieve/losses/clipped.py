@@ -18,6 +18,7 @@ import numpy as np
 from ..design import Design
 from .base import UNIT, DataLoss, Evaluation, check_positive, gamma
 from .rowwise import RowLoss, RowLossOnData
+from .tensor_formulas import CLIPPED, TensorFormula
 
 Array = np.ndarray[Any, Any]
 
@@ -31,6 +32,10 @@ class Clipped(RowLoss):
     def mu(self) -> float:
         """How much a slope costs: the inverse of the smoothness."""
         return 1.0
+
+    @property
+    def tensor_formula(self) -> TensorFormula | None:  # type: ignore[override]
+        return CLIPPED if self.mu > 0.0 else None
 
     @property
     def smoothness(self) -> float:  # type: ignore[override]

@@ -11,6 +11,7 @@ from ..design import Design
 from .base import Loss
 from .multinomial import Multinomial
 from .rowwise import RowLoss
+from .tensor_formulas import LOGISTIC
 
 Array = np.ndarray[Any, Any]
 
@@ -31,6 +32,7 @@ class Logistic(RowLoss):
     smoothness = 0.25
     vanishing = True
     probabilities = True
+    tensor_formula = LOGISTIC
 
     def certificate_form(self) -> dict[str, Any]:
         return {"name": "logistic"}

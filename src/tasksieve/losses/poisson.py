@@ -10,6 +10,7 @@ from scipy.special import xlogy
 from ..design import Design
 from .divergence import exp
 from .mean_divergence import MeanDivergence, log_ratio, nothing_counted
+from .tensor_formulas import POISSON
 
 Array = np.ndarray[Any, Any]
 
@@ -34,6 +35,7 @@ class Poisson(MeanDivergence):
     label = "Poisson deviance"
     formula = "1/n̄ Σ_t Σ_i (exp(x_i·w_t + b_t) − y_i (x_i·w_t + b_t))"
     labels = "counts"
+    tensor_formula = POISSON
 
     def certificate_form(self) -> dict[str, Any]:
         return {"name": "poisson"}

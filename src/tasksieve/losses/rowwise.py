@@ -17,6 +17,7 @@ import numpy as np
 from ..design import Design
 from ..renamed import accept_old_methods
 from .base import UNIT, DataLoss, Evaluation, Loss, centred_labels, gamma
+from .tensor_formulas import TensorFormula
 
 Array = np.ndarray[Any, Any]
 
@@ -46,8 +47,13 @@ class RowLoss(Loss):
     #: whether the loss has a slope everywhere though no finite smoothness: then it has a `ball` of its own on data
     differentiable = False
 
+    #: the same in tensors, where solvers of a device may use it
+    tensor_formula: TensorFormula | None = None
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if "tensor_formula" not in vars(cls) and {"value", "slope"} & vars(cls).keys():
+            cls.tensor_formula = None  # that of another loss
         accept_old_methods(cls, {"runaway": "diverging_intercepts"})
 
     def value(self, y: Array, z: Array) -> Array:
@@ -164,6 +170,7 @@ class RowLossOnData(DataLoss):
         self._negligible = (_NEGLIGIBLE if loss.vanishing else -1.0) * design.task_sums(self._weights)
         self.constant = float(design.exact_products(self._weights, loss.constant(self._y)).sum())
         self._domain = loss.domain(self._y)
+        self.tensor_formula = loss.tensor_formula
         self.null = self.settled(self.evaluate(np.zeros(design.n_samples)))
 
     def evaluate(self, z: Array, start: Array | None = None) -> Evaluation:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..design import Design
 from .base import UNIT, DataLoss, Evaluation, Loss, centred_labels, gamma
+from .tensor_formulas import SQUARED
 
 Array = np.ndarray[Any, Any]
 
@@ -82,6 +83,7 @@ class _SquaredOnData(TargetLoss):
     name = "squared"
     smoothness = 1.0
     squared = True
+    tensor_formula = SQUARED
 
     def evaluate(self, z: Array, start: Array | None = None) -> Evaluation:
         residual = self.target - z

@@ -23,9 +23,7 @@ import numpy as np
 import torch
 
 from ..design import PackedColumns
-from ..losses import Logistic, Poisson, TargetLoss
-from ..losses.clipped import Clipped
-from ..losses.rowwise import RowLossOnData
+from ..losses.tensor_formulas import TensorFormula
 from ..penalties import row_norms
 from ..penalties.sparse_group import is_sparse_group
 from .device_newton import DeviceNewton, _combine, _Facts, _Room, _Rooms, _Slot, _times, _width
@@ -33,7 +31,6 @@ from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 
-_INNER = {"squared": 3, "clipped": 6, "logistic": 3, "poisson": 3}  # steps towards the best W of a vector a
 _LENGTHS = (1.0, 0.6, 0.3, 0.1, 0.02)  # of one of them
 _STALLED = 4  # steps in a row that do not lower the gap
 _REFINED = 3  # times that the search for the best W goes on where no step is found
@@ -42,28 +39,23 @@ _MOST_ROWS = 2048  # of a task: K is as wide
 _TINY = 1e-250
 
 
-def kind_of(loss: Any) -> str | None:
-    """The formula of a loss, of those that are known here."""
-    if isinstance(loss, TargetLoss):
-        return "squared" if loss.squared else None
-    if not isinstance(loss, RowLossOnData):
-        return None
-    if type(loss.of) is Logistic:
-        return "logistic"
-    if type(loss.of) is Poisson:
-        return "poisson"
-    return "clipped" if isinstance(loss.of, Clipped) and loss.of.mu > 0.0 else None
-
-
 class _RowRoom(_Room):
     """A room with the rows of a loss."""
 
     def __init__(
-        self, matrices: int, rows: int, tasks: int, width: int, device: Any, basis: int, kind: str, entries: bool
+        self,
+        matrices: int,
+        rows: int,
+        tasks: int,
+        width: int,
+        device: Any,
+        basis: int,
+        formula: TensorFormula,
+        entries: bool,
     ) -> None:
         super().__init__(matrices, rows, tasks, width, device)
         shape = {"dtype": torch.float64, "device": device}
-        self.kind, self.entries, self.owner = kind, entries, None
+        self.formula, self.entries, self.owner = formula, entries, None
         #: of each row: root of its weight and the inverse, the offset, ends of the slope; of each feature its l1
         self.root, self.inverse, self.offset, self.low, self.high = torch.zeros((5, tasks, rows), **shape)
         self.real, self.mu = torch.zeros((tasks, rows), **shape), torch.ones((), **shape)
@@ -75,25 +67,13 @@ class _RowRoom(_Room):
     def _slopes(self, v: Any) -> tuple[Any, Any]:
         """Minus the derivative of the loss, and its second derivative, in v."""
         z = v * self.inverse + self.offset
-        if self.kind == "logistic":
-            p = torch.sigmoid(-self.y * z)
-            return self.root * self.y * p, self.real * p * (1.0 - p)
-        if self.kind == "poisson":
-            mean = torch.exp(z.clamp(max=600.0))
-            return self.root * (self.y - mean), self.real * mean
-        free = (self.y - z) / self.mu
-        inside = (free > self.low) & (free < self.high)
-        return self.root * torch.minimum(torch.maximum(free, self.low), self.high), self.real * inside / self.mu
+        slope, second = self.formula.slopes(self.y, z, self.low, self.high, self.mu)
+        return self.root * slope, self.real * second
 
     def _losses(self, v: Any) -> Any:
         """The loss of each task, at one v or at several."""
         z, weight = v * self.inverse + self.offset, self.root * self.root
-        if self.kind == "logistic":
-            return (weight * torch.nn.functional.softplus(-self.y * z)).sum(dim=-1)
-        if self.kind == "poisson":
-            return (weight * (torch.exp(z.clamp(max=600.0)) - self.y * z)).sum(dim=-1)
-        p = torch.minimum(torch.maximum((self.y - z) / self.mu, self.low), self.high)
-        return (weight * (p * (self.y - z) - 0.5 * self.mu * p * p)).sum(dim=-1)
+        return (weight * self.formula.value(self.y, z, self.low, self.high, self.mu)).sum(dim=-1)
 
     def _length(self, a: Any, before: tuple[Any, Any], after: tuple[Any, Any]) -> Any:
         """How far to go in each task between two points, (c', v) each: to where Phi is least, of a few lengths."""
@@ -115,7 +95,7 @@ class _RowRoom(_Room):
         c = _times(x, r)  # (tasks, columns)
         v = self._scores(a * self._soft(c), b)
         worst = torch.zeros((), dtype=torch.int32, device=x.device)
-        for _ in range(_INNER[self.kind]):
+        for _ in range(self.formula.n_inner):
             slope, second = self._slopes(v)
             w, g = second.sqrt(), slope + second * v
             part, share = _times(x, g), a
@@ -207,8 +187,8 @@ class _RowRooms(_Rooms):
         width = _width(count)
         if width not in self._rooms:
             key: Any = self.key
-            matrices, rows, tasks, device, basis, kind, entries = key
-            self._rooms[width] = _RowRoom(matrices, rows, tasks, width, device, basis, kind, entries)
+            matrices, rows, tasks, device, basis, formula, entries = key
+            self._rooms[width] = _RowRoom(matrices, rows, tasks, width, device, basis, formula, entries)
         return self._rooms[width]
 
 
@@ -223,15 +203,15 @@ class DeviceRowNewton(DeviceNewton):
         """Whether loss and penalty are known here."""
         if not is_sparse_group(penalty) or penalty.positive or penalty.coupling is not None:
             return False
-        return kind_of(loss) is not None and penalty.group_ratio > 0.0
+        return loss.tensor_formula is not None and penalty.group_ratio > 0.0
 
     def __init__(self, packed: PackedColumns, device: Any, loss: Any, entries: bool) -> None:
         super().__init__(packed, device)
-        kind = kind_of(loss)
-        assert kind is not None
-        self._squared = isinstance(loss, TargetLoss)
+        formula = loss.tensor_formula
+        assert formula is not None
+        self._squared = loss.squared
         basis = packed.design.nuisance_basis[:0] if self._squared else packed.design.nuisance_basis
-        key: Any = (self._matrices, self._rows, packed.n_tasks, device, len(basis), kind, entries)
+        key: Any = (self._matrices, self._rows, packed.n_tasks, device, len(basis), formula, entries)
         self._key, self._entries = key, entries
         self._stands: tuple[Any, Any] | None = None
         self._read(loss, basis)
@@ -252,10 +232,10 @@ class DeviceRowNewton(DeviceNewton):
             root = np.where(alive, root, 0.0)
             inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0.0)
             offset = ends if loss._offset is None else loss._offset
-            low, high = loss.of.domain(loss._y) if isinstance(loss.of, Clipped) else (0.0, 0.0)
+            low, high = loss.of.domain(loss._y)
             start = root * (null.margin - offset)
             given = [loss._y, root, inverse, offset, ends + low, ends + high, alive * 1.0, start, null.residual]
-            self._mu = float(loss.of.mu) if isinstance(loss.of, Clipped) else 1.0
+            self._mu = 1.0 / float(loss.of.smoothness) if np.isfinite(loss.of.smoothness) else 1.0
         stacked = np.concatenate([np.stack(given), basis])
         padded = torch.zeros((len(stacked), tasks * self._rows), dtype=torch.float64, device=self._device)
         padded[:, flat] = torch.from_numpy(stacked).to(self._device)
