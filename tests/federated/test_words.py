@@ -42,7 +42,7 @@ def random_answer(rng, question, scale=1.0):
         return Answer(norms=rng.uniform(1.0, 8.0, D) ** NORM_POWER)
     if question.kind == "part":
         return Answer(
-            loss=scale * rng.random(), product=scale * rng.normal(), young=scale * rng.random(len(GRID)),
+            loss=scale * rng.random(), dual=scale * rng.normal(size=len(GRID)),
             w2=question.s**2 * rng.random(a), c2=rng.random(levels),
         )  # fmt: skip
     half = rng.normal(size=(a, a))

@@ -49,8 +49,7 @@ FIELDS: dict[str, tuple[Field, ...]] = {
     "point": _POINT,
     "part": (
         Field("loss", 64, "up", "sums"),
-        Field("product", 64, "down", "sums"),
-        Field("young", 64, "up", "sums"),
+        Field("dual", 64, "down", "sums"),
         Field("w2", 64, "up", "squares"),
         Field("c2", 64, "up", "squares"),
     ),
@@ -83,12 +82,9 @@ class Answer:
         ||x_jt|| to the power `NORM_POWER`, added up over tasks.
     sizes : array of shape (3, 512) or None
         Histograms of exponents, see `units.histogram`.
-    young : array of shape (29,) or None
-        Of a strict part: F + F*(-k u) + k <u, X w> for each k of `GRID`, from above.
-    product : float
-        Of a strict part: <u, X w>, from below.
     w2, c2 : array or None
-        Of a strict part: squared coefficients on the question's features, squared products, from above.
+        Of a strict part (`Half`): squared coefficients on the question's features, squared products, from above. Its
+        loss and dual values are bounds, too: from above and from below.
     slack : float
         How far each number of `cross` may be from the sum, because it was rounded.
     """
@@ -105,8 +101,6 @@ class Answer:
     held_out: Array | None = None
     norms: Array | None = None
     sizes: Array | None = None
-    young: Array | None = None
-    product: float = 0.0
     w2: Array | None = None
     c2: Array | None = None
     slack: float = 0.0
@@ -239,7 +233,7 @@ def _sent(question: Question) -> tuple[Field, ...]:
 
 def _length(name: str, question: Question, n_features: int) -> int:
     a = len(question.features)
-    known = {"dual": len(GRID), "young": len(GRID), "held_out": 3, "sizes": 3 * BINS, "norms": n_features}
+    known = {"dual": len(GRID), "held_out": 3, "sizes": 3 * BINS, "norms": n_features}
     known |= {"z": a, "w2": a, "hessian": a * (a + 1) // 2}
     known |= dict.fromkeys(("levels", "cross", "c2"), question.n_levels(n_features))
     return known.get(name, 1)
@@ -307,7 +301,7 @@ def _nothing(parts: list[Array]) -> Array:
 
 
 def _shaped(name: str, numbers: Array, question: Question) -> Any:
-    if name in ("phi", "loss", "yr", "rr", "product"):
+    if name in ("phi", "loss", "yr", "rr"):
         return float(numbers[0])
     if name == "sizes":
         return numbers.reshape(3, BINS).astype(np.int64)
