@@ -66,7 +66,7 @@ _HOME = {name: home for home, names in _NAMES.items() for name in names}
 
 # Parts of the package that are useful on their own: ts.screening, ts.datasets, ...
 _PARTS = (
-    "checks", "datasets", "design", "findings", "genotypes", "graph", "linear", "losses", "online",
+    "checks", "datasets", "design", "federated", "findings", "genotypes", "graph", "linear", "losses", "online",
     "path", "penalties", "proof", "report", "screening", "solvers", "storages", "svm", "tasks",
     "verify",
 )  # fmt: skip
@@ -74,6 +74,7 @@ _PARTS = (
 if TYPE_CHECKING:
     from . import datasets as datasets
     from . import design as design
+    from . import federated as federated
     from . import findings as findings
     from . import genotypes as genotypes
     from . import graph as graph
