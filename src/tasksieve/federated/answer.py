@@ -67,7 +67,8 @@ class Answer:
     loss : float
         F(X w + Z b) (+ l1 sum abs(w)).
     yr, rr : float
-        <u, the labels' part>, for the squared loss y'r; u'u.
+        For the squared loss y'r, for others the constant that reported objectives have beside the loss
+        (`DataLoss.constant`); u'u.
     dual : array of shape (29,)
         -F*(-k u) for each k of `GRID`.
     z : array of shape (a,)

@@ -1,0 +1,293 @@
+"""One site's tasks: answers to questions, sums over its tasks, from rows that stay where they are.
+
+An answer is a function of data and question alone: local problems are solved anew each time, from the same start, so
+that the same question has the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..design import Design, PackedColumns, Part, one_blas_thread
+from ..design.storage.computed import ComputedStorage
+from ..linear.held_out import Solved, path_scores
+from ..losses import DataLoss, Loss, as_loss
+from ..messages import ParameterError
+from ..path.certificate import stored_solution
+from ..tasks import TaskData, lay_out
+from .answer import GRID, Answer, answer_of_sizes
+from .errors import FederatedError
+from .local_solve import LocalPoint, local_hessian, soft, solve_local
+from .question import Question
+from .units import NORM_POWER
+
+Array = np.ndarray[Any, Any]
+
+_KEPT = 1 << 27  # numbers of features x tasks that are kept of problems answered before
+_REFUSED = "of a site must have a second derivative (squared, logistic, Huber, quantile, Poisson, gamma, Cox, ordinal)"
+
+
+@dataclass
+class _Solved:
+    """The local problems of all tasks at one question.
+
+    - `columns` (list of arrays of shape (n_t, a)): Those asked about, in the geometry of the design.
+    """
+
+    columns: list[Array]
+    points: list[LocalPoint]
+
+    @property
+    def residual(self) -> Array:
+        return np.concatenate([point.at.residual for point in self.points])
+
+    @property
+    def rows(self) -> Array:
+        """Coefficients of the scaled columns, (a, tasks)."""
+        return np.stack([point.w for point in self.points], axis=1)
+
+
+class RowProblem:
+    """The tasks of a site under given weights of the rows: all of them, those of a fold, a half.
+
+    - `weights` (flat array): Sample weights of the rows that are learned from, 0 for others.
+    """
+
+    def __init__(
+        self, data: TaskData, loss: Loss, weights: Array, *, fit_intercept: bool, scales: Any, unpenalised: Array
+    ) -> None:
+        self.data, self.loss, self.train = data, loss, weights
+        by_task = np.repeat(data.with_weights(weights).task_weights, np.diff(data.offsets))
+        layout = lay_out(data, loss.row_weights(weights, by_task))
+        storage, pooled = layout.storage, not isinstance(scales, str)
+        self.scales: Array | None = scales if pooled else None
+        if pooled:
+            storage = ComputedStorage(storage, compute=lambda raw, j: raw.take(j) / scales[j])
+        self.design: Design = layout.design(
+            storage, fit_intercept=fit_intercept, unpenalised=unpenalised, standardize=not pooled and scales == "task"
+        )
+        self.design.shard.measure()  # now: the first reading of all columns adds up in another order than later ones
+        if not self.design.finite:
+            data.refuse_not_finite()
+            raise FederatedError("data", "X has entries whose squares overflow: divide its columns by a common factor")
+        self._y = layout.y
+        self.whole = self._on(self.design)
+        if not _has_second_derivative(self.whole):
+            raise ParameterError("loss", _REFUSED, type(loss).__name__)
+
+    def _on(self, design: Design, rows: Any = slice(None)) -> DataLoss:
+        known = () if self.data.known is None else (self.data.known[rows],)
+        return self.loss.on(design, self._y[rows], *known)
+
+    @cached_property
+    def losses(self) -> list[DataLoss]:
+        """That of each task alone."""
+        if self.design.n_tasks == 1:
+            return [self.whole]
+        return [self._on(Part(self.design, np.array([t])), self._span(t)) for t in range(self.design.n_tasks)]
+
+    @cached_property
+    def null_products(self) -> Array:
+        """Products of all columns with the dual point of W = 0."""
+        null = np.concatenate([loss.null.residual for loss in self.losses])
+        return self._penalised(self.design.correlate(null), None)
+
+    def _span(self, t: int) -> slice:
+        return slice(int(self.design.offsets[t]), int(self.design.offsets[t + 1]))
+
+    def _penalised(self, products: Array, features: Array | None) -> Array:
+        """Products of columns, 0 for those that are not penalised."""
+        free = self.design.unpenalised
+        if len(free):
+            products[free if features is None else np.isin(features, free)] = 0.0
+        return products
+
+    def solve(self, question: Question) -> _Solved:
+        """The minimisers at the point of a question."""
+        features, design = question.features, self.design
+        if np.isin(features, design.unpenalised).any():
+            raise FederatedError("question", "features that are not penalised have no place in a question")
+        packed = design.take(features).columns
+        shared = design.uniform and design.n_tasks > 1
+        columns = [packed if shared else np.asfortranarray(packed[self._span(t)]) for t in range(design.n_tasks)]
+        points = [
+            solve_local(loss, x, question.s, question.l1) for loss, x in zip(self.losses, columns, strict=True)
+        ]
+        return _Solved(columns, points)
+
+    def answer(self, question: Question) -> Answer:
+        """Sums at a point."""
+        found, l1, a = self.solve(question), question.l1, len(question.features)
+        sums, squared = np.zeros(4), self.whole.squared
+        dual, z = np.zeros(len(GRID)), np.zeros(a)
+        hessian = np.zeros((a, a)) if question.hessian else None
+        for loss, x, point in zip(self.losses, found.columns, found.points, strict=True):
+            at, r = point.at, point.at.residual
+            value = at.value + l1 * float(np.abs(point.w).sum())
+            labels = float(r @ loss.target) if squared else loss.constant
+            sums += [value + 0.5 * float(question.s @ point.c**2), value, labels, float(r @ r)]
+            product = float(r @ point.image)
+            dual += [at.value + k * product - loss.terms(at, k) for k in GRID.tolist()]
+            z += point.c**2
+            if hessian is not None:
+                hessian += local_hessian(loss, x, question.s, point, l1)
+        levels = self._penalised(self.design.correlate(found.residual, question.levels), question.levels)
+        cross = np.zeros(len(levels))
+        if squared and not l1:
+            null = self.null_products if question.levels is None else self.null_products[question.levels]
+            cross = np.einsum("jt,jt->j", levels, null)
+        levels = soft(levels, l1)
+        held_out = self.held_out(question, found) if question.held_out else np.zeros(3)
+        phi, value, yr, rr = sums.tolist()
+        squares = np.einsum("jt,jt->j", levels, levels)
+        return Answer(phi, value, yr, rr, dual, z, hessian, squares, cross, held_out)
+
+    def norms(self) -> Answer:
+        """Of all columns."""
+        return Answer(norms=np.sum(self._penalised(self.design.norms() ** NORM_POWER, None), axis=1))
+
+    def stored(self, question: Question, found: _Solved) -> Solved:
+        """The coefficients in the units of the data, with those of unpenalised features and intercepts."""
+        live = np.flatnonzero(question.s > 0.0)
+        features, rows = question.features[live], np.ascontiguousarray(found.rows[live])
+        nuisance = self.whole.evaluate(np.concatenate([point.image for point in found.points])).nuisance
+        columns = PackedColumns(self.design)
+        numbers = stored_solution(self.whole, columns, columns.positions(features), features, rows, nuisance)
+        features = np.concatenate([features, self.design.unpenalised])
+        order, rows = np.argsort(features), np.vstack([numbers.rows, numbers.free])
+        if self.scales is not None:
+            rows = rows / self.scales[features][:, None]
+        return Solved(features[order], rows[order], numbers.intercept, numbers.thresholds)
+
+    def held_out(self, question: Question, found: _Solved) -> Array:
+        """Loss of the rows left out, that of the model without features, and how much was left out."""
+        data, loss, train = self.data, self.loss, self.train
+        test = np.where(train > 0.0, 0.0, data.weights)
+        if not test.any():
+            return np.zeros(3)
+        nothing = Question(problem=question.problem)
+        points = [self.stored(question, found), self.stored(nothing, self.solve(nothing))]
+        chosen, scores = path_scores(data, test if loss.by_row else train + test, points)
+        total = np.zeros(3)
+        for t, z in scores.items():
+            rows = data.offsets[t] + chosen[t]
+            if loss.by_row:
+                own = test[rows] @ loss.deviance(data.y[rows][:, None], z)
+            else:
+                own = loss.held_out(data.y[rows], z, train[rows], test[rows]).sum(axis=0)
+            total += [*own, loss.held_out_size(data.y[rows], test[rows])]
+        return total
+
+
+def _has_second_derivative(loss: DataLoss) -> bool:
+    """Whether `local_solve` knows it: by row, or by a factor that the loss has."""
+    by_norms = loss.residual_norms(loss.null) is not None
+    return loss.has_slope and not loss.of_classes and not by_norms and (loss.squared or loss.curved)
+
+
+class LocalProblem:
+    r"""The tasks of one site.
+
+    .. math:: \phi(s) = \sum_t \min_{w, b} F_t(X_t w + Z_t b) + \tfrac12 \sum_j w_j^2 / s_j + \ell_1 \sum_j |w_j|
+
+    Parameters
+    ----------
+    data : TaskData
+        Rows, labels and weights, as `tasksieve.tasks.read_tasks` reads them; with `add_offset`, offsets.
+    loss : str or Loss
+        One with a second derivative, the same for all tasks.
+    fit_intercept : bool, default=True
+    standardize : {"no", "task"} or array of shape (d,), default="no"
+        Columns are divided by nothing, by their standard deviation in each task, or by given numbers, those of all
+        sites together.
+    unpenalised : array of int, optional
+        Features that are never penalised: their coefficients are fitted at the site, and they have no part in answers.
+    problems : mapping of str to array, optional
+        Names and flat weights of the rows that are learned from, 0 for those held out. The problem "all" is there
+        always.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tasksieve.federated.question import Question
+    >>> from tasksieve.tasks import read_tasks
+    >>> site = LocalProblem(read_tasks([np.eye(3)[:, :2]], [np.array([3.0, 1.0, -1.0])]), "squared")
+    >>> site.answer(Question()).levels  # squared products of the columns with y less its mean
+    array([4., 0.])
+    """
+
+    def __init__(
+        self,
+        data: TaskData,
+        loss: str | Loss,
+        *,
+        fit_intercept: bool = True,
+        standardize: Any = "no",
+        unpenalised: Any = None,
+        problems: Mapping[str, Array] | None = None,
+    ) -> None:
+        if data.class_counts is not None:
+            raise ParameterError("y", "of a site must be numbers, two classes, ordered classes or times of events")
+        scales = standardize
+        if not isinstance(standardize, str):
+            scales = np.asarray(standardize, dtype=np.float64)
+            if scales.shape != (data.n_features,) or not np.all((scales > 0.0) & np.isfinite(scales)):
+                raise ParameterError("standardize", f"must hold {data.n_features} positive numbers")
+        elif standardize not in ("no", "task"):
+            raise ParameterError("standardize", "must be 'no', 'task' or a number for each feature", standardize)
+        self.data, self.loss = data, as_loss(loss)
+        self._weights = {"all": data.weights, **(problems or {})}
+        for name, weights in self._weights.items():
+            if np.shape(weights) != data.weights.shape:
+                raise ParameterError("problems", f"has {np.shape(weights)} weights of {name!r}, not one for each row")
+        free = np.unique(np.asarray([] if unpenalised is None else unpenalised, dtype=np.int64))
+        if len(free) and (free[0] < 0 or free[-1] >= data.n_features):
+            raise ParameterError("unpenalised", f"must hold features from 0 to {data.n_features - 1}")
+        self._options = {"fit_intercept": bool(fit_intercept), "scales": scales, "unpenalised": free}
+        self._known: dict[str, RowProblem] = {}
+
+    @property
+    def n_features(self) -> int:
+        return int(self.data.n_features)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the problems."""
+        return tuple(self._weights)
+
+    def problem(self, name: str) -> RowProblem:
+        """The tasks on the rows of a problem; the last ones used are kept."""
+        found = self._known.pop(name, None)
+        if found is None:
+            if name not in self._weights:
+                raise FederatedError("question", f"there is no problem {name!r} here")
+            found = RowProblem(self.data, self.loss, self._weights[name], **self._options)
+        most = max(_KEPT // (2 * max(self.n_features, 1) * self.data.n_tasks), 1)
+        while len(self._known) >= most:
+            del self._known[next(iter(self._known))]
+        self._known[name] = found
+        return found
+
+    def answer(self, question: Question) -> Answer:
+        """Sums over the tasks: the same bits for the same question."""
+        question.check(self.n_features)
+        with one_blas_thread():
+            problem = self.problem(question.problem)
+            if question.kind == "norms":
+                return problem.norms()
+            if question.kind == "sizes":
+                return answer_of_sizes(problem.answer(Question(problem=question.problem)), problem.norms())
+            return problem.answer(question)
+
+    def coefficients(self, question: Question) -> Solved:
+        """What the site keeps: features, their rows of coefficients (a, tasks) in the units of the data, unpenalised
+        features among them, intercepts, and thresholds between ordered classes."""
+        question.check(self.n_features)
+        with one_blas_thread():
+            problem = self.problem(question.problem)
+            return problem.stored(question, problem.solve(question))

@@ -1,0 +1,185 @@
+"""One site's answers: sums over its tasks, against models of the product and against themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tasksieve as ts
+from tasksieve.federated.answer import GRID, Answer
+from tasksieve.federated.errors import FederatedError
+from tasksieve.federated.local import LocalProblem
+from tasksieve.federated.question import Question
+from tasksieve.tasks import read_tasks
+
+Array = np.ndarray[Any, Any]
+
+
+def rows(name: str, sizes: tuple[int, ...] = (40, 30, 35), d: int = 12, seed: int = 0) -> tuple[list[Any], list[Any]]:
+    rng = np.random.default_rng(seed)
+    X = [rng.normal(size=(n, d)) * rng.uniform(0.5, 2.0, d) + 0.5 for n in sizes]
+    y = []
+    for x in X:
+        z = x[:, 0] - 0.5 * x[:, 1]
+        if name == "squared":
+            y.append(z + rng.normal(size=len(z)))
+        else:
+            y.append((rng.random(len(z)) < 1.0 / (1.0 + np.exp(-z))).astype(int))
+    return X, y
+
+
+def read(name: str, X: Any, y: Any) -> Any:
+    return read_tasks(X, y, targets="classes" if name == "logistic" else "values")
+
+
+def question(d: int, levels: Array | None = None, **more: Any) -> Question:
+    s = np.linspace(0.0, 0.4, d // 2)
+    return Question(features=np.arange(0, d, 2), s=s, levels=levels, **more)
+
+
+def same(one: Answer, other: Answer) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(vars(one).values(), vars(other).values(), strict=True))
+
+
+@pytest.mark.parametrize("name", ["squared", "logistic"])
+def test_identities_of_an_answer(name: str) -> None:
+    X, y = rows(name)
+    answer, q = LocalProblem(read(name, X, y), name).answer(question(12)), question(12)
+    assert answer.phi == pytest.approx(answer.loss + 0.5 * float(q.s @ answer.z), rel=1e-13)
+    assert answer.dual[0] - 0.5 * float(q.s @ answer.z) == pytest.approx(answer.phi, rel=1e-11)
+    assert np.allclose(answer.levels[q.features], answer.z, rtol=1e-9)
+    slopes = np.diff(answer.dual[::-1]) / np.diff(GRID[::-1])
+    assert np.all(np.diff(slopes[:20]) < 1e-6)  # concave where the grid is not finer than rounding
+    if name == "squared":
+        assert answer.yr - answer.rr == pytest.approx(float(q.s @ answer.z), rel=1e-10)
+
+
+@pytest.mark.parametrize("name", ["squared", "logistic"])
+def test_sites_with_some_tasks_each_add_up_to_one_with_all(name: str) -> None:
+    X, y = rows(name)
+    q = question(12, levels=np.array([1, 5, 6]))
+    whole = LocalProblem(read(name, X, y), name, standardize="task").answer(q)
+    parts = [LocalProblem(read(name, [a], [b]), name, standardize="task").answer(q) for a, b in zip(X, y, strict=True)]
+    total = sum(parts)
+    assert isinstance(total, Answer)
+    for key in ("phi", "loss", "yr", "rr", "dual", "z", "hessian", "levels", "cross"):
+        assert np.allclose(getattr(total, key), getattr(whole, key), rtol=1e-11, atol=1e-11), key
+
+
+def test_the_same_question_has_the_same_bits() -> None:
+    X, y = rows("logistic")
+    data = read("logistic", X, y)
+    half = np.where(np.arange(len(data.y)) % 2, data.weights, 0.0)
+    site = LocalProblem(data, "logistic", problems={"half 0": half})
+    asked = [Question(), question(12), question(12, problem="half 0", held_out=True), Question(kind="norms")]
+    first = [site.answer(q) for q in asked]
+    again = [site.answer(q) for q in reversed(asked)][::-1]
+    fresh = [LocalProblem(data, "logistic", problems={"half 0": half}).answer(q) for q in asked]
+    for one, two, three in zip(first, again, fresh, strict=True):
+        assert same(one, two)
+        assert same(one, three)
+
+
+MODELS = {"squared": ts.MultiTaskLasso, "logistic": ts.MultiTaskClassifier}
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("name", ["squared", "logistic"])
+def test_coefficients_at_the_pooled_optimum_are_those_of_the_model(name: str, standardize: bool) -> None:
+    """At s_j = ||w_j||/lam of the pooled optimum every site finds its own columns of it."""
+    X, y = rows(name)
+    alpha = 0.4 if name == "squared" else 0.12
+    model = MODELS[name](alpha=alpha, standardize=standardize, tol=1e-12).fit(X, y)
+    data = read(name, X, y)
+    lam, coef = alpha * data.n_bar, model.coef_.T.copy()
+    site = LocalProblem(data, name, standardize="task" if standardize else "no")
+    scale = site.problem("all").design.scale
+    sizes = np.linalg.norm(coef if scale is None else coef * scale, axis=1)
+    features = np.flatnonzero(sizes)
+    q = Question(features=features, s=sizes[features] / lam)
+    found, answer = site.coefficients(q), site.answer(q)
+    assert np.array_equal(found.features, features)
+    assert 2 <= len(features) < 12
+    assert np.allclose(found.rows, coef[features], atol=1e-5)
+    assert np.allclose(found.intercept, model.intercept_, atol=1e-5)
+    objective = answer.loss + lam * float(q.s @ np.sqrt(answer.z))
+    assert objective / data.n_bar == pytest.approx(model.objective_, rel=1e-9)
+    assert np.sqrt(answer.levels.max()) == pytest.approx(lam, rel=1e-5)  # the dual point touches its bounds
+    assert np.allclose(np.sqrt(answer.z), lam, rtol=1e-4)
+
+
+def test_pooled_scales_are_a_division_of_the_columns() -> None:
+    X, y = rows("squared")
+    scales = np.linspace(0.5, 3.0, 12)
+    q = question(12)
+    divided = LocalProblem(read("squared", [x / scales for x in X], y), "squared")
+    site = LocalProblem(read("squared", X, y), "squared", standardize=scales)
+    one, two = site.answer(q), divided.answer(q)
+    for key in ("phi", "dual", "z", "hessian", "levels", "cross"):
+        assert np.allclose(getattr(one, key), getattr(two, key), rtol=1e-12), key
+    ours, theirs = site.coefficients(q), divided.coefficients(q)
+    assert np.allclose(ours.rows * scales[ours.features][:, None], theirs.rows, rtol=1e-10)
+    assert np.allclose(ours.intercept, theirs.intercept)
+    assert np.allclose(site.answer(Question(kind="norms")).norms, divided.answer(Question(kind="norms")).norms)
+
+
+def test_norms_and_sizes() -> None:
+    X, y = rows("squared")
+    site = LocalProblem(read("squared", X, y), "squared", unpenalised=[3])
+    norms = site.answer(Question(kind="norms")).norms
+    free = [np.column_stack([np.ones(len(x)), x[:, 3]]) for x in X]
+    left = [x - z @ np.linalg.lstsq(z, x, rcond=None)[0] for x, z in zip(X, free, strict=True)]
+    expected = sum(np.linalg.norm(x, axis=0) ** 16 for x in left)
+    assert norms[3] == 0.0
+    keep = np.arange(12) != 3
+    assert np.all(norms[keep] >= expected[keep])
+    assert np.allclose(norms[keep], expected[keep], rtol=1e-9)
+    assert site.answer(Question(kind="sizes")).sizes.sum() == 3
+    assert site.answer(Question()).levels[3] == 0.0
+
+
+@pytest.mark.parametrize("name", ["squared", "logistic"])
+def test_held_out_rows_are_scored_by_the_model_of_the_others(name: str) -> None:
+    X, y = rows(name)
+    data = read(name, X, y)
+    held = np.arange(len(data.y)) % 4 == 1
+    site = LocalProblem(data, name, problems={"fold 0": np.where(held, 0.0, data.weights)})
+    q = question(12, problem="fold 0", held_out=True)
+    found, loss, weight = site.answer(q).held_out
+    coef = site.coefficients(q)
+    total = null = 0.0
+    for t, (low, high) in enumerate(zip(data.offsets, data.offsets[1:], strict=False)):
+        out = held[low:high]
+        labels = data.y[low:high]
+        z = X[t][:, coef.features] @ coef.rows[:, t] + coef.intercept[t]
+        if name == "squared":
+            mean = labels[~out].mean()
+            total += np.sum((labels - z)[out] ** 2)
+            null += np.sum((labels - mean)[out] ** 2)
+        else:
+            share = np.mean(labels[~out] > 0)
+            level = np.log(share / (1.0 - share))
+            total += np.sum(np.logaddexp(0.0, -labels * z)[out])
+            null += np.sum(np.logaddexp(0.0, -labels * level)[out])
+    assert weight == held.sum()
+    assert found == pytest.approx(total, rel=1e-10)
+    assert loss == pytest.approx(null, rel=1e-8)
+
+
+def test_refusals() -> None:
+    X, y = rows("squared")
+    data = read("squared", X, y)
+    with pytest.raises(ValueError, match="second derivative"):
+        LocalProblem(data, "square-root").answer(Question())
+    with pytest.raises(FederatedError, match="no problem 'fold 9'"):
+        LocalProblem(data, "squared").answer(Question(problem="fold 9"))
+    with pytest.raises(FederatedError, match="not penalised"):
+        LocalProblem(data, "squared", unpenalised=[2]).answer(Question(features=np.array([2]), s=np.ones(1)))
+    with pytest.raises(ValueError, match="12 positive numbers"):
+        LocalProblem(data, "squared", standardize=np.zeros(12))
+    with pytest.raises(ValueError, match="one for each row"):
+        LocalProblem(data, "squared", problems={"half 0": np.ones(3)})
+    with pytest.raises(FederatedError, match="features"):
+        LocalProblem(data, "squared").answer(Question(features=np.array([12]), s=np.ones(1)))
