@@ -44,7 +44,7 @@ def test_extras_named_in_messages_exist() -> None:
 
 def test_tests_have_what_the_extras_bring() -> None:
     extras = PROJECT["optional-dependencies"]
-    for name in ("cli", "files", "report", "plot", "stream", "river", "graph", "genotypes"):
+    for name in ("cli", "files", "report", "plot", "stream", "river", "graph", "genotypes", "federated"):
         assert set(extras[name]) <= set(extras["test"]), name
 
 

@@ -5,9 +5,10 @@
 """
 
 from .estimator import check_estimator
+from .federated import check_transport
 from .loss import check_loss
 from .penalty import check_penalty
 from .storage import check_storage
 
-__all__ = ["check_estimator", "check_loss", "check_penalty", "check_storage"]
+__all__ = ["check_estimator", "check_loss", "check_penalty", "check_storage", "check_transport"]
 __dir__ = __all__.copy  # TAB shows these alone
