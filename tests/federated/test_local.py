@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,19 @@ def rows(name: str, sizes: tuple[int, ...] = (40, 30, 35), d: int = 12, seed: in
     y = []
     for x in X:
         z = x[:, 0] - 0.5 * x[:, 1]
-        if name == "squared":
-            y.append(z + rng.normal(size=len(z)))
-        else:
+        if name == "logistic":
             y.append((rng.random(len(z)) < 1.0 / (1.0 + np.exp(-z))).astype(int))
+        elif name == "poisson":
+            y.append(rng.poisson(np.exp(0.4 * z)).astype(float))
+        elif name == "gamma":
+            y.append(rng.gamma(2.0, np.exp(0.4 * z)))
+        elif name == "ordinal":
+            y.append(np.digitize(z + rng.logistic(size=len(z)), [-0.5, 1.0]))
+        elif name == "cox":
+            death, end = rng.exponential(np.exp(-z)), rng.exponential(3.0, len(z))
+            y.append(ts.survival(np.round(np.minimum(death, end), 2) + 0.01, death <= end))
+        else:
+            y.append(z + rng.normal(size=len(z)))
     return X, y
 
 
@@ -82,32 +92,62 @@ def test_the_same_question_has_the_same_bits() -> None:
         assert same(one, three)
 
 
-MODELS = {"squared": ts.MultiTaskLasso, "logistic": ts.MultiTaskClassifier}
+MODELS: dict[str, tuple[Any, float]] = {
+    "squared": (ts.MultiTaskLasso, 0.4),
+    "huber": (ts.MultiTaskHuber, 0.25),
+    "quantile": (ts.MultiTaskQuantile, 0.12),
+    "logistic": (ts.MultiTaskLogisticRegression, 0.12),
+    "poisson": (ts.MultiTaskPoisson, 0.4),
+    "gamma": (partial(ts.MultiTaskRegressor, loss="gamma"), 0.35),
+    "cox": (ts.MultiTaskCox, 0.25),
+    "ordinal": (ts.MultiTaskOrdinal, 0.15),
+}
 
 
-@pytest.mark.parametrize("standardize", [False, True])
-@pytest.mark.parametrize("name", ["squared", "logistic"])
-def test_coefficients_at_the_pooled_optimum_are_those_of_the_model(name: str, standardize: bool) -> None:
-    """At s_j = ||w_j||/lam of the pooled optimum every site finds its own columns of it."""
+@pytest.mark.parametrize("rich", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+def test_at_the_pooled_optimum_a_site_has_the_coefficients_of_the_model(name: str, rich: bool) -> None:
+    """At s_j = ||w_j||/lam of the pooled optimum every site finds its own columns of it; `rich`: with weights of rows
+    and tasks, offsets, a covariate and columns standardised by task."""
     X, y = rows(name)
-    alpha = 0.4 if name == "squared" else 0.12
-    model = MODELS[name](alpha=alpha, standardize=standardize, tol=1e-12).fit(X, y)
-    data = read(name, X, y)
+    kind, alpha = MODELS[name]
+    rng, more, given = np.random.default_rng(1), {}, {}
+    if rich:
+        weights = np.ones(12)
+        weights[5] = 0.0
+        more = {"standardize": True, "feature_weights": weights, "task_weights": [1.0, 2.0, 0.5]}
+        given = {"sample_weight": [rng.uniform(0.5, 2.0, len(x)) for x in X]}
+        if name != "cox":
+            given["offset"] = [0.3 * rng.normal(size=len(x)) for x in X]
+    model = kind(alpha=alpha, tol=1e-11, **more).fit(X, y, **given)
+    data = model._read_with(X, y, None, given.get("sample_weight"), given.get("offset"))
     lam, coef = alpha * data.n_bar, model.coef_.T.copy()
-    site = LocalProblem(data, name, standardize="task" if standardize else "no")
+    site = LocalProblem(
+        data, model._loss_of(data), standardize="task" if rich else "no", unpenalised=[5] if rich else None
+    )
     scale = site.problem("all").design.scale
     sizes = np.linalg.norm(coef if scale is None else coef * scale, axis=1)
+    if rich:
+        sizes[5] = 0.0
     features = np.flatnonzero(sizes)
     q = Question(features=features, s=sizes[features] / lam)
     found, answer = site.coefficients(q), site.answer(q)
-    assert np.array_equal(found.features, features)
-    assert 2 <= len(features) < 12
-    assert np.allclose(found.rows, coef[features], atol=1e-5)
-    assert np.allclose(found.intercept, model.intercept_, atol=1e-5)
-    objective = answer.loss + lam * float(q.s @ np.sqrt(answer.z))
-    assert objective / data.n_bar == pytest.approx(model.objective_, rel=1e-9)
-    assert np.sqrt(answer.levels.max()) == pytest.approx(lam, rel=1e-5)  # the dual point touches its bounds
-    assert np.allclose(np.sqrt(answer.z), lam, rtol=1e-4)
+    assert 1 <= len(features) < 12
+    assert np.array_equal(found.features, np.union1d(features, [5]) if rich else features)
+    assert np.allclose(found.rows, coef[found.features], atol=2e-4)
+    if name == "ordinal":
+        assert np.allclose(found.thresholds.T, model.thresholds_, atol=2e-4)
+    elif name != "cox":
+        assert np.allclose(found.intercept, model.intercept_, atol=2e-4)
+    constant = 0.0 if name == "squared" else answer.yr
+    objective = answer.loss + lam * float(q.s @ np.sqrt(answer.z)) + constant
+    assert objective / data.n_bar == pytest.approx(model.objective_, rel=1e-8)
+    assert np.sqrt(answer.levels.max()) == pytest.approx(lam, rel=1e-3)  # the dual point touches its bounds
+    assert answer.phi == pytest.approx(answer.dual[0] - 0.5 * float(q.s @ answer.z), rel=1e-10)
+    # and it proves the objective: the gap of these sums is about that of the model
+    k = min(1.0, lam / np.sqrt(answer.levels.max()))
+    dual = float(np.interp(k, GRID[::-1], answer.dual[::-1]))
+    assert abs(objective - constant - dual) <= 1e-4 * objective
 
 
 def test_pooled_scales_are_a_division_of_the_columns() -> None:

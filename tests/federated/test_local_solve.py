@@ -107,7 +107,7 @@ def test_the_value_is_the_least(name: str, l1: float) -> None:
 
 @pytest.mark.parametrize("shape", [(30, 10), (16, 30)])
 @pytest.mark.parametrize("l1", [0.0, 0.4])
-@pytest.mark.parametrize("name", NAMES[:-1])
+@pytest.mark.parametrize("name", NAMES)
 def test_first_and_second_derivatives(name: str, l1: float, shape: tuple[int, int]) -> None:
     example = Example(name, *shape, seed=2)
     (loss, x), s = example.loss(), example.s
@@ -116,7 +116,7 @@ def test_first_and_second_derivatives(name: str, l1: float, shape: tuple[int, in
     assert np.allclose(point.c, soft(x.T @ point.at.residual, l1), rtol=0.0, atol=1e-9)
     assert np.array_equal(point.w[s == 0.0], np.zeros(np.count_nonzero(s == 0.0)))
     hessian, h = local_hessian(loss, x, s, point, l1), 1e-5
-    for j in np.flatnonzero(s > 0.0)[:4]:
+    for j in np.flatnonzero(s > 0.0)[:2]:
         away = np.zeros_like(s)
         away[j] = h
         (above, c_above), (below, c_below) = phi(loss, x, s + away, l1), phi(loss, x, s - away, l1)

@@ -198,7 +198,7 @@ class LocalProblem:
     Parameters
     ----------
     data : TaskData
-        Rows, labels and weights, as `tasksieve.tasks.read_tasks` reads them; with `add_offset`, offsets.
+        Rows, labels, weights and offsets (`known`), as `tasksieve.tasks.read_tasks` reads them.
     loss : str or Loss
         One with a second derivative, the same for all tasks.
     fit_intercept : bool, default=True

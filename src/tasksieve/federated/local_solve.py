@@ -57,33 +57,40 @@ class Turned:
 
     def __init__(self, loss: DataLoss, at: Evaluation) -> None:
         design = loss.design
-        self._root: Array | None = None
-        self._own = loss.quadratic_model(at)
-        self._basis = np.empty((design.n_samples, 0))
-        free = design.nuisance_basis
-        if self._own is not None:
-            free = free[int(design.fit_intercept) :]  # a constant is lost in L'
-        elif not loss.squared:
+        self._own, between = loss.quadratic_model(at), loss.threshold_model(at)
+        self._roots: list[Array] = []
+        self._more = 0  # rows of thresholds alone
+        self._basis: Array | None = None
+        free, border = design.nuisance_basis, None
+        if between is not None:
+            *self._roots, border = between
+            self._more = len(border) - 2 * design.n_samples
+        elif loss.squared:
+            return  # columns are orthogonal to the nuisance columns already
+        elif self._own is None:
             curvature = at.curvature if at.second is None else at.second
             assert curvature is not None
-            self._root = np.sqrt(np.maximum(curvature, 0.0))
-        else:
-            return  # columns are orthogonal to the nuisance columns already
-        if len(free):
-            self._basis = _orthonormal(self._turn(np.asfortranarray(free.T)))
+            self._roots = [np.sqrt(np.maximum(curvature, 0.0))]
+        if self._own is not None or between is not None:
+            free = free[int(design.fit_intercept) :]  # a constant is lost in L', or taken up by thresholds
+        nuisance = self._turn(np.asfortranarray(free.T))
+        self._basis = _orthonormal(nuisance if border is None else np.hstack([nuisance, border]))
 
     def _turn(self, x: Array) -> Array:
         if self._own is not None:
             out = np.empty_like(x, order="F")
             self._own.columns(x, np.arange(x.shape[1]), False, out)
             return out
-        return x if self._root is None else self._root[:, None] * x
+        if not self._roots:
+            return x
+        return np.vstack([*(root[:, None] * x for root in self._roots), np.zeros((self._more, x.shape[1]))])
 
     def columns(self, x: Array) -> Array:
         """``L'x`` for columns x."""
         turned = self._turn(x)
-        for _ in range(2 if self._basis.shape[1] else 0):  # twice for columns of which little is left
-            turned = turned - self._basis @ (self._basis.T @ turned)
+        if self._basis is not None and self._basis.shape[1]:
+            for _ in range(2):  # twice for columns of which little is left
+                turned = turned - self._basis @ (self._basis.T @ turned)
         return turned
 
 

@@ -370,6 +370,11 @@ class DataLoss:
         (`risk_models.RiskModel`); None: `Evaluation.curvature` is all that is known of it."""
         return None
 
+    def threshold_model(self, at: Evaluation) -> tuple[Array, Array, Array] | None:
+        """Of one task, where the loss has thresholds: arrays a, b (n,) and C, so that its second derivative in z~ and
+        in the thresholds t is that of ``1/2 ||(a z~, b z~, 0) + C t||^2``."""
+        return None
+
     def outliers(self, at: Evaluation) -> tuple[float, float]:
         """What the outliers of a `clipped` loss cost at a point, and the norm of what they leave unexplained."""
         raise NotImplementedError

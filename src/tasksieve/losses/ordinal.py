@@ -215,6 +215,23 @@ class OrdinalOnData(DataLoss):
         nothing = self.design.task_sums(np.abs(at.residual)) == 0.0
         return nothing & (self._classes.counts > 1) & (self.design.n_nuisance > 1)
 
+    def threshold_model(self, at: Evaluation) -> tuple[Array, Array, Array]:
+        """Two terms a row, on either side of its class, and the widths of the classes between two others."""
+        point, classes = at.margin, self._classes
+        bent = [np.exp(-np.abs(side)) / np.square(1.0 + np.exp(-np.abs(side))) for side in (point.above, point.below)]
+        over, under = (np.where(self._weights > 0.0, np.sqrt(part), 0.0) for part in bent)
+        n, count = len(over), int(classes.counts[0])
+        odds = np.where(classes.middle, point.odds, 0.0)[0]
+        stiff = np.sqrt(classes.mass[0] * odds * (1.0 + odds))
+        own, middle = classes.cell, np.flatnonzero(classes.middle[0])
+        columns = np.zeros((2 * n + len(middle), max(count - 1, 0)))
+        above, below = np.flatnonzero(own < count - 1), np.flatnonzero(own > 0)
+        columns[above, own[above]] = -(self._root * over)[above]
+        columns[n + below, own[below] - 1] = (self._root * under)[below]
+        columns[2 * n + np.arange(len(middle)), middle] = stiff[middle]
+        columns[2 * n + np.arange(len(middle)), middle - 1] = -stiff[middle]
+        return over, -under, columns
+
     # -- dual points ----------------------------------------------------------------------------------------------
 
     def _forces(self, over: Array, under: Array) -> tuple[Array, Array]:
