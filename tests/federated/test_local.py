@@ -206,6 +206,9 @@ def test_held_out_rows_are_scored_by_the_model_of_the_others(name: str) -> None:
     assert weight == held.sum()
     assert found == pytest.approx(total, rel=1e-10)
     assert loss == pytest.approx(null, rel=1e-8)
+    # all rows: nothing is held out, and the weight is what objectives are divided by, times the tasks
+    everything = site.answer(question(12, held_out=True)).held_out
+    assert everything.tolist() == [0.0, 0.0, data.n_bar * data.n_tasks]
 
 
 def test_refusals() -> None:

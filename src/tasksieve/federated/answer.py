@@ -68,7 +68,7 @@ class Answer:
         F(X w + Z b) (+ l1 sum abs(w)).
     yr, rr : float
         For the squared loss y'r, for others the constant that reported objectives have beside the loss
-        (`DataLoss.constant`); u'u.
+        (`DataLoss.constant`; it may be below 0, so that tolerances are relative to the loss without it); u'u.
     dual : array of shape (29,)
         -F*(-k u) for each k of `GRID`.
     z : array of shape (a,)
@@ -78,7 +78,8 @@ class Answer:
     levels, cross : array of shape (l,) or (d,)
         c_j^2, and c_j(u) c_j(u at s = 0).
     held_out : array of shape (3,)
-        Loss of the held-out rows, that of the null model of the training rows, their weight.
+        Loss of the held-out rows, that of the null model of the training rows, their weight. Of a problem that holds
+        out no row the weight of all rows, which is the number of tasks times what estimators divide by.
     norms : array of shape (d,) or None
         ||x_jt|| to the power `NORM_POWER`, added up over tasks.
     sizes : array of shape (3, 512) or None

@@ -165,11 +165,12 @@ class RowProblem:
         return Solved(features[order], rows[order], numbers.intercept, numbers.thresholds)
 
     def held_out(self, question: Question, found: _Solved) -> Array:
-        """Loss of the rows left out, that of the model without features, and how much was left out."""
+        """Loss of the rows left out, that of the model without features, and how much was left out; where no row is,
+        the weight of all rows, by which estimators divide (the constant that they add is `Answer.yr`)."""
         data, loss, train = self.data, self.loss, self.train
         test = np.where(train > 0.0, 0.0, data.weights)
         if not test.any():
-            return np.zeros(3)
+            return np.array([0.0, 0.0, float(train.sum())])
         nothing = Question(problem=question.problem)
         points = [self.stored(question, found), self.stored(nothing, self.solve(nothing))]
         chosen, scores = path_scores(data, test if loss.by_row else train + test, points)
