@@ -110,7 +110,7 @@ class Answer:
     def __add__(self, other: Answer) -> Answer:
         if not isinstance(other, Answer):
             return NotImplemented
-        parts = {}
+        parts: dict[str, Any] = {}
         for part in fields(self):
             one, two = getattr(self, part.name), getattr(other, part.name)
             if (one is None) != (two is None) or np.shape(one) != np.shape(two):
@@ -223,7 +223,8 @@ def from_words(words: Words, question: Question, units: Units, n_features: int) 
         if part.name == "dual":
             numbers = np.where(whole < -(1 << (bits(64, units.sites) - 1)), -np.inf, numbers)
         parts[part.name] = _shaped(part.name, numbers, question)
-    if "cross" in parts:
+    if question.kind == "point":
+        parts.setdefault("held_out", np.zeros(3))
         parts["slack"] = float(np.ldexp(0.5 * units.sites, units.cross))
     return Answer(**parts)
 

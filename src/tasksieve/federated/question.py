@@ -198,3 +198,9 @@ class Round:
     def digest(self) -> bytes:
         """Of everything in the round: the masks of its answers are keyed by it."""
         return digest(*self.packed())
+
+    def parts(self) -> list[str]:
+        """Digest of each question with its units: rules count different ones."""
+        alone = [(question,) for question in self.questions]
+        units = [(each,) for each in self.units]
+        return [Round(0, self.plan, *both).digest().hex() for both in zip(alone, units, strict=True)]

@@ -138,7 +138,8 @@ class Sizes:
         """From the sum of the sites' histograms, in which each site is counted once a row."""
         if counts.shape != (3, BINS) or (counts.sum(axis=1) != n_sites).any():
             raise FederatedError("range", "the sizes that the sites have sent do not add up")
-        return cls(n_sites, *largest(counts))
+        total, level, norm = largest(counts)
+        return cls(n_sites, total, level, norm)
 
     def units(self, features: Array, s: Array, reach: float) -> Units:
         """Of a question at s on some features, where c^2 of a site is expected to be at most `reach` (0: as at 0).

@@ -1,0 +1,82 @@
+"""Signed messages: a round of questions from the coordinator, words from a site.
+
+A message is 64 bytes of signature (Ed25519) and a packed header with arrays (`packing`). Who has written it is checked
+before anything in it is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .answer import Words
+from .errors import FederatedError
+from .keys import Agreement, PrivateKeys, PublicKeys
+from .packing import Array, pack, unpack
+from .question import Round
+
+PROTOCOL = 1
+COORDINATOR = "coordinator"
+_SIGNED = b"tasksieve signed message 1\n"
+_SIGNATURE = 64
+
+
+def seal(kind: str, sender: str, header: Mapping[str, Any], arrays: Mapping[str, Array], keys: PrivateKeys) -> bytes:
+    """A signed message; the same content has the same bytes."""
+    body = pack({**header, "message": kind, "from": sender, "protocol": PROTOCOL}, arrays)
+    return keys.sign(_SIGNED + body) + body
+
+
+def unseal(message: bytes, kind: str, sender: str, keys: PublicKeys) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Header and arrays of a message of this kind that this sender has signed."""
+    if len(message) <= _SIGNATURE:
+        raise FederatedError("format", "this is no whole message")
+    keys.verify(message[:_SIGNATURE], _SIGNED + message[_SIGNATURE:])
+    header, arrays = unpack(message[_SIGNATURE:])
+    if header.pop("protocol", None) != PROTOCOL:
+        raise FederatedError("version", f"this message is of another version of the protocol, here it is {PROTOCOL}")
+    if (header.pop("message", None), header.pop("from", None)) != (kind, sender):
+        raise FederatedError("format", f"this is no {kind} from {sender}")
+    return header, arrays
+
+
+def seal_round(asked: Round, keys: PrivateKeys) -> bytes:
+    """The coordinator's message to all sites."""
+    return seal("round", COORDINATOR, *asked.packed(), keys)
+
+
+def unseal_round(message: bytes, plan: Agreement) -> Round:
+    """The round of a message: signed by the plan's coordinator, and about that plan."""
+    asked = Round.from_packed(*unseal(message, "round", COORDINATOR, PublicKeys.from_line(plan.coordinator)))
+    if asked.plan != plan.digest:
+        raise FederatedError("plan", "these questions belong to another plan than the one that was agreed to")
+    if any(units.sites != len(plan.sites) for units in asked.units):
+        raise FederatedError("plan", "these questions are for another number of sites than the plan has")
+    for question in asked.questions:
+        question.check(plan.n_features)
+    return asked
+
+
+def seal_words(words: Words, asked: Round, site: str, keys: PrivateKeys) -> bytes:
+    """A site's message: what it signs are the words of its answers to this round, in this order."""
+    header = {"number": asked.number, "round": asked.digest().hex(), "plan": asked.plan.hex()}
+    return seal("words", site, header, {"long": words.long, "short": words.short}, keys)
+
+
+def unseal_words(message: bytes, asked: Round, site: str, keys: PublicKeys) -> Words:
+    """The words of a site's answers to a round, and to no other."""
+    header, arrays = unseal(message, "words", site, keys)
+    if header != {"number": asked.number, "round": asked.digest().hex(), "plan": asked.plan.hex()}:
+        raise FederatedError("replay", f"{site} has answered other questions than those of this round")
+    kinds = {name: (array.dtype, array.ndim) for name, array in arrays.items()}
+    if kinds != {"long": (np.dtype("<u8"), 1), "short": (np.dtype("<u4"), 1)}:
+        raise FederatedError("format", "these are no words")
+    return Words(arrays["long"].astype(np.uint64), arrays["short"].astype(np.uint32))
+
+
+def message_digest(message: bytes) -> str:
+    """SHA-256 of a message, by which logs know it."""
+    return hashlib.sha256(message).hexdigest()

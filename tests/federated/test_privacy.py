@@ -1,0 +1,139 @@
+"""Under masks a coordinator sees the sums and noise: two worlds with the same sums look the same to it.
+
+In one world the rows of north and east are what they are, in the other they have changed places. Sums are the same to
+the bit. Each test is also run with open answers, where it must tell the worlds apart: else it could not fail.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from federated_sites import Federation, fixed_keys, rows
+from scipy.stats import ks_2samp
+
+from tasksieve.federated import masks
+from tasksieve.federated.answer import Words
+from tasksieve.federated.keys import roster
+from tasksieve.federated.messages import seal_round, unseal_round, unseal_words
+from tasksieve.federated.question import Question
+
+pytest.importorskip("cryptography")
+
+QUESTIONS = [Question(features=[0, 3], s=[0.2, 0.05])]
+
+
+def world(folder, swapped, masked, draw=0):
+    first, second = rows(1), rows(2)
+    local = {"north": second, "east": first} if swapped else {"north": first, "east": second}
+    keys = {name: fixed_keys(f"{name} {draw}") for name in ("north", "east", "south")}
+    return Federation({**local, "south": rows(3)}, folder, masked, keys)
+
+
+def transcript(sites):
+    """All that the coordinator receives in the exchange of a point: words of each site; and the sums."""
+    seen = {}
+
+    class Listening:
+        def exchange(self, message):
+            replies = sites.exchange(message)
+            asked = unseal_round(message, sites.plan)
+            known = roster(sites.plan)
+            for name, reply in replies.items():
+                seen[name] = unseal_words(reply, asked, name, known[name])
+            return replies
+
+    asking = sites.asking()
+    asking.transport = Listening()
+    (answer,) = asking.ask(QUESTIONS)
+    return seen, answer
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_worlds_with_the_same_sums_cannot_be_told_apart(tmp_path, masked):
+    """An observer who knows both data sets guesses the world from the words of north, over many draws of keys."""
+    plain = {swapped: transcript(world(tmp_path / f"plain{swapped}", swapped, False)) for swapped in (False, True)}
+    assert plain[0][1].loss == plain[1][1].loss
+    n, right, draws = 20, 0, {False: [], True: []}
+    for draw in range(n):
+        for swapped in (False, True):
+            seen, answer = transcript(world(tmp_path / f"{draw}{swapped}", swapped, masked, draw + n * swapped))
+            assert answer.loss == plain[0][1].loss
+            north = seen["north"]
+            near = [np.abs((north.long - plain[k][0]["north"].long).view(np.int64).astype(float)).sum() for k in (0, 1)]
+            right += (near[1] < near[0]) == swapped
+            draws[swapped].append([north.long[4:].astype(float), seen["south"].long[4:].astype(float)])
+    one, two = (np.array(draws[swapped]).reshape(n, -1) for swapped in (False, True))
+    least = min(ks_2samp(a, b).pvalue for a, b in zip(one.T, two.T, strict=True)) * one.shape[1]
+    noticed = abs(right - n) > 4.0 * np.sqrt(2 * n) / 2 or least < 1e-4
+    assert noticed != masked
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_every_transcript_of_one_world_is_one_of_the_other(tmp_path, monkeypatch, masked):
+    """Exactly: with the stream of one pair shifted, the other world sends the same words, bit for bit.
+
+    Streams are uniform, so the shifted one is as likely: the two worlds have the same distribution of transcripts.
+    """
+    plain = {swapped: transcript(world(tmp_path / f"plain{swapped}", swapped, False))[0] for swapped in (False, True)}
+    here, _ = transcript(world(tmp_path / "here", False, masked))
+    other = world(tmp_path / "there", True, masked)
+    other.plan, other.nodes = there(other, tmp_path)
+    shared = other.keys["north"].secrets("north", other.public)["east"]
+    shift = plain[True]["north"] - plain[False]["north"]
+    original = masks.stream
+
+    def stream(secret, context, n_long, n_short):
+        noise = original(secret, context, n_long, n_short)
+        if secret == shared and n_long == len(shift.long):
+            noise = noise + shift  # east comes before north, so north subtracts it
+        return noise
+
+    monkeypatch.setattr(masks, "stream", stream)
+    seen, _ = transcript(other)
+    same = all(same_words(seen[name], here[name]) for name in here)
+    assert same == masked
+
+
+def there(sites, folder):
+    """The swapped world under the plan of the first: the coordinator sees digests of data, which are salted."""
+    first = world(folder / "first", False, sites.masked)
+    sites.public = roster(first.plan)
+    nodes = {}
+    for name, site in first.nodes.items():
+        site.local = sites.local[name]
+        nodes[name] = site
+    return first.plan, nodes
+
+
+def same_words(one: Words, two: Words) -> bool:
+    return bool((one.long == two.long).all() and (one.short == two.short).all())
+
+
+def test_sites_that_were_asked_different_things_reveal_nothing(tmp_path):
+    """A coordinator that asks one site about s and the others about another point finds no sum that means anything."""
+    sites = world(tmp_path, False, True)
+    kept = []
+
+    class Listening:
+        def exchange(self, message):
+            kept.append(message)
+            return sites.exchange(message)
+
+    asking = sites.asking()
+    asking.transport = Listening()
+    asking.ask(QUESTIONS)
+    asked = unseal_round(kept[-1], sites.plan)
+    other = type(asked)(asked.number + 1, asked.plan, asked.questions, asked.units)
+    known = roster(sites.plan)
+
+    def total(rounds):
+        words = []
+        for name, each in zip(sites.nodes, rounds, strict=True):
+            reply = sites.nodes[name].reply(seal_round(each, sites.keys["coordinator"]))
+            words.append(unseal_words(reply, each, name, known[name]))
+        return words[0] + words[1] + words[2]
+
+    fair, unfair = total([asked] * 3), total([asked, asked, other])
+    assert (np.abs(fair.long.view(np.int64)) < 2.0**62).all()
+    assert (np.abs(unfair.long.view(np.int64)) > 2.0**62).mean() > 0.2
+    assert (fair.long != unfair.long).all()
