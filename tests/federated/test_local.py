@@ -34,7 +34,7 @@ def rows(name: str, sizes: tuple[int, ...] = (40, 30, 35), d: int = 12, seed: in
             y.append(np.digitize(z + rng.logistic(size=len(z)), [-0.5, 1.0]))
         elif name == "cox":
             death, end = rng.exponential(np.exp(-z)), rng.exponential(3.0, len(z))
-            y.append(ts.survival(np.round(np.minimum(death, end), 2) + 0.01, death <= end))
+            y.append(ts.survival(np.minimum(death, end), death <= end))
         else:
             y.append(z + rng.normal(size=len(z)))
     return X, y
@@ -209,6 +209,68 @@ def test_held_out_rows_are_scored_by_the_model_of_the_others(name: str) -> None:
     # all rows: nothing is held out, and the weight is what objectives are divided by, times the tasks
     everything = site.answer(question(12, held_out=True)).held_out
     assert everything.tolist() == [0.0, 0.0, data.n_bar * data.n_tasks]
+
+
+def partial_likelihood(y: Any, z: Array, rows: Array) -> float:
+    """Of rows whose times differ."""
+    total = 0.0
+    for i in np.flatnonzero(rows & y["event"]):
+        at_risk = rows & (y["time"] >= y["time"][i])
+        total += z[i] - np.log(np.sum(np.exp(z[at_risk])))
+    return total
+
+
+@pytest.mark.parametrize("name", ["cox", "ordinal"])
+def test_held_out_rows_of_losses_that_have_no_intercept(name: str) -> None:
+    X, y = rows(name)
+    model = MODELS[name][0](alpha=1.0)
+    data = model._read_with(X, y, None, None, None)
+    held = np.arange(len(data.y)) % 4 == 1
+    train = np.where(held, 0.0, data.weights)
+    site = LocalProblem(data, model._loss_of(data), problems={"fold 0": train})
+    q = question(12, problem="fold 0", held_out=True)
+    found, null, weight = site.answer(q).held_out
+    coef, nothing = site.coefficients(q), site.coefficients(Question(problem="fold 0"))
+    expected = np.zeros(3)
+    for t, (low, high) in enumerate(zip(data.offsets, data.offsets[1:], strict=False)):
+        out, labels, own = held[low:high], data.y[low:high], X[t]
+        for k, model_of in enumerate((coef, nothing)):
+            z = own[:, model_of.features] @ model_of.rows[:, t]
+            if name == "cox":
+                whole = partial_likelihood(labels, z, np.ones(len(z), bool))
+                expected[k] += 2.0 * (partial_likelihood(labels, z, ~out) - whole)
+            else:
+                edges = np.concatenate([[-np.inf], model_of.thresholds[:, t], [np.inf]])
+                below = 1.0 / (1.0 + np.exp(z[:, None] - edges))
+                chance = np.take_along_axis(np.diff(below, axis=1), labels.astype(int)[:, None], axis=1)[:, 0]
+                expected[k] -= 2.0 * np.sum(np.log(chance[out]))
+        expected[2] += np.sum(out & labels["event"]) if name == "cox" else np.sum(out)
+    assert weight == expected[2]
+    assert [found, null] == pytest.approx(expected[:2].tolist(), rel=1e-9)
+
+
+def test_halves_are_problems_of_their_own() -> None:
+    """A half is the problem of its rows alone, whatever the others hold."""
+    X, y = rows("squared")
+    data = read("squared", X, y)
+    inside = np.arange(len(data.y)) % 2 == 0
+    site = LocalProblem(data, "squared", standardize="task", problems={"half 0": np.where(inside, 1.0, 0.0)})
+    cut = [inside[low:high] for low, high in zip(data.offsets, data.offsets[1:], strict=False)]
+    few = read("squared", [x[c] for x, c in zip(X, cut, strict=True)], [b[c] for b, c in zip(y, cut, strict=True)])
+    alone = LocalProblem(few, "squared", standardize="task")
+    one, two = site.answer(question(12, problem="half 0")), alone.answer(question(12))
+    for key in ("phi", "loss", "yr", "rr", "dual", "z", "hessian", "levels", "cross"):
+        assert np.allclose(getattr(one, key), getattr(two, key), rtol=1e-10, atol=1e-10), key
+
+
+def test_one_matrix_shared_by_all_tasks() -> None:
+    X, y = rows("squared", (40,))
+    labels = np.column_stack([y[0], 2.0 * y[0] + X[0][:, 3], np.sin(y[0])])
+    shared = LocalProblem(read_tasks(X[0], labels), "squared")
+    several = LocalProblem(read_tasks(3 * X, list(labels.T)), "squared")
+    one, two = shared.answer(question(12)), several.answer(question(12))
+    for key in ("phi", "dual", "z", "hessian", "levels", "cross"):
+        assert np.allclose(getattr(one, key), getattr(two, key), rtol=1e-10), key
 
 
 def test_refusals() -> None:
