@@ -6,6 +6,9 @@
     python verify.py certificate.npz --bfile PREFIX --pheno FILE --covar FILE       (PLINK's .bed, .bim and .fam files)
     ... --exact        rational arithmetic: no floating point is trusted (slow)
 
+    python verify.py part certificate-part.npz DATA       (what one site of several says of its rows; DATA as above)
+    python verify.py statement statement.npz half.npz ... (what the halves of all sites add up to; no data)
+
 This one file needs Python 3.11 and NumPy, may be copied anywhere, and imports nothing else. The format and what is
 proved are `docs/certificate-format.md`; why rounding cannot fool it is `docs/howto/check-it-yourself.md`. Exit codes:
 0 proved, 1 not proved, 2 could not be read.
@@ -20,6 +23,7 @@ import argparse
 import csv
 import hashlib
 import heapq
+import hmac
 import io
 import json
 import math
@@ -830,7 +834,12 @@ class Certificate:
 
 
 def read_certificate(source: Any) -> Certificate:
-    """A certificate from a path or from bytes. Nothing is executed, nothing larger than the file is allocated."""
+    """A certificate from a path or from bytes."""
+    return Certificate(*_read_archive(source))
+
+
+def _read_archive(source: Any) -> tuple[Any, dict[str, Array]]:
+    """Header and arrays. Nothing is executed, nothing larger than the file is allocated."""
     try:
         raw = bytes(source) if isinstance(source, bytes | bytearray) else Path(source).read_bytes()
     except OSError as error:
@@ -860,7 +869,7 @@ def read_certificate(source: Any) -> Certificate:
         if not name.endswith(".npy"):
             raise Unreadable(f"unexpected file {name!r} in the archive")
         arrays[name.removesuffix(".npy")] = _read_array(name, content)
-    return Certificate(header, arrays)
+    return header, arrays
 
 
 def _refuse_constant(word: str) -> None:
@@ -875,10 +884,10 @@ def _read_array(name: str, content: bytes) -> Array:
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
     except Exception as error:
         raise Unreadable(f"array {name!r}: {error}") from None
-    if dtype.str not in ("<f8", "<i8") or (fortran and len(shape) > 1):
+    if dtype.str not in ("<f8", "<i8", "|u1") or (fortran and len(shape) > 1):
         raise Unreadable(f"array {name!r} must be little-endian float64 or int64 in C order")
     body = content[stream.tell() :]
-    if any(isinstance(n, bool) or n < 0 for n in shape) or math.prod(shape) * 8 != len(body):
+    if any(isinstance(n, bool) or n < 0 for n in shape) or math.prod(shape) * dtype.itemsize != len(body):
         raise Unreadable(f"array {name!r} has shape {shape} and {len(body)} bytes")
     found = np.frombuffer(body, dtype=dtype).reshape(shape)
     if dtype.kind == "f" and not np.isfinite(found).all():
@@ -1112,22 +1121,28 @@ def _check_loss(header: dict[str, Any]) -> None:
             weights[t] = [_number(w, "class_weights", 0.0) for w in one]
 
 
-def _check_arrays(self: Certificate) -> None:
-    arrays, d, q = self.arrays, self.n_features, len(self.outputs)
-    if set(arrays) - _ARRAYS:
-        raise Unreadable(f"array {sorted(set(arrays) - _ARRAYS)[0]!r} is not known to this version")
+def _getter(arrays: dict[str, Array], known: set[str]) -> Callable[..., Array]:
+    """Arrays by name, of one kind and shape; what is not known might change the problem."""
+    if set(arrays) - known:
+        raise Unreadable(f"array {sorted(set(arrays) - known)[0]!r} is not known to this version")
 
     def get(name: str, kind: str, shape: tuple[int, ...], low: float = -np.inf) -> Array:
         if name not in arrays:
             raise Unreadable(f"array {name!r} is missing")
         found = arrays[name]
         if found.dtype.kind != kind or found.shape != shape:
-            wanted = {"f": "float64", "i": "int64"}[kind]
+            wanted = {"f": "float64", "i": "int64", "u": "bytes"}[kind]
             raise Unreadable(f"array {name!r} must be {wanted} of shape {shape}; it is {found.dtype} of {found.shape}")
         if found.size and found.min() < low:
             raise Unreadable(f"array {name!r} holds {found.min()}, less than {low:g}")
         return found
 
+    return get
+
+
+def _check_arrays(self: Certificate) -> None:
+    arrays, d, q = self.arrays, self.n_features, len(self.outputs)
+    get = _getter(arrays, _ARRAYS)
     if "alpha" not in arrays or arrays["alpha"].ndim != 1:
         raise Unreadable("array 'alpha' is missing")
     k = len(arrays["alpha"])
@@ -1671,17 +1686,22 @@ def matrix_digests(tasks: list[Task], shared: bool) -> list[str]:
         return list(pool.map(lambda one: one.digest(), matrices))
 
 
-def check_digests(cert: Certificate, tasks: list[Task]) -> list[str]:
+def check_digests(cert: Certificate, tasks: list[Task], salt: bytes | None = None) -> list[str]:
     """What differs from the data of the certificate."""
-    wrong, matrices = [], matrix_digests(tasks, cert["shared"])
+    wrong, matrices = [], [salted(one, salt) for one in matrix_digests(tasks, cert["shared"])]
     for t, part in enumerate(tasks):
         where = f"task {cert.tasks[t]!r}"
         if t < len(matrices) and matrices[t] != cert["digests"]["matrices"][t].lower():
             which = "X" if cert["shared"] else f"{where}: X"
             wrong.append(f"{which} is not the matrix of the certificate (its digest differs)")
-        if part.digest() != cert["digests"]["labels"][t].lower():
+        if salted(part.digest(), salt) != cert["digests"]["labels"][t].lower():
             wrong.append(f"{where}: y, weights or offsets are not those of the certificate (their digest differs)")
     return wrong
+
+
+def salted(digest: str, salt: bytes | None) -> str:
+    """A digest that confirms no guess of the data to those who do not know the salt: HMAC-SHA-256 of its bytes."""
+    return digest if salt is None else hmac.new(salt, bytes.fromhex(digest), hashlib.sha256).hexdigest()
 
 
 # --- the problem --------------------------------------------------------------------------------------------
@@ -3724,6 +3744,32 @@ def _float(x: Any, upwards: bool) -> float:
     return float(down(found) if Fraction(found) > x else found)
 
 
+def _claims(arith: Any, arrays: dict[str, Array], k: int, primal: Box, dual: Box) -> list[tuple[str, Any, Any]]:
+    """Words for a claim that fails, and two numbers: it holds if the second is not above the first."""
+    claimed, objective, dual_value = (arith.one(arrays[name][k]) for name in ("gap", "objective", "dual_value"))
+    gap, above, below = (primal - dual).hi, (objective - dual).hi, (primal - objective).hi
+    return [
+        ("the dual value is proved to be {0:.17g} only, claimed {1:.17g}", dual.lo, dual_value.lo),
+        ("the gap is proved to be at most {1:.6g} only, claimed {0:.6g}", claimed.lo, gap),
+        ("the claimed objective may exceed the dual value by {1:.6g}, the gap is {0:.6g}", claimed.lo, above),
+        ("the objective may exceed the claimed one by {1:.6g}, the gap is {0:.6g}", claimed.lo, below),
+    ]
+
+
+def _compared(
+    arith: Any, arrays: dict[str, Array], k: int, primal: Box, dual: Box, c: Any, failures: list[str]
+) -> Value:
+    """What is found beside what is claimed; claims that fail are added to the failures."""
+    close = False
+    for words, most, least in _claims(arith, arrays, k, primal, dual):
+        if not least <= most:
+            failures.append(words.format(_float(most, False), _float(least, True)))
+            narrow = _power(-90) if arith.exact else 1e-10
+            close |= bool(least - most < (abs(dual.lo) + abs(primal.hi)) * narrow)
+    bounds = _float(primal.hi, True), _float(dual.lo, False), _float((primal - dual).hi, True)
+    return Value(k, float(arrays["alpha"][k]), *bounds, _float(c, False), failures, close)
+
+
 class Checker:
     """All claims about one value, given what one pass over the data said."""
 
@@ -3960,36 +4006,17 @@ class Checker:
         minus = (along + missed / (ridge * problem.unit) * arith.one(0.5)) / problem.unit
         return parts.total() - minus + quadratic, parts
 
-    def _claims(self, k: int, primal: Box, dual: Box) -> list[tuple[str, Any, Any]]:
-        """Words for a claim that fails, and two numbers: it holds if the second is not above the first."""
-        arrays, arith = self.problem.cert.arrays, self.problem.arith
-        claimed, objective, dual_value = (arith.one(arrays[name][k]) for name in ("gap", "objective", "dual_value"))
-        gap, above, below = (primal - dual).hi, (objective - dual).hi, (primal - objective).hi
-        return [
-            ("the dual value is proved to be {0:.17g} only, claimed {1:.17g}", dual.lo, dual_value.lo),
-            ("the gap is proved to be at most {1:.6g} only, claimed {0:.6g}", claimed.lo, gap),
-            ("the claimed objective may exceed the dual value by {1:.6g}, the gap is {0:.6g}", claimed.lo, above),
-            ("the objective may exceed the claimed one by {1:.6g}, the gap is {0:.6g}", claimed.lo, below),
-        ]
-
     def _falls_short(self, k: int, primal: Box, dual: Box) -> bool:
         """Whether a claim fails."""
-        return any(not least <= most for _, most, least in self._claims(k, primal, dual))
+        claims = _claims(self.problem.arith, self.problem.cert.arrays, k, primal, dual)
+        return any(not least <= most for _, most, least in claims)
 
     def _unsettled(self, k: int, primal: Box, dual: Box, reading: Reading) -> bool:
         """Whether products in twice the precision are asked for."""
         return self._falls_short(k, primal, dual)
 
     def _compare(self, k: int, primal: Box, dual: Box, c: Any, failures: list[str]) -> Value:
-        arrays, arith = self.problem.cert.arrays, self.problem.arith
-        close = False
-        for words, most, least in self._claims(k, primal, dual):
-            if not least <= most:
-                failures.append(words.format(_float(most, False), _float(least, True)))
-                narrow = _power(-90) if arith.exact else 1e-10
-                close |= bool(least - most < (abs(dual.lo) + abs(primal.hi)) * narrow)
-        bounds = _float(primal.hi, True), _float(dual.lo, False), _float((primal - dual).hi, True)
-        return Value(k, float(arrays["alpha"][k]), *bounds, _float(c, False), failures, close)
+        return _compared(self.problem.arith, self.problem.cert.arrays, k, primal, dual, c, failures)
 
     def _reasons(
         self, losses: Box, parts: Box, along: Array, point: Dual, c: Any, limit: int | None
@@ -4219,13 +4246,16 @@ def verify(
             return _refuse([f"the numbers are too large to be checked here ({type(error).__name__})"])
     failures = [f"value {one.index} (alpha = {one.alpha:g}): {words}" for one in found for words in one.failures]
     if any(one.close for one in found) and not exact:
-        failures.append("so little is missing that rounding may be the reason: exact arithmetic (--exact) decides")
+        failures.append(_CLOSE)
     if failures:
         return Verdict(False, "\n".join(["not proved:", *failures]), failures, found)
     worst = max(one.gap for one in found)
     what = "no model of this kind is better" if len(found) == 1 else f"none of {len(found)} models can be better"
     words = f"proved: {what} by more than {_upwards(worst)} ({(Exact if exact else Floating).words})"
     return Verdict(True, "\n".join([words, *described(cert, tasks, found), f"verify.py {PROGRAM}"]), [], found)
+
+
+_CLOSE = "so little is missing that rounding may be the reason: exact arithmetic (--exact) decides"
 
 
 def _upwards(number: float) -> str:
@@ -4957,42 +4987,529 @@ def _check_genotypes(header: dict[str, Any]) -> None:
         raise Unreadable("header: 'features' are not the variants of 'genotypes' with their counted alleles")
 
 
+# --- parts: what one site of several says of its rows, and what all of them add up to -----------------------
+
+_PART, _HALF, _STATEMENT = "tasksieve-certificate-part", "tasksieve-certificate-half", "tasksieve-statement"
+AGREED = ("l1", "scale", "exponent", "w2_exponent", "active_start", "active", "free", "column_scale")  # by all sites
+WORDS = ("loss", "gain", "w2", "c2")  # whole numbers, in units of powers of two
+_STANDARDIZED = {"no": "", "task": "columns standardised by task", "pooled": "columns divided by pooled scales"}
+_WORD_LIMIT = 1 << 62  # of a sum over all sites
+_OWN_ARRAYS = {"start", "feature", "output", "coef", "intercept", "thresholds", "dual"}  # stay at the site
+
+
+@dataclass
+class Words:
+    """Bounds in whole numbers, of one site or of all of them together: read and checked for sense, not believed.
+
+    At each value k, in units of 2 to the powers `exponent` and `w2_exponent`: at least the `loss` (with l1 times the
+    sizes of coefficients), at most the dual value (`gain`) at each `scale`, at least the squared norms `w2` of the rows
+    of coefficients of the `active` features, and `c2` of the products of all features with the dual point,
+    soft-thresholded by l1. """
+
+    header: dict[str, Any]
+    arrays: dict[str, Array]
+    n_sites: int = 1
+
+    def __post_init__(self) -> None:
+        _check_words(self.header, self.arrays, self.n_sites)
+
+    @property
+    def n_values(self) -> int:
+        return len(self.arrays["l1"])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.header["n_features"])
+
+    def active(self, k: int) -> Array:
+        return np.asarray(self.arrays["active"][slice(*self.arrays["active_start"][k : k + 2])])
+
+    def words(self, name: str, k: int) -> Array:
+        """Of one value, as the file has them."""
+        found = self.arrays[name]
+        by_feature = name in ("w2", "w2_exponent")
+        return np.asarray(found[slice(*self.arrays["active_start"][k : k + 2])] if by_feature else found[k])
+
+    def box(self, arith: Any, name: str, k: int) -> Box:
+        """The same as numbers."""
+        words = self.words(name, k)
+        power = self.words("w2_exponent", k) if name == "w2" else self.arrays["exponent"][k, int(name == "c2")]
+        found = Box(*_ends_of(arith, np.atleast_1d(words), power))
+        return found if words.ndim else found[0]
+
+
+def _ends_of(arith: Any, words: Array, powers: Array) -> tuple[Any, ...]:
+    """Of whole numbers times powers of two."""
+    if arith.exact:
+        found, each = np.empty(words.shape, dtype=object), np.broadcast_to(powers, words.shape)
+        found[:] = [Fraction(word) * _power(power) for word, power in zip(words.tolist(), each.tolist(), strict=True)]
+        return (found,)
+    near = words.astype(np.float64)  # rounded beyond 2^53
+    sure = np.abs(words) <= 1 << 53
+    return tuple(np.ldexp(np.where(sure, near, end(near)), powers) for end in (down, up))
+
+
+def _check_words(header: dict[str, Any], arrays: dict[str, Array], n_sites: int) -> None:
+    """What sites must agree on, and words that cannot have wrapped around."""
+    d, get = header["n_features"], _getter(arrays, set(arrays))
+    if type(d) is not int or not 0 < d < 1 << 48:
+        raise Unreadable(f"header: n_features must be positive; got {d!r}")
+    lengths = {name: len(one) if one.ndim else 0 for name, one in arrays.items()}
+    k, m = lengths.get("l1", 0), lengths.get("scale", 0)
+    if not k or not m:
+        raise Unreadable("arrays 'l1' and 'scale' must not be missing, nor empty")
+    get("l1", "f", (k,), 0.0)
+    scale = get("scale", "f", (m,), 0.0)
+    if scale[0] > 1.0 or scale[-1] <= 0.0 or (np.diff(scale) >= 0.0).any():
+        raise Unreadable("array 'scale' must fall from at most 1, and stay positive")
+    bounds = get("active_start", "i", (k + 1,), 0)
+    if bounds[0] != 0 or (np.diff(bounds) < 0).any():
+        raise Unreadable("array 'active_start' must rise from 0")
+    for name, shape in (("exponent", (k, 2)), ("w2_exponent", (int(bounds[-1]),))):
+        if get(name, "i", shape, -900).max(initial=0) > 900:
+            raise Unreadable(f"array {name!r} holds what is too large")
+    for name, lists in (("active", np.split(get("active", "i", (int(bounds[-1]),), 0), bounds[1:-1])),
+                        ("free", [get("free", "i", (lengths.get("free", 0),), 0)])):  # fmt: skip
+        if any(len(one) and (one[-1] >= d or (np.diff(one) <= 0).any()) for one in lists):
+            raise Unreadable(f"array {name!r} must hold features, rising")
+    if np.isin(arrays["active"], arrays["free"]).any():
+        raise Unreadable("array 'active' holds a feature that is never penalised")
+    if "column_scale" in arrays and get("column_scale", "f", (d,), 0.0).min() <= 0.0:
+        raise Unreadable("array 'column_scale' must be positive")
+    shapes = {"loss": (k,), "gain": (k, m), "w2": (int(bounds[-1]),), "c2": (k, d)}
+    for name, shape in shapes.items():
+        found = get(name, "i", shape, 0 if name in ("w2", "c2") else -np.inf)
+        if found.size and max(int(found.max()), -int(found.min())) > _WORD_LIMIT // n_sites:
+            raise Unreadable(f"array {name!r} holds words beyond 2^62 / {n_sites}: sums of these may wrap around")
+
+
+def _check_problem(problem: Any) -> None:
+    """What kind of problem all sites have."""
+    if not isinstance(problem, dict) or set(problem) != {"loss", "intercept", "standardize"}:
+        raise Unreadable("header: 'problem' must have 'loss', 'intercept' and 'standardize'")
+    _check_one_loss(problem["loss"])
+    if problem["loss"]["name"] == "square-root":
+        raise Unreadable("header: the loss 'square-root' has no parts")
+    if not isinstance(problem["intercept"], bool) or problem["standardize"] not in [*_STANDARDIZED]:
+        raise Unreadable("header: 'problem' has an intercept, or a standardisation, that is not known")
+
+
+def _check_file(header: Any, kind: str, keys: set[str], optional: set[str]) -> None:
+    if not isinstance(header, dict) or header.get("format") != kind:
+        raise Unreadable(f"the header does not say format {kind!r}")
+    if header.get("version") != VERSION:
+        raise Unreadable(f"format version {header.get('version')!r}: this program reads {VERSION}; get a newer one")
+    wrong = (keys | {"format", "version"}) - set(header) or set(header) - keys - optional - {"format", "version"}
+    if wrong:
+        raise Unreadable(f"header: {min(wrong)!r} is missing, or not known to this version")
+
+
+def names_digest(names: list[str] | None) -> str | None:
+    """Of the names of features in their order: SHA-256 of the JSON list, in UTF-8."""
+    if names is None:
+        return None
+    return hashlib.sha256(json.dumps(names, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
+
+
+@dataclass
+class Part:
+    """``certificate-part.npz``: what a site keeps. `cert` is the problem of its tasks in the words of certificates."""
+
+    header: dict[str, Any]
+    arrays: dict[str, Array]
+    cert: Certificate = field(init=False)
+    half: Words = field(init=False)
+    salt: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        header, arrays = self.header, self.arrays
+        own = set(_KEYS) - {"format", "version", "unit", "penalty", "positive"}
+        _check_file(header, _PART, own | {"site", "salt"}, _OTHER_KEYS - {"patterns"})
+        try:
+            self.salt = bytes.fromhex(header["salt"])
+        except (TypeError, ValueError):
+            raise Unreadable("header: 'salt' must be hexadecimal digits") from None
+        if len(self.salt) < 16:
+            raise Unreadable("header: 'salt' must be at least 16 bytes")
+        if set(arrays) - _OWN_ARRAYS - {*AGREED, *WORDS}:
+            raise Unreadable(f"array {min(set(arrays) - _OWN_ARRAYS - {*AGREED, *WORDS})!r} is not known")
+        names = header.get("features")
+        if names is not None and not _texts(names):
+            raise Unreadable("header: 'features' must name every feature")
+        standardize = "pooled" if "column_scale" in arrays else "task" if header["standardize"] else "no"
+        if header["standardize"] and standardize == "pooled":
+            raise Unreadable("array 'column_scale': the header says that columns are standardised by task")
+        problem = {"loss": header["loss"], "intercept": header["intercept"], "standardize": standardize}
+        published = {name: arrays[name] for name in (*AGREED, *WORDS) if name in arrays}
+        words = {"n_features": header["n_features"], "names": names_digest(names), "problem": problem}
+        words |= {"format": _HALF, "version": VERSION, "site": header["site"]}
+        self.half = read_half((words, published))
+        plain = {key: header[key] for key in (own | _OTHER_KEYS) & set(header)}
+        plain |= {"format": "tasksieve-certificate", "version": VERSION, "unit": 1.0, "positive": False}
+        weights = np.ones(header["n_features"])
+        weights[arrays["free"]] = 0.0
+        zeros = np.zeros(self.half.n_values)
+        beside = {"alpha": zeros + 1.0, "feature_weights": weights}
+        beside |= dict.fromkeys(("ridge", "objective", "dual_value", "gap"), zeros)
+        here = {name: arrays[name] for name in _OWN_ARRAYS & set(arrays)}
+        self.cert = Certificate({**plain, "penalty": {"name": "rows"}}, {**here, **beside})
+
+
+def read_part(source: Any) -> Part:
+    return source if isinstance(source, Part) else Part(*_read_archive(source))
+
+
+def read_half(source: Any) -> Words:
+    """The published half of a part: a path, bytes, or header and arrays."""
+    header, arrays = source if isinstance(source, tuple) else _read_archive(source)
+    _check_file(header, _HALF, {"site", "n_features", "names", "problem"}, {"about"})
+    _check_problem(header["problem"])
+    if not isinstance(header["site"], str) or not header["site"]:
+        raise Unreadable("header: 'site' must be a name")
+    if set(arrays) - {*AGREED, *WORDS}:
+        raise Unreadable(f"array {min(set(arrays) - {*AGREED, *WORDS})!r} is not known to this version")
+    return Words(header, arrays)
+
+
+@dataclass
+class Bounds:
+    """What the words of a half are about, as numbers: `loss`, `gain`, `w2`, `c2` of one value."""
+
+    loss: Box
+    gain: Box
+    w2: Box
+    c2: Box
+    dropped: list[str]
+
+
+def part_bounds(problem: Problem, k: int, agreed: dict[str, Array], say: Callable[[str], None]) -> Bounds:
+    """At the stored coefficients and dual point of a value; `agreed` are the arrays that sites share."""
+    arith, point = problem.arith, problem.project(k)
+    (reading,) = read_features(problem, [point], False, say)
+    features, rows = problem.coefficients(k)
+    held = problem.penalised[features]
+    features, w, m = features[held], arith.numbers(rows[held]), abs(reading.products)
+    if reading.scales is not None:
+        w = w * reading.scales[features][:, problem.task_of]
+    if "column_scale" in agreed:
+        scales = arith.numbers(np.repeat(agreed["column_scale"][:, None], m.shape[1], axis=1))
+        w, m = w * scales[features], m / scales
+    w, strength = abs(w), arith.one(agreed["l1"][k])
+    over = (m - _like(strength, m)).positive() if agreed["l1"][k] else m
+    active = agreed["active"][slice(*agreed["active_start"][k : k + 2])]
+    place = np.searchsorted(active, features)
+    if not np.array_equal(active[np.minimum(place, len(active) - 1)] if len(active) else active, features):
+        raise Mismatch(f"value {k}: a penalised feature has a coefficient and is not in 'active'")
+    loss = problem.primal_losses(k).total()
+    if agreed["l1"][k]:
+        loss = loss + strength * w.total()
+    c2, own, w2 = over.square().sum(1), w.square().sum(1), []
+    for end in (own.lo, own.hi):
+        w2.append(arith.numbers(np.zeros(len(active))).lo)
+        w2[-1][place] = end
+    nothing = arith.numbers(np.zeros(len(problem.penalised)))  # the dual point is orthogonal to what is free
+    gains = [problem.dual_losses(point, arith.one(scale)).total() for scale in agreed["scale"].tolist()]
+    return Bounds(loss, _stack(gains), Box(*w2), choose(problem.penalised, c2, nothing), point.dropped)
+
+
+def verify_part(
+    part: Any,
+    X: Any,
+    y: Any,
+    *,
+    task: Any = None,
+    sample_weight: Any = None,
+    offset: Any = None,
+    value: int | None = None,
+    exact: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> Verdict:
+    """Whether the rows of a site prove its half: that what it has published of them are bounds.
+
+    `part` is a path, bytes or `Part`; the rest as in `verify`. """
+    part = read_part(part)
+    values, say = _chosen(part.half, value), progress or (lambda words: None)
+    site = part.header["site"]
+    with np.errstate(all="ignore"):
+        try:
+            tasks = arrange(part.cert, X, y, task, sample_weight, offset)
+            wrong = check_digests(part.cert, tasks, part.salt)
+            if wrong:
+                return _refuse(wrong)
+            problem = Problem(part.cert, tasks, Exact(160) if exact else Floating())
+            failures: list[str] = []
+            for k in values:
+                found = part_bounds(problem, k, part.arrays, say)
+                failures += [f"value {k}: {words}" for words in _compare_half(part.half, problem.arith, k, found)]
+                failures += [f"value {k}: {words}" for words in found.dropped if failures]
+                say(f"{k + 1} of {len(values)} values")
+        except (Mismatch, Undecided) as error:
+            return _refuse([str(error)])
+        except (MemoryError, OverflowError, ZeroDivisionError) as error:
+            return _refuse([f"the numbers are too large to be checked here ({type(error).__name__})"])
+    if failures:
+        return _refuse(failures)
+    count = f"{len(values)} value{'s' * (len(values) != 1)}"
+    first = f"proved: the half of site {site!r}, {count}, holds for these rows ({problem.arith.words})"
+    return Verdict(True, "\n".join([first, *_part_words(part, tasks), f"verify.py {PROGRAM}"]))
+
+
+def _chosen(words: Words, value: int | None) -> list[int]:
+    if value is not None and not -words.n_values <= value < words.n_values:
+        raise Unreadable(f"there are {words.n_values} values: there is no value {value}")
+    return list(range(words.n_values)) if value is None else [value % words.n_values]
+
+
+def _compare_half(half: Words, arith: Any, k: int, found: Bounds) -> list[str]:
+    """Words that are no bounds of what was found."""
+    failures = []
+    for name, above in (("loss", True), ("gain", False), ("w2", True), ("c2", True)):
+        claimed, true = half.box(arith, name, k), getattr(found, name)
+        held = np.atleast_1d(claimed.lo >= true.hi if above else claimed.hi <= true.lo)
+        wrong = np.flatnonzero(~held.astype(bool))
+        if len(wrong):
+            j = int(wrong[0])
+            said, least = (np.atleast_1d(end)[j] for end in ((claimed.lo, true.hi) if above else (claimed.hi, true.lo)))
+            place = {"loss": "", "gain": f" at scale {j}"}.get(name)
+            if place is None:
+                place = f" of feature {int(half.active(k)[j]) if name == 'w2' else j}"
+            side = "most" if above else "least"
+            words = f"{name}{place} is proved to be at {side} {_float(least, above):.17g} only"
+            failures.append(f"{words}, claimed {_float(said, not above):.17g}")
+            refuted = claimed.hi < true.lo if above else claimed.lo > true.hi
+            if not arith.exact and not np.any(refuted):
+                failures.append(_CLOSE)
+    return failures
+
+
+def _part_words(part: Part, tasks: list[Task]) -> list[str]:
+    """Of which problem and data: so that no other is taken for it."""
+    problem, cert = part.half.header["problem"], part.cert
+    parts = [f"loss {_loss_words(problem['loss'])}", _intercept_words(problem["intercept"])]
+    parts.append(_STANDARDIZED[problem["standardize"]])
+    n = sum(int((one.weight > 0.0).sum()) for one in tasks)
+    data = [f"{len(tasks)} task{'s' * (len(tasks) != 1)}", f"{n} labels used", f"{cert.n_features} features"]
+    data += [f"{len(part.arrays['free'])} of them never penalised"] if len(part.arrays["free"]) else []
+    data += ["with offsets"] if cert["offset"] else []
+    return ["problem: " + "; ".join(filter(None, parts)), "data: " + "; ".join(data)]
+
+
+@dataclass
+class Statement:
+    """``statement.npz``: sums over all sites, and the gap that follows from them."""
+
+    header: dict[str, Any]
+    arrays: dict[str, Array]
+    sums: Words = field(init=False)
+
+    def __post_init__(self) -> None:
+        header, arrays = self.header, self.arrays
+        keys = {"unit", "n_features", "names", "problem", "sites", "masked"}
+        _check_file(header, _STATEMENT, keys, {"features", "about"})
+        _check_problem(header["problem"])
+        sites = header["sites"]
+        keys = {"name"} if header["masked"] else {"name", "half"}
+        if not isinstance(sites, list) or not sites or any(
+            not isinstance(one, dict) or set(one) != keys or not all(isinstance(v, str) and v for v in one.values())
+            for one in sites
+        ):  # fmt: skip
+            raise Unreadable("header: 'sites' must have a name each, and the digest of its half unless 'masked'")
+        if not isinstance(header["masked"], bool) or len({one["name"] for one in sites}) != len(sites):
+            raise Unreadable("header: 'sites' names one twice, or 'masked' is neither true nor false")
+        if _number(header["unit"], "unit", 0.0) <= 0.0:
+            raise Unreadable("header: unit must be positive")
+        claims = {"alpha", "ridge", "objective", "dual_value", "gap", "feature_weights"}
+        claims |= {"message", "message_start"}  # of who has signed what: not read here
+        self.sums = Words(header, {name: a for name, a in arrays.items() if name not in claims})
+        get = _getter(arrays, {*AGREED, *WORDS, *claims})
+        for name in ("alpha", "ridge", "objective", "dual_value", "gap"):
+            get(name, "f", (self.n_values,), -np.inf if name in ("objective", "dual_value") else 0.0)
+        if arrays["alpha"].min() <= 0.0:
+            raise Unreadable("array 'alpha' must hold positive numbers")
+        if "message" in arrays or "message_start" in arrays:
+            starts = arrays.get("message_start", np.zeros(0))
+            starts = get("message_start", "i", (starts.size,), 0)
+            count = int(starts[-1]) if len(starts) else -1
+            if get("message", "u", (max(count, 0),)).size != count or starts[0] != 0 or (np.diff(starts) < 0).any():
+                raise Unreadable("arrays 'message' and 'message_start' do not belong together")
+        if ("column_scale" in arrays) != (header["problem"]["standardize"] == "pooled"):
+            raise Unreadable("array 'column_scale' belongs to pooled standardisation")
+        weights = get("feature_weights", "f", (self.sums.n_features,), 0.0)
+        if not np.array_equal(np.flatnonzero(weights == 0.0), arrays["free"]):
+            raise Unreadable("array 'feature_weights' must be 0 for features in 'free', and for no other")
+        names = header.get("features")
+        if names is not None and not (_texts(names) and len(names) == self.sums.n_features):
+            raise Unreadable("header: 'features' must name every feature")
+        if names is not None and names_digest(names) != header["names"]:
+            raise Unreadable("header: 'features' are not those of 'names'")
+
+    @property
+    def n_values(self) -> int:
+        return self.sums.n_values
+
+
+def read_statement(source: Any) -> Statement:
+    return source if isinstance(source, Statement) else Statement(*_read_archive(source))
+
+
+def statement_bounds(statement: Statement, arith: Any, k: int) -> tuple[Box, Box, Any]:
+    """Primal value from above and dual value from below, divided by the unit, and the scale of the dual point.
+
+    With S = unit, L_j = S alpha u_j, and rows c_j of products whose squared norms are at most c2_j, the dual value at a
+    scale c <= 1 is the gain there, concave in c, if ``c |c_j| <= L_j`` for all j; with a ridge it is the gain less
+    ``sum_j (c |c_j| - L_j)_+^2 / (2 S ridge)`` at any c. Soft thresholds of c times a product are at most c times those
+    of the product. """
+    arrays, sums = statement.arrays, statement.sums
+    unit, alpha, ridge = (arith.one(x) for x in (statement.header["unit"], arrays["alpha"][k], arrays["ridge"][k]))
+    w2, gains, scale = sums.box(arith, "w2", k), sums.box(arith, "gain", k), arrays["scale"]
+    weights = arrays["feature_weights"]
+    norms = (arith.numbers(weights[sums.active(k)]) * arith.sqrt(w2)).total()
+    primal = sums.box(arith, "loss", k) / unit + alpha * norms + ridge * arith.one(0.5) * w2.total()
+    held = np.flatnonzero(weights > 0.0)
+    size, limit = arith.sqrt(sums.box(arith, "c2", k)[held]), arith.numbers(weights[held])
+    limit = limit * _like(unit * alpha, limit)
+    most = arith.one(1.0).lo
+    touched = np.flatnonzero(size.hi > 0)
+    if len(touched):  # the largest scale that is inside for sure
+        ratio = down(limit.lo[touched] / size.hi[touched])
+        most = min(most, ratio.min()) if not np.any(ratio != ratio) else 0 * most
+    candidates = [(arith.one(c), gains[i]) for i, c in enumerate(scale.tolist()) if arrays["ridge"][k] > 0 or c <= most]
+    for i in range(len(scale) - 1):
+        high, low = arith.one(scale[i]), arith.one(scale[i + 1])
+        if low.lo < most < high.lo:  # between two scales a concave function is above its chord
+            share = (Box(most) - low) / (high - low)
+            candidates.append((Box(most), share * gains[i] + (arith.one(1.0) - share) * gains[i + 1]))
+    best, at = None, 0 * most
+    for c, gain in candidates:
+        if arrays["ridge"][k] > 0:
+            over = (_like(c, size) * size - limit).positive()
+            gain = gain - over.square().total() / (unit * ridge * arith.one(2.0))
+        if best is None or gain.lo > best.lo:
+            best, at = gain, c.lo
+    if best is None:
+        raise Mismatch(f"value {k}: products are so far outside of the dual ball that the sums have no dual value")
+    return primal, best / unit, at
+
+
+def verify_statement(
+    statement: Any, halves: Sequence[Any] = (), *, value: int | None = None, exact: bool = False
+) -> Verdict:
+    """Whether the sums of a statement prove its gap, and whether halves (all of them, or none) add up to the sums.
+
+    What is proved is a conclusion: the halves are the premise, and each is proved by who has the rows (`verify_part`).
+    """
+    statement = read_statement(statement)
+    values, sites = _chosen(statement.sums, value), statement.header["sites"]
+    arith: Any = Exact(160) if exact else Floating()
+    with np.errstate(all="ignore"):
+        try:
+            if halves:
+                wrong = compare_halves(statement, halves)
+                if wrong:
+                    return _refuse(wrong)
+            found = []
+            for k in values:
+                primal, dual, c = statement_bounds(statement, arith, k)
+                found.append(_compared(arith, statement.arrays, k, primal, dual, c, []))
+        except (Mismatch, Undecided) as error:
+            return _refuse([str(error)])
+        except (MemoryError, OverflowError, ZeroDivisionError) as error:
+            return _refuse([f"the numbers are too large to be checked here ({type(error).__name__})"])
+    failures = [f"value {one.index} (alpha = {one.alpha:g}): {words}" for one in found for words in one.failures]
+    if any(one.close for one in found) and not exact:
+        failures.append(_CLOSE)
+    if failures:
+        return Verdict(False, "\n".join(["not proved:", *failures]), failures, found)
+    worst = _upwards(max(one.gap for one in found))
+    names = ", ".join(repr(one["name"]) for one in sites)
+    if halves:
+        premise = "if each site's half holds for its rows (verify.py part proves that, at the site)"
+    elif statement.header["masked"]:
+        premise = (
+            "if the sums are those of halves that hold (masked: who signed what is checked by tasksieve verify, "
+            "each half by its site)"
+        )
+    else:
+        premise = "if the sums are those of halves that hold (no halves were given)"
+    what = "no model of this kind is better" if len(found) == 1 else f"none of {len(found)} models can be better"
+    first = f"proved: {what} by more than {worst} ({arith.words}),\n{premise}"
+    told = _statement_words(statement, values, names)
+    return Verdict(True, "\n".join([first, *told, f"verify.py {PROGRAM}"]), [], found)
+
+
+def compare_halves(statement: Statement, halves: Sequence[Any]) -> list[str]:
+    """Why halves are not those of the statement; nothing if they are, and add up."""
+    if statement.header["masked"]:
+        raise Mismatch("the halves of a masked statement stay at the sites: it has their sums alone")
+    wanted = {one["name"]: one["half"].lower() for one in statement.header["sites"]}
+    seen: dict[str, Words] = {}
+    for source in halves:
+        raw = source if isinstance(source, bytes) else _bytes_of(source)
+        half = read_half(raw)
+        name = half.header["site"]
+        if name not in wanted:
+            return [f"there is a half of site {name!r}, which is not in the statement"]
+        if name in seen:
+            return [f"there are two halves of site {name!r}"]
+        if hashlib.sha256(raw).hexdigest() != wanted[name]:
+            return [f"the half of site {name!r} is not that of the statement (its digest differs)"]
+        Words(half.header, half.arrays, len(wanted))  # words so small that their sums are exact
+        seen[name] = half
+        for key in ("n_features", "names", "problem"):
+            if half.header[key] != statement.header[key]:
+                return [f"site {name!r}: {key!r} differs from the statement's"]
+        for key in AGREED:
+            mine, common = half.arrays.get(key), statement.arrays.get(key)
+            if (mine is None) != (common is None) or (mine is not None and not np.array_equal(mine, common)):
+                return [f"site {name!r}: array {key!r} differs from the statement's"]
+    missing = [name for name in wanted if name not in seen]
+    if missing:
+        return [f"the half of site {missing[0]!r} is missing"]
+    wrong = []
+    for key in WORDS:
+        if not np.array_equal(sum(half.arrays[key] for half in seen.values()), statement.arrays[key]):
+            wrong.append(f"array {key!r} of the halves does not add up to the statement's")
+    return wrong
+
+
+def _bytes_of(path: Any) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise Unreadable(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _statement_words(statement: Statement, values: list[int], names: str) -> list[str]:
+    problem, arrays = statement.header["problem"], statement.arrays
+    alphas, ridge = arrays["alpha"][values], float(arrays["ridge"][values].max())
+    l1 = float(arrays["l1"][values].max())
+    span = f"{alphas[0]:g}" if len(alphas) == 1 else f"{alphas.max():g} to {alphas.min():g}"
+    weights = arrays["feature_weights"]
+    parts = [
+        f"loss {_loss_words(problem['loss'])}",
+        "penalty rows",
+        f"alpha = {span}",
+        f"ridge up to {ridge:g}" if ridge else "",
+        f"l1 up to {l1:g} in sums" if l1 else "",
+        f"objective divided by N = {statement.header['unit']:g}",
+        _intercept_words(problem["intercept"]),
+        _STANDARDIZED[problem["standardize"]],
+        f"{statement.sums.n_features} features",
+        f"{int((weights == 0.0).sum())} of them never penalised" if (weights == 0.0).any() else "",
+        "feature weights as given" if not np.isin(weights, (0.0, 1.0)).all() else "",
+    ]
+    return ["problem: " + "; ".join(filter(None, parts)), f"sites: {names}"]
+
+
 # --- the command line ---------------------------------------------------------------------------------------
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; gives the exit code."""
-    parser = argparse.ArgumentParser(prog="verify.py", description="Check a certificate against data.")
-    parser.add_argument("certificate")
-    parser.add_argument("data", nargs="?", help="a table of text, or an npz file with X and y")
-    for name in ("matrix", "y", "task", "sample-weight", "offset"):
-        parser.add_argument(f"--{name}", metavar="FILE.npy", help="an array, in place of DATA")
-    parser.add_argument("--bfile", action="append", metavar="PREFIX", help=".bed, .bim and .fam files; @: a chromosome")
-    parser.add_argument("--pheno", metavar="FILE", help="phenotypes of these people")
-    parser.add_argument("--covar", metavar="FILE", help="their covariates")
-    parser.add_argument("--version", action="version", version=f"verify.py {PROGRAM}, certificates of format {VERSION}")
-    parser.add_argument("--exact", action="store_true", help="rational arithmetic: trust no floating point")
-    parser.add_argument("--value", type=int, metavar="K", help="one value of a path, counted from 0; by default all")
-    given = parser.parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    modes = {"part": _main_part, "statement": _main_statement}
     try:
-        cert = read_certificate(given.certificate)
-        if given.bfile or given.pheno or given.covar:
-            if not (given.bfile and given.pheno) or given.data or given.matrix or given.y:
-                raise Unreadable("genotypes are given by --bfile and --pheno, and --covar if there are covariates")
-            data = read_genotypes(cert, given.bfile, given.pheno, given.covar)
-        elif cert.header.get("genotypes") is not None and not (given.matrix or (given.data or "").endswith(".npz")):
-            raise Unreadable(f"it is about genotypes: give --bfile, --pheno and --covar; {_ELSEWHERE}")
-        elif given.data is not None:
-            data = read_arrays(given.data) if given.data.endswith(".npz") else read_table(cert, given.data)
-        elif given.matrix and given.y:
-            data = {"X": _load(given.matrix), "y": _load(given.y)}
-            for name in ("task", "sample_weight", "offset"):
-                if getattr(given, name):
-                    data[name] = _load(getattr(given, name))
-        else:
-            raise Unreadable("give a file of data, or --matrix and --y")
-        say = _reporter() if given.exact else None
-        verdict = verify(cert, data.pop("X"), data.pop("y"), value=given.value, exact=given.exact, progress=say, **data)
+        verdict = modes[given[0]](given[1:]) if given and given[0] in modes else _main_certificate(given)
     except Unreadable as error:
         print(f"cannot be read: {error}", file=sys.stderr)
         return 2
@@ -5001,6 +5518,78 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     print(verdict.words)
     return 0 if verdict.proved else 1
+
+
+def _main_certificate(arguments: Sequence[str]) -> Verdict:
+    parser = argparse.ArgumentParser(
+        prog="verify.py",
+        description="Check a certificate against data.",
+        epilog="verify.py part --help, verify.py statement --help: where sites keep their rows",
+    )
+    parser.add_argument("certificate")
+    _data_options(parser)
+    given = parser.parse_args(arguments)
+    cert = read_certificate(given.certificate)
+    data, say = _read_data(cert, given), _reporter() if given.exact else None
+    return verify(cert, data.pop("X"), data.pop("y"), value=given.value, exact=given.exact, progress=say, **data)
+
+
+def _main_part(arguments: Sequence[str]) -> Verdict:
+    parser = argparse.ArgumentParser(
+        prog="verify.py part", description="Check what a site of several says of its rows against these rows."
+    )
+    parser.add_argument("part", help="certificate-part.npz, which stays at the site")
+    _data_options(parser)
+    given = parser.parse_args(arguments)
+    part = read_part(given.part)
+    data, say = _read_data(part.cert, given), _reporter() if given.exact else None
+    return verify_part(part, data.pop("X"), data.pop("y"), value=given.value, exact=given.exact, progress=say, **data)
+
+
+def _main_statement(arguments: Sequence[str]) -> Verdict:
+    parser = argparse.ArgumentParser(
+        prog="verify.py statement", description="Check that the halves of sites add up to a gap. No data are needed."
+    )
+    parser.add_argument("statement")
+    parser.add_argument("halves", nargs="*", metavar="half", help="what the sites have published: all of them, or none")
+    _mode_options(parser)
+    given = parser.parse_args(arguments)
+    return verify_statement(given.statement, given.halves, value=given.value, exact=given.exact)
+
+
+def _data_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("data", nargs="?", help="a table of text, or an npz file with X and y")
+    for name in ("matrix", "y", "task", "sample-weight", "offset"):
+        parser.add_argument(f"--{name}", metavar="FILE.npy", help="an array, in place of DATA")
+    parser.add_argument("--bfile", action="append", metavar="PREFIX", help=".bed, .bim and .fam files; @: a chromosome")
+    parser.add_argument("--pheno", metavar="FILE", help="phenotypes of these people")
+    parser.add_argument("--covar", metavar="FILE", help="their covariates")
+    _mode_options(parser)
+
+
+def _mode_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--version", action="version", version=f"verify.py {PROGRAM}, certificates of format {VERSION}")
+    parser.add_argument("--exact", action="store_true", help="rational arithmetic: trust no floating point")
+    parser.add_argument("--value", type=int, metavar="K", help="one value of a path, counted from 0; by default all")
+
+
+def _read_data(cert: Certificate, given: argparse.Namespace) -> dict[str, Any]:
+    """X, y, task, ... of the files that were given."""
+    if given.bfile or given.pheno or given.covar:
+        if not (given.bfile and given.pheno) or given.data or given.matrix or given.y:
+            raise Unreadable("genotypes are given by --bfile and --pheno, and --covar if there are covariates")
+        return read_genotypes(cert, given.bfile, given.pheno, given.covar)
+    if cert.header.get("genotypes") is not None and not (given.matrix or (given.data or "").endswith(".npz")):
+        raise Unreadable(f"it is about genotypes: give --bfile, --pheno and --covar; {_ELSEWHERE}")
+    if given.data is not None:
+        return read_arrays(given.data) if given.data.endswith(".npz") else read_table(cert, given.data)
+    if not (given.matrix and given.y):
+        raise Unreadable("give a file of data, or --matrix and --y")
+    data = {"X": _load(given.matrix), "y": _load(given.y)}
+    for name in ("task", "sample_weight", "offset"):
+        if getattr(given, name):
+            data[name] = _load(getattr(given, name))
+    return data
 
 
 def _reporter() -> Callable[[str], None]:

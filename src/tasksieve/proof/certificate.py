@@ -162,15 +162,20 @@ class Certificate:
         write_atomically(Path(path), self._write)
 
     def _write(self, file: IO[bytes]) -> None:
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-            text = json.dumps(self.header, ensure_ascii=False, allow_nan=False, indent=1)
-            archive.writestr(zipfile.ZipInfo("header.json", _FIRST_DAY), text.encode())
-            for name, values in self.arrays.items():
-                member = zipfile.ZipInfo(f"{name}.npy", _FIRST_DAY)
-                kind = "<i8" if values.dtype.kind in "iu" else "<f8"
-                content = np.ascontiguousarray(values, dtype=kind)
-                with archive.open(member, "w", force_zip64=content.nbytes > 1 << 30) as stream:
-                    np.lib.format.write_array(stream, content, version=(1, 0), allow_pickle=False)
+        write_archive(file, self.header, self.arrays)
+
+
+def write_archive(file: IO[bytes], header: dict[str, Any], arrays: dict[str, Array]) -> None:
+    """A header and arrays of numbers as the format has them: the same content is the same bytes."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        text = json.dumps(header, ensure_ascii=False, allow_nan=False, indent=1)
+        archive.writestr(zipfile.ZipInfo("header.json", _FIRST_DAY), text.encode())
+        for name, values in arrays.items():
+            member = zipfile.ZipInfo(f"{name}.npy", _FIRST_DAY)
+            kind = "|u1" if values.dtype == np.uint8 else "<i8" if values.dtype.kind in "iu" else "<f8"
+            content = np.ascontiguousarray(values, dtype=kind)
+            with archive.open(member, "w", force_zip64=content.nbytes > 1 << 30) as stream:
+                np.lib.format.write_array(stream, content, version=(1, 0), allow_pickle=False)
 
 
 def spread(values: Any, y: Any) -> Any:

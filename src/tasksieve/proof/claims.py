@@ -72,7 +72,7 @@ def certify(
             "labels": [part.digest() for part in tasks],
         },
     }
-    whole = {**tidy(arrays), **_points(answers)}
+    whole = {**tidy(arrays), **listed_points(answers)}
     stated = verify.Certificate(json.loads(json.dumps(header)), dict(whole))
     finder = _Finder(verify.Problem(stated, tasks, verify.Floating(quick=True)))
     with np.errstate(all="ignore"):
@@ -160,7 +160,8 @@ def tidy(arrays: dict[str, Array]) -> dict[str, Array]:
     return kept
 
 
-def _points(answers: Sequence[ClaimedSolution]) -> dict[str, Array]:
+def listed_points(answers: Sequence[ClaimedSolution]) -> dict[str, Array]:
+    """Arrays of the format, without claims."""
     positions = [np.nonzero(answer.rows) for answer in answers]
     thresholds = [answer.thresholds for answer in answers if answer.thresholds is not None and len(answer.thresholds)]
     beside = {"thresholds": np.array(thresholds, dtype=np.float64)} if thresholds else {}
