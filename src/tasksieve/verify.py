@@ -1937,6 +1937,7 @@ class Loss:
     residual = False  # whether F is a function of y - z
     homogeneous = True  # whether a multiple of F is F of multiplied weights: not of logarithms of their sums
     always_constant = False  # whether F is minimised over a constant, with an intercept or without
+    laborious = False  # whether a dual value takes long
 
     def __init__(self, problem: Problem, rows: Rows, words: dict[str, Any]) -> None:
         self.problem, self.rows, self.words, self.arith = problem, rows, words, problem.arith
@@ -2536,6 +2537,7 @@ class Cox(Loss):
     """
 
     joint = homogeneous = False
+    laborious = True
     always_constant = True
 
     def __init__(self, problem: Problem, rows: Rows, words: dict[str, Any]) -> None:
@@ -5208,8 +5210,23 @@ def part_bounds(problem: Problem, k: int, agreed: dict[str, Array], say: Callabl
         w2.append(arith.numbers(np.zeros(len(active))).lo)
         w2[-1][place] = end
     nothing = arith.numbers(np.zeros(len(problem.penalised)))  # the dual point is orthogonal to what is free
-    gains = [problem.dual_losses(point, arith.one(scale)).total() for scale in agreed["scale"].tolist()]
-    return Bounds(loss, _stack(gains), Box(*w2), choose(problem.penalised, c2, nothing), point.dropped)
+    gains = _gains(problem, point, agreed["scale"].tolist())
+    return Bounds(loss, gains, Box(*w2), choose(problem.penalised, c2, nothing), point.dropped)
+
+
+def _gains(problem: Problem, point: Dual, scales: list[float]) -> Box:
+    """Dual values at falling scales, from below; where one takes long, at every seventh, and by chords between these:
+    they are concave in the scale."""
+    arith, last = problem.arith, len(scales) - 1
+    step = 7 if any(loss.laborious for loss in problem.losses) else 1
+    at = sorted({*range(0, last + 1, step), last})
+    known = {i: problem.dual_losses(point, arith.one(scales[i])).total() for i in at}
+    for high, low in zip(at[:-1], at[1:], strict=True):
+        for i in range(high + 1, low):
+            upper, lower = arith.one(scales[high]), arith.one(scales[low])
+            share = (arith.one(scales[i]) - lower) / (upper - lower)
+            known[i] = share * known[high] + (arith.one(1.0) - share) * known[low]
+    return _stack([known[i] for i in range(last + 1)])
 
 
 def verify_part(
@@ -5319,7 +5336,7 @@ class Statement:
         if _number(header["unit"], "unit", 0.0) <= 0.0:
             raise Unreadable("header: unit must be positive")
         claims = {"alpha", "ridge", "objective", "dual_value", "gap", "feature_weights"}
-        claims |= {"message", "message_start"}  # of who has signed what: not read here
+        claims |= {"message", "message_start", "answered"}  # who has signed what: not read here
         self.sums = Words(header, {name: a for name, a in arrays.items() if name not in claims})
         get = _getter(arrays, {*AGREED, *WORDS, *claims})
         for name in ("alpha", "ridge", "objective", "dual_value", "gap"):
@@ -5332,6 +5349,7 @@ class Statement:
             count = int(starts[-1]) if len(starts) else -1
             if get("message", "u", (max(count, 0),)).size != count or starts[0] != 0 or (np.diff(starts) < 0).any():
                 raise Unreadable("arrays 'message' and 'message_start' do not belong together")
+            get("answered", "i", (self.n_values,), 0)
         if ("column_scale" in arrays) != (header["problem"]["standardize"] == "pooled"):
             raise Unreadable("array 'column_scale' belongs to pooled standardisation")
         weights = get("feature_weights", "f", (self.sums.n_features,), 0.0)

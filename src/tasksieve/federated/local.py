@@ -6,7 +6,7 @@ that the same question has the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,8 +23,9 @@ from ..tasks import TaskData, lay_out
 from .answer import GRID, Answer, answer_of_sizes
 from .errors import FederatedError
 from .local_solve import LocalPoint, local_hessian, soft, solve_local
+from .part import Archive, Half, SitePoint, SiteProof
 from .question import Question
-from .units import NORM_POWER
+from .units import NORM_POWER, Units
 
 Array = np.ndarray[Any, Any]
 
@@ -164,6 +165,25 @@ class RowProblem:
             rows = rows / self.scales[features][:, None]
         return Solved(features[order], rows[order], numbers.intercept, numbers.thresholds)
 
+    @cached_property
+    def proof(self) -> SiteProof:
+        """The problem in the words of the certificate's format."""
+        scales: Any = self.scales
+        if scales is None:
+            scales = "task" if self.design.standardize else "no"
+        return SiteProof(
+            self.data, self.loss, self.train,
+            fit_intercept=self.design.fit_intercept, scales=scales, unpenalised=self.design.unpenalised,
+        )  # fmt: skip
+
+    def strict(self, question: Question) -> tuple[SitePoint, Half]:
+        """What is stored at a point, and its strict bounds."""
+        found = self.solve(question)
+        settled = [loss.settled(point.at) for loss, point in zip(self.losses, found.points, strict=True)]
+        residual = np.concatenate([at.residual for at in settled])
+        point = self.proof.point(self.stored(question, found), residual, self.design.samples.root)
+        return point, self.proof.half(question, point)
+
     def held_out(self, question: Question, found: _Solved) -> Array:
         """Loss of the rows left out, that of the model without features, and how much was left out; where no row is,
         the weight of all rows, by which estimators divide (the constant that they add is `Answer.yr`)."""
@@ -283,7 +303,39 @@ class LocalProblem:
                 return problem.norms()
             if question.kind == "sizes":
                 return answer_of_sizes(problem.answer(Question(problem=question.problem)), problem.norms())
+            if question.kind == "part":
+                return problem.strict(question)[1].answer()
             return problem.answer(question)
+
+    def half(self, question: Question) -> Half:
+        """Strict bounds at a point: what a question of kind "part" is answered with."""
+        return self.strict(question)[1]
+
+    def strict(self, question: Question) -> tuple[SitePoint, Half]:
+        """What the site stores at a point, with the dual point, and strict bounds of it."""
+        question.check(self.n_features)
+        with one_blas_thread():
+            return self.problem(question.problem).strict(question)
+
+    def part(
+        self,
+        site: str,
+        salt: bytes,
+        questions: Sequence[Question],
+        units: Sequence[Units],
+        *,
+        names: Sequence[str] | None = None,
+    ) -> Archive:
+        """``certificate-part.npz``: what proves this site's answers to questions of kind "part". It stays here.
+
+        - `site`: Its name.
+        - `salt`: 32 random bytes that it keeps.
+        - `questions`, `units`: As they were asked, of one problem.
+        - `names`: Of the features.
+        """
+        points, halves = zip(*(self.strict(question) for question in questions), strict=True)
+        proof = self.problem(questions[0].problem).proof
+        return proof.part(site, salt, questions, units, points, halves, names=names)
 
     def coefficients(self, question: Question) -> Solved:
         """What the site keeps: features, their rows of coefficients (a, tasks) in the units of the data, unpenalised

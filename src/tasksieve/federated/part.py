@@ -5,13 +5,12 @@ the scales of `GRID` from below, squared coefficients and squared products from 
 itself (`verify.part_bounds`), in floating point with every rounding counted, for every loss, with intercepts and
 unpenalised features; as integers they are rounded outwards once more, and integers add up exactly, masked or not.
 
-Files: `site_part` (``certificate-part.npz``, stays at the site), `published_half` (``half.npz``, its bounds alone) and
-`open_statement`, `masked_statement` (``statement.npz``, the sums and the gap). See "The certificate file".
+Files: `SiteProof.part` (``certificate-part.npz``, stays at the site) and `published_half` (``half.npz``, its bounds
+alone); sums and gap are in ``statement.npz`` (`statement`). The format is described in "The certificate file".
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 from collections.abc import Sequence
@@ -39,7 +38,6 @@ Array = np.ndarray[Any, Any]
 
 SALT = 32  # bytes
 _INWARD = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # how far a dual point is moved from the edge of its domain
-_WIDER = 1.0 + 2.0**-20  # claims of a statement, beside rounding
 _LARGEST = 900  # exponents of the format
 
 
@@ -356,137 +354,3 @@ def added_words(
         "w2": np.concatenate(found["w2"]),
         "c2": np.stack(found["c2"]),
     }
-
-
-def open_statement(
-    halves: Sequence[Archive | bytes],
-    *,
-    alpha: Any,
-    ridge: Any = 0.0,
-    unit: float = 1.0,
-    feature_weights: Any = None,
-    features: Sequence[str] | None = None,
-) -> Archive:
-    """``statement.npz`` of halves that the sites have published.
-
-    .. math:: P = \\frac1N \\Bigl(\\sum_t F_t + \\ell_1 \\sum |w|\\Bigr) + \\alpha \\sum_j u_j \\|w_j\\|
-              + \\frac{\\rho}{2} \\sum_j \\|w_j\\|^2
-
-    Parameters
-    ----------
-    halves : sequence of Archive or bytes
-        One a site.
-    alpha, ridge : float or array of shape (K,)
-        Strengths of the values.
-    unit : float
-        N.
-    feature_weights : array of shape (d,), optional
-        u, 0 for features that are never penalised; by default 1 for all others.
-    features : sequence of str, optional
-        Names.
-    """
-    raw = [half if isinstance(half, bytes) else half.to_bytes() for half in halves]
-    read = [verify.read_half(one) for one in raw]
-    if not read:
-        raise FederatedError("part", "a statement needs the halves of all sites")
-    first = read[0]
-    agreed = {name: first.arrays[name] for name in verify.AGREED if name in first.arrays}
-    sums = {name: np.sum([half.arrays[name] for half in read], axis=0) for name in verify.WORDS}
-    header = {
-        "n_features": first.n_features,
-        "names": first.header["names"],
-        "problem": first.header["problem"],
-        "sites": [
-            {"name": half.header["site"], "half": hashlib.sha256(one).hexdigest()}
-            for half, one in zip(read, raw, strict=True)
-        ],
-        "masked": False,
-    }
-    found = _stated(header, agreed, sums, alpha, ridge, unit, feature_weights, features)
-    wrong = verify.compare_halves(verify.Statement(found.header, found.arrays), raw)
-    if wrong:
-        raise FederatedError("part", "; ".join(wrong))
-    return found
-
-
-def masked_statement(
-    sites: Sequence[str],
-    words: Sequence[Words],
-    questions: Sequence[Question],
-    units: Sequence[Units],
-    *,
-    problem: dict[str, Any],
-    n_features: int,
-    alpha: Any,
-    ridge: Any = 0.0,
-    unit: float = 1.0,
-    feature_weights: Any = None,
-    features: Sequence[str] | None = None,
-    column_scale: Array | None = None,
-) -> Archive:
-    """``statement.npz`` of sums: of masked words the sums alone are known.
-
-    Parameters
-    ----------
-    sites : sequence of str
-        Names.
-    words : sequence of Words
-        The sum over all sites, question after question.
-    questions, units : sequences
-        Of kind "part".
-    problem : dict
-        ``loss``, ``intercept`` and ``standardize`` in the words of the format.
-    alpha, ridge, unit, feature_weights, features
-        As in `open_statement`.
-    column_scale : array of shape (d,), optional
-        Where columns are divided by pooled scales.
-    """
-    weights = np.ones(n_features) if feature_weights is None else np.asarray(feature_weights, dtype=np.float64)
-    agreed = agreed_arrays(questions, units, np.flatnonzero(weights == 0.0), column_scale)
-    header = {
-        "n_features": int(n_features),
-        "names": None if features is None else verify.names_digest([str(name) for name in features]),
-        "problem": problem,
-        "sites": [{"name": name} for name in sites],
-        "masked": True,
-    }
-    sums = added_words(words, questions, units, n_features)
-    return _stated(header, agreed, sums, alpha, ridge, unit, weights, features)
-
-
-def _stated(
-    header: dict[str, Any],
-    agreed: dict[str, Array],
-    sums: dict[str, Array],
-    alpha: Any,
-    ridge: Any,
-    unit: float,
-    feature_weights: Any,
-    features: Sequence[str] | None,
-) -> Archive:
-    """The statement with what its sums prove."""
-    n_values, d = len(agreed["l1"]), header["n_features"]
-    weights = np.ones(d)
-    weights[agreed["free"]] = 0.0
-    if feature_weights is not None:
-        weights = np.asarray(feature_weights, dtype=np.float64)
-    zeros = np.zeros(n_values)
-    arrays = {**agreed, **sums, "alpha": zeros + alpha, "ridge": zeros + ridge, "feature_weights": weights}
-    arrays |= {name: zeros.copy() for name in ("objective", "dual_value", "gap")}
-    header = {"format": "tasksieve-statement", "version": verify.VERSION, "unit": float(unit), **header}
-    if features is not None:
-        header["features"] = [str(name) for name in features]
-    try:
-        stated = verify.Statement(json.loads(json.dumps(header)), arrays)
-        for k in range(n_values):
-            with np.errstate(all="ignore"):
-                primal, dual, _ = verify.statement_bounds(stated, verify.Floating(), k)
-            width = 2.0 * float((primal.hi - primal.lo) + (dual.hi - dual.lo)) + 2.0**-1000
-            gap = max(float(primal.hi - dual.lo), 0.0) * _WIDER + width
-            if not np.isfinite(gap):
-                raise FederatedError("part", f"value {k}: objective and dual value leave the range of doubles")
-            arrays["gap"][k], arrays["objective"][k] = gap, float(primal.hi)
-            arrays["dual_value"][k] = float(dual.lo) - width
-    except (verify.Unreadable, verify.Mismatch) as error:
-        raise FederatedError("part", str(error)) from None
-    return Archive(header, arrays)
