@@ -105,6 +105,7 @@ def test_the_value_is_the_least(name: str, l1: float) -> None:
     assert found + loss.constant == pytest.approx(least, rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("shape", [(30, 10), (16, 30)])
 @pytest.mark.parametrize("l1", [0.0, 0.4])
 @pytest.mark.parametrize("name", NAMES)
