@@ -89,6 +89,8 @@ class Answer:
         loss and dual values are bounds, too: from above and from below.
     slack : float
         How far each number of `cross` may be from the sum, because it was rounded.
+    sum_slack : float
+        The same of phi, loss, yr, rr and the dual values.
     """
 
     phi: float = 0.0
@@ -106,6 +108,7 @@ class Answer:
     w2: Array | None = None
     c2: Array | None = None
     slack: float = 0.0
+    sum_slack: float = 0.0
 
     def __add__(self, other: Answer) -> Answer:
         if not isinstance(other, Answer):
@@ -226,6 +229,7 @@ def from_words(words: Words, question: Question, units: Units, n_features: int) 
     if question.kind == "point":
         parts.setdefault("held_out", np.zeros(3))
         parts["slack"] = float(np.ldexp(0.5 * units.sites, units.cross))
+    parts["sum_slack"] = float(np.ldexp(units.sites, units.sums))
     return Answer(**parts)
 
 

@@ -1,0 +1,148 @@
+r"""A point s and the sums of its answers: what they say at every value of a path.
+
+With strengths lam_j = lam weight_j, sums over tasks z_j = sum_t c_jt^2 and a = s/(1 + ridge s) in the place of s,
+
+    P(W) = sum_t F_t + sum_j lam_j a_j sqrt(z_j) + ridge/2 sum_j a_j^2 z_j,               W_j = a_j c_j
+    Phi(a) = phi(a) + 1/2 sum_j lam_j^2 a_j / (1 - ridge a_j)
+    D(k) = -F*(-k u) - k^2/2 ridge sum_j a_j^2 z_j,    k (1 - ridge a_j) ||c_j|| <= lam_j for all features,
+
+the last being the dual point k (u, -sqrt(ridge) W). None of the sums depends on lam.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..solvers.newton import DAMPING, bounded_direct, moved, sides
+from .answer import GRID, Answer
+from .errors import FederatedError
+from .question import Question
+
+Array = np.ndarray[Any, Any]
+
+_SCALES = GRID[::-1]  # ascending
+_JITTER = 1e-9  # of the mean diagonal: second derivatives travel with about nine digits
+
+
+@dataclass(frozen=True, eq=False)
+class Common:
+    """What the coordinator alone knows of the problem.
+
+    Attributes
+    ----------
+    weights : array of shape (n_features,)
+        Of the features in the penalty; 0: not penalised, a matter of the sites.
+    ridge : float
+        In the units of the sum over tasks.
+    squared : bool
+        Whether the loss is the squared one: its dual values follow from y'u and u'u.
+    smoothness : float
+        L of the loss; infinite: nothing is screened.
+    """
+
+    weights: Array
+    ridge: float = 0.0
+    squared: bool = True
+    smoothness: float = 1.0
+
+
+class Point:
+    """A question and the sum of its answers."""
+
+    def __init__(self, number: int, question: Question, answer: Answer, common: Common) -> None:
+        if answer.z is None or answer.levels is None or answer.cross is None or answer.dual is None:
+            raise FederatedError("answer", "a sum at a point lacks numbers that were asked for")
+        self.number, self.question, self.answer, self.common = number, question, answer, common
+        self._duals = answer.dual[::-1]
+        ridge, s = common.ridge, question.s
+        self.features, self.s, self.l1 = question.features, s, question.l1
+        self.weights = common.weights[self.features]
+        z = np.maximum(answer.z, 0.0)
+        rest = 1.0 - ridge * s
+        self.sizes = np.sqrt(z)
+        self.norms = s * self.sizes
+        self.ridge_square = ridge * float(s * s @ z)
+        self.square = answer.rr + self.ridge_square
+        self.held_out = answer.held_out
+        self._norm = float(self.weights @ self.norms)
+        self._cost = float(np.square(self.weights) @ (s / rest))
+        # squared levels and their products with those of the empty model; rows in use count with their ridge, and their
+        # levels are known in finer units
+        self.squares, self.cross = np.maximum(answer.levels, 0.0), np.array(answer.cross)
+        if question.levels is None:
+            places, known = self.features, np.arange(len(s))
+        else:
+            places = np.searchsorted(question.levels, self.features)
+            known = np.flatnonzero(places < len(question.levels))
+            known = known[question.levels[places[known]] == self.features[known]]
+            places = places[known]
+        self.squares[places] = (rest * rest * z)[known]
+        self.cross[places] *= rest[known]
+        self.inner = rest * self.sizes
+
+    def looked_at(self) -> Array | slice:
+        """Features whose levels are known."""
+        return slice(None) if self.question.levels is None else self.question.levels
+
+    def primal(self, lam: float) -> float:
+        return self.answer.loss + lam * self._norm + 0.5 * self.ridge_square
+
+    def phi(self, lam: float, l1: float) -> float:
+        """Phi; from a point with another strength on entries an estimate, sum_jt |w_jt| taken for 1.5 sum_j ||w_j||."""
+        shift = 0.0 if l1 == self.l1 else 1.5 * (l1 - self.l1) * float(np.sum(self.norms))
+        return self.answer.phi + shift + 0.5 * lam * lam * self._cost
+
+    def top(self, open_: Array) -> float:
+        """The largest level in units of its feature's weight, over features that are not known to be zero."""
+        weights = self.common.weights
+        looked = self.looked_at()
+        alive, inside = open_[looked], open_[self.features]
+        squares = self.squares[alive] / np.square(weights[looked][alive])
+        own = self.inner[inside] / self.weights[inside]
+        return max(math.sqrt(float(np.max(squares, initial=0.0))), float(np.max(own, initial=0.0)))
+
+    def covers(self, open_: Array) -> bool:
+        """Whether the levels of all these features are known."""
+        if self.question.levels is None:
+            return True
+        rest = open_.copy()
+        rest[self.question.levels] = rest[self.features] = False
+        return not rest.any()
+
+    def dual(self, lam: float, top: float) -> tuple[float, float]:
+        """The largest dual value of a multiple of the residual, and the multiple."""
+        limit = lam / top if top > 0.0 else math.inf
+        if self.common.squared:
+            best = self.answer.yr / self.square if self.square > 0.0 else 1.0
+            scale = max(min(best, limit, 1.0 if self.l1 else math.inf), 0.0)
+            return scale * self.answer.yr - 0.5 * scale * scale * self.square, scale
+        scale = min(1.0, limit)
+        if scale < _SCALES[0]:
+            return -math.inf, scale
+        # chords lie below a concave function
+        value = float(np.interp(scale, _SCALES, self._duals))
+        return value - 0.5 * scale * scale * self.ridge_square, scale
+
+    def moved(self, lam: float, open_: Array, failures: int) -> Array:
+        """s after a Newton step at lam, on the same features; those that are not `open_` become 0. In the secular form,
+        or, after failures, the plain form with more and more damping (`solvers.newton`)."""
+        s, ridge, hessian = self.s, self.common.ridge, self.answer.hessian
+        stay = (self.sizes > 0.0) & open_[self.features]
+        chosen, leaving = np.flatnonzero(stay), np.flatnonzero(~stay & (self.norms > 0.0))
+        change = np.where(stay, 0.0, -s)
+        if hessian is None or len(chosen) == 0:
+            return s + change
+        size, a, strength = self.sizes[chosen], s[chosen], lam * self.weights[chosen]
+        m = hessian[np.ix_(chosen, chosen)] / np.outer(size, size)
+        diagonal, right = sides(size, a, strength, ridge, plain=failures > 1)
+        share = _JITTER if failures <= 1 else DAMPING[min(failures, len(DAMPING) - 1)]
+        diagonal = diagonal + share * float(np.mean(np.diag(m) + diagonal))
+        m[np.diag_indices(len(chosen))] += diagonal
+        if len(leaving):
+            right = right + hessian[np.ix_(chosen, leaving)] @ s[leaving] / size
+        change[chosen] = bounded_direct(m, right, -a * size) / size
+        return moved(s, 0.5 ** max(0, failures - 1) * change, ridge)

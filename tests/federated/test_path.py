@@ -1,0 +1,158 @@
+"""Paths from sums over sites, against the pooled fit of the same rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from federated.sites import assert_same_path, pooled_path, simulated, sites_of
+
+import tasksieve as ts
+from tasksieve.federated.answer import GRID as SCALES
+from tasksieve.federated.answer import Answer
+from tasksieve.federated.path import FederatedPath, norm_bounds
+from tasksieve.federated.together import follow
+
+GRID = {"n_values": 8, "eps": 0.15}
+CLASSES = {"logistic"}
+
+
+def pooled_model(loss: str, **options: Any) -> Any:
+    kind = ts.MultiTaskClassifier if loss in CLASSES else ts.MultiTaskRegressor
+    return kind(loss=loss, **options)
+
+
+def check(loss: str, penalty: str, **shape: Any) -> FederatedPath:
+    tasks = simulated(loss, **shape)
+    d, unit = tasks[0][0].shape[1], float(np.mean([len(y) for _, y in tasks]))
+    weights = np.where(np.arange(d) % 3 == 0, 0.5, 1.5)
+    ours: dict[str, Any] = {
+        "l21": {}, "weights": {"weights": weights}, "ridge": {"ridge": 0.3 * unit}, "entries": {"l1_ratio": 0.4},
+    }[penalty]  # fmt: skip
+    theirs: dict[str, Any] = {
+        "l21": {}, "weights": {"feature_weights": weights}, "ridge": {"ridge": 0.3},
+        "entries": {"penalty": ts.penalties.SparseGroup(l1=0.4, group=1.0)},
+    }[penalty]  # fmt: skip
+    path = FederatedPath(d, loss=loss, **ours, **GRID)
+    follow([path], sites_of(tasks, loss).ask)
+    assert_same_path(path, pooled_path(pooled_model(loss, **theirs), tasks, path.lams), unit)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("loss", "penalty"),
+    [("squared", "weights"), ("squared", "entries"), ("logistic", "l21"), ("poisson", "ridge"), ("huber", "weights")],
+)  # fmt: skip
+def test_paths_are_those_of_the_pooled_rows(loss: str, penalty: str) -> None:
+    check(loss, penalty)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["squared", "logistic", "poisson", "huber", "quantile"])
+@pytest.mark.parametrize("penalty", ["l21", "weights", "ridge", "entries"])
+@pytest.mark.parametrize("sizes", [(40, 30, 50), (25,) * 20])
+def test_losses_penalties_and_numbers_of_sites(loss: str, penalty: str, sizes: tuple[int, ...]) -> None:
+    check(loss, penalty, sizes=sizes, d=200, seed=1)
+
+
+def test_the_path_begins_where_nothing_is_selected() -> None:
+    for options in ({}, {"l1_ratio": 0.4}):
+        path = FederatedPath(40, n_values=6, eps=0.5, **options)
+        follow([path], sites_of(simulated()).ask)
+        assert len(path.features(0)) == 0
+        assert len(path.features(1)) > 0
+        assert path.lams[0] == path.lam_max
+
+
+def test_sums_of_doubles_and_of_integers_select_the_same() -> None:
+    tasks = simulated()
+    sites = sites_of(tasks)
+    exact = FederatedPath(40, **GRID)
+    follow([exact], lambda questions: [sum(site.answer(q) for site in sites.sites) for q in questions])  # type: ignore[misc]
+    words = FederatedPath(40, lams=exact.lams)
+    follow([words], sites.ask)
+    for k in range(8):
+        assert np.array_equal(exact.features(k), words.features(k))
+        allowed = max(exact.gaps[k], words.gaps[k]) + 1e-12 * exact.null_loss
+        assert abs(exact.objectives[k] - words.objectives[k]) <= allowed
+
+
+def test_few_rounds_for_many_values() -> None:
+    tasks = simulated(d=100, sizes=(30,) * 4, used=6)
+    sites = sites_of(tasks)
+    path = FederatedPath(100, n_values=30)
+    rounds = follow([path], sites.ask)
+    assert path.converged.all()
+    assert rounds <= 12
+    assert sites.rounds == rounds + 1  # the first one asks for sizes
+
+
+def test_answers_come_back_to_the_values_they_were_asked_for() -> None:
+    """The solution's own question has the objective and a dual point that proves the tolerance."""
+    tasks = simulated("logistic")
+    sites = sites_of(tasks, "logistic")
+    path = FederatedPath(40, loss="logistic", **GRID)
+    follow([path], sites.ask)
+    answers = sites.ask(path.final_questions("point"))
+    for value, answer in zip(path.values, answers, strict=True):
+        norms = value.s * np.sqrt(answer.z)
+        assert np.allclose(norms, value.row_norms, rtol=1e-6)
+        assert answer.loss + value.lam * norms.sum() == pytest.approx(value.objective, abs=1e-8 * path.null_loss)
+        scale = min(1.0, value.lam / np.sqrt(answer.levels.max()))
+        dual = np.interp(scale, SCALES[::-1], answer.dual[::-1])
+        assert value.objective - dual <= 1.02e-6 * path.null_loss
+
+
+def test_gaps_need_all_features() -> None:
+    """A question about some features proves nothing about the others, be it at the optimum."""
+    sites = sites_of(simulated())
+    solved = FederatedPath(40, lams=[15.0])
+    follow([solved], sites.ask)
+    every = solved.final_questions("point")[0]
+    few = replace(every, levels=every.features)
+    path = FederatedPath(40, lams=[15.0], norms=np.full(40, 1e6))  # with such norms nothing is rejected
+    path.begin(sites.ask(path.first()))
+    before = path.values[0].best_dual
+    for question, proves in ((few, False), (every, True)):
+        path._asked = [(question, [0])]
+        path.take(sites.ask([question]))
+        assert (path.values[0].best_dual > before) == proves
+        assert path.converged[0] == proves
+
+
+def test_a_tolerance_beyond_the_units_ends() -> None:
+    path = FederatedPath(40, n_values=3, eps=0.3, tol=1e-17)
+    follow([path], sites_of(simulated()).ask)
+    assert not path.converged[1:].any()
+    assert np.all(path.gaps < 1e-8 * path.null_loss)
+
+
+def test_features_without_a_penalty_are_left_to_the_sites() -> None:
+    tasks = simulated()
+    weights = np.ones(40)
+    weights[[0, 7]] = 0.0
+    path = FederatedPath(40, weights=weights, **GRID)
+    follow([path], sites_of(tasks, unpenalised=[0, 7]).ask)
+    pooled = pooled_path(ts.MultiTaskLasso(feature_weights=weights), tasks, path.lams)
+    unit = float(np.mean([len(y) for _, y in tasks]))
+    assert np.all(path.objectives - pooled.objectives * unit <= path.gaps + 1e-9)
+    assert not any({0, 7} & set(path.features(k).tolist()) for k in range(8))
+
+
+def test_norms_are_bounded_from_above() -> None:
+    norms = np.random.default_rng(0).uniform(0.1, 5.0, (6, 40))
+    bounds = norm_bounds(Answer(norms=np.sum(norms**16, axis=0)))
+    assert np.all(bounds >= norms.max(axis=0))
+    assert np.all(bounds <= 6 ** (1 / 16) * norms.max(axis=0) * 1.001)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"weights": np.ones(3)}, {"weights": np.zeros(4)}, {"weights": [1, 2, 1, 1], "l1_ratio": 0.5},
+     {"lams": [1.0, 2.0]}, {"ridge": -1.0}, {"tol": 0.0}, {"lams": []}],
+)  # fmt: skip
+def test_what_is_no_path_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"weights|lams|ridge"):
+        FederatedPath(4, **options)
