@@ -6,13 +6,15 @@ the bit. Each test is also run with open answers, where it must tell the worlds 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from federated_sites import Federation, fixed_keys, rows
 from scipy.stats import ks_2samp
 
-from tasksieve.federated import masks
-from tasksieve.federated.answer import Words
+from tasksieve.federated import masks, node
+from tasksieve.federated.answer import Words, to_words
 from tasksieve.federated.keys import roster
 from tasksieve.federated.messages import seal_round, unseal_round, unseal_words
 from tasksieve.federated.question import Question
@@ -53,7 +55,7 @@ def test_worlds_with_the_same_sums_cannot_be_told_apart(tmp_path, masked):
     """An observer who knows both data sets guesses the world from the words of north, over many draws of keys."""
     plain = {swapped: transcript(world(tmp_path / f"plain{swapped}", swapped, False)) for swapped in (False, True)}
     assert plain[0][1].loss == plain[1][1].loss
-    n, right, draws = 20, 0, {False: [], True: []}
+    n, right, draws = 12, 0, {False: [], True: []}
     for draw in range(n):
         for swapped in (False, True):
             seen, answer = transcript(world(tmp_path / f"{draw}{swapped}", swapped, masked, draw + n * swapped))
@@ -137,3 +139,50 @@ def test_sites_that_were_asked_different_things_reveal_nothing(tmp_path):
     assert (np.abs(fair.long.view(np.int64)) < 2.0**62).all()
     assert (np.abs(unfair.long.view(np.int64)) > 2.0**62).mean() > 0.2
     assert (fair.long != unfair.long).all()
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+def test_numbers_that_do_not_fit_do_not_show_what_the_others_sent(tmp_path, monkeypatch, hidden):
+    """A sum without one site, and then the sum with it, would be that site's numbers: instead the first is noise."""
+    if not hidden:
+        monkeypatch.setattr(node, "unfit_hidden", lambda words, secret, context: words)
+    local = {"north": rows(1), "east": rows(2), "south": rows(3)}
+    local["north"].y = 8.0 * local["north"].y
+    sites = Federation(local, tmp_path)
+    question = replace(QUESTIONS[0], reach=max(site.answer(QUESTIONS[0]).levels.max() for site in (rows(2), rows(3))))
+    asking, totals = sites.asking(), []
+    exchange = asking._exchange
+    monkeypatch.setattr(asking, "_exchange", lambda *asked: totals.append((asked, exchange(*asked))) or totals[-1][1])
+    asking.ask([question])
+    assert len(totals) > 2  # sizes, what did not fit, what did
+    ((_, (units,)), (total,)) = totals[1]
+    others = [to_words(local[name].answer(question), question, units, 6) for name in ("east", "south")]
+    without = others[0] + others[1]
+    shown = (total.long[5:] == without.long[5:]).all() and (total.short == without.short).all()
+    assert shown == (not hidden)
+    if hidden:
+        assert (total.long[5:] != without.long[5:]).all()
+        raised = total.long[1:5]
+        assert sorted(raised.tolist())[:2] == [0, 0]
+        assert all(flag == 0 or flag > 2**32 for flag in raised.tolist())  # noise, no count
+
+
+def test_the_first_exchange_shows_the_largest_size_and_nothing_else(tmp_path):
+    """Whatever the smaller sites have: bins up to the largest are noise, those above are 0."""
+    top = []
+    for scales in ((8.0, 1.0, 1.0), (8.0, 0.01, 4.0)):
+        local = {name: rows(k, scale=scale) for k, (name, scale) in enumerate(zip("abc", scales, strict=True))}
+        sites = Federation(local, tmp_path / f"{scales[1]}")
+        asking = sites.asking()
+        seen = []
+        exchange = asking._exchange
+        asking._exchange = lambda *asked, exchange=exchange, seen=seen: seen.append(exchange(*asked)) or seen[-1]
+        asking.ask(QUESTIONS)
+        bins = seen[0][0].short.reshape(3, 512)
+        last = [int(np.flatnonzero(row)[-1]) for row in bins]
+        top.append(last[0])
+        for row, end in zip(bins, last, strict=True):
+            assert row[: end + 1].all()
+            ones = np.unpackbits(row[: end + 1].view(np.uint8)).mean()
+            assert abs(ones - 0.5) < 0.03
+    assert top[0] == top[1]

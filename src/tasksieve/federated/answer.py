@@ -20,6 +20,7 @@ from .units import BINS, GROUPS, NORM_POWER, Units, bits, histogram
 GRID = 1.0 - np.concatenate([[0.0], np.geomspace(1e-9, 0.5, 28)])
 _WEIGHT = -30  # held-out weights are sent in units of 2^-30
 _WEIGHT_PLACE = 2
+_FLAGS = slice(1, 1 + len(GROUPS))  # the first word of an answer is 1, so that its sum is the number of sites
 
 
 class Field(NamedTuple):
@@ -163,9 +164,14 @@ class Misfit(Exception):
         self.groups = groups
 
 
+def misfits(words: Words) -> Array:
+    """For each group whether some site's numbers did not fit."""
+    return words.long[_FLAGS] != 0
+
+
 def counts(question: Question, n_features: int) -> tuple[int, int]:
     """How many 64-bit and 32-bit words an answer has."""
-    total = {64: len(GROUPS), 32: 0}
+    total = {64: _FLAGS.stop, 32: 0}
     for part in _sent(question):
         total[part.ring] += _length(part.name, question, n_features)
     return total[64], total[32]
@@ -178,7 +184,8 @@ def size(question: Question, n_features: int) -> int:
 
 
 def to_words(answer: Answer, question: Question, units: Units, n_features: int) -> Words:
-    """The integers of a site's answer; where numbers of a group do not fit, that is counted and nothing is sent."""
+    """The integers of a site's answer. Where numbers of a group do not fit, the flag of the group is 1 and all numbers
+    are 0: a site must not send that as it is (`masks.unfit_hidden`), since a sum without it would show its own."""
     pieces: dict[int, list[Array]] = {64: [], 32: []}
     unfit = dict.fromkeys(GROUPS, 0)
     for part in _sent(question):
@@ -198,7 +205,7 @@ def to_words(answer: Answer, question: Question, units: Units, n_features: int) 
         pieces[part.ring].append(whole)
     fits = not any(unfit.values())
     found = {ring: np.concatenate([np.empty(0), *parts]) if fits else _nothing(parts) for ring, parts in pieces.items()}
-    flags = np.array([unfit[group] for group in GROUPS], np.int64)
+    flags = np.array([1, *(unfit[group] for group in GROUPS)], np.int64)
     long = np.concatenate([flags, found[64].astype(np.int64)]).view(np.uint64)
     return Words(long, found[32].astype(np.int32).view(np.uint32))
 
@@ -208,19 +215,19 @@ def from_words(words: Words, question: Question, units: Units, n_features: int) 
     if (len(words.long), len(words.short)) != counts(question, n_features):
         raise FederatedError("answer", "an answer does not have the number of words that was asked for")
     long, short = words.long.view(np.int64), words.short.view(np.int32)
-    flags = long[: len(GROUPS)]
-    if (flags < 0).any() or (flags > units.sites).any():
+    flags = long[_FLAGS]
+    if long[0] != units.sites:
         raise FederatedError("masks", "the answers do not add up: masks differ, or the questions that were answered")
     if flags.any():
-        raise Misfit(tuple(group for group, flag in zip(GROUPS, flags, strict=True) if flag))
-    at = {64: len(GROUPS), 32: 0}
+        raise Misfit(tuple(group for group, flag in zip(GROUPS, flags.tolist(), strict=True) if flag))
+    at = {64: _FLAGS.stop, 32: 0}
     parts: dict[str, Any] = {}
     for part in _sent(question):
         n = _length(part.name, question, n_features)
         whole = (long if part.ring == 64 else short)[at[part.ring] : at[part.ring] + n].astype(np.int64)
         at[part.ring] += n
         bound = units.sites << bits(part.ring, units.sites)
-        if (np.abs(whole) > bound).any():
+        if part.name != "sizes" and (np.abs(whole) > bound).any():
             raise FederatedError("masks", f"the answers do not add up in {part.name}")
         numbers = np.ldexp(_outward(whole, part.rounding), _powers(part.name, question, units))
         if part.name == "dual":

@@ -154,6 +154,10 @@ class PrivateKeys:
             code.update(piece)
         return code.digest()
 
+    def own_secret(self) -> bytes:
+        """A secret that nobody else has, for noise of its own."""
+        return hmac.digest(self.exchange, b"tasksieve noise 1", "sha256")
+
     def sign(self, content: bytes) -> bytes:
         """A signature of 64 bytes; the same content has the same."""
         return bytes(self._signing().sign(content))

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .answer import Words
+from .answer import Words, misfits
 from .errors import FederatedError
+from .units import BINS, GROUPS
 
 _DOMAIN = b"tasksieve masks 1"
 SECRET = 32  # bytes
@@ -42,3 +43,30 @@ def masked(words: Words, name: str, secrets: Mapping[str, bytes], context: bytes
         noise = stream(secrets[other], context, len(words.long), len(words.short))
         words = words + noise if name < other else words - noise
     return words
+
+
+def unfit_hidden(words: Words, secret: bytes, context: bytes) -> Words:
+    """The words of a site whose numbers did not fit: noise of its own in their place, so that no sum means anything.
+
+    The sum of the other sites' words, less that of all of them in larger units, would be this site's. Flags that are
+    raised are noise that is not 0: a sum tells that some site has raised one, not how many.
+    """
+    flags = misfits(words)
+    if not flags.any():
+        return words
+    noise = stream(secret, context, len(words.long), len(words.short))
+    long = noise.long.copy()
+    long[0] = words.long[0]
+    long[1 : 1 + len(GROUPS)] = np.where(flags, long[1 : 1 + len(GROUPS)] | np.uint64(1), np.uint64(0))
+    return Words(long, noise.short)
+
+
+def largest_only(words: Words, secret: bytes, context: bytes) -> Words:
+    """Histograms of exponents as a site sends them: noise that is not 0 up to its own bin, 0 above it.
+
+    So the sum is 0 above the largest exponent of any site and noise below it, and shows nothing else.
+    """
+    noise = stream(secret, context, 0, len(words.short)).short | np.uint32(1)
+    own = words.short.reshape(-1, BINS)
+    up_to = np.cumsum(own[:, ::-1], axis=1, dtype=np.uint32)[:, ::-1].reshape(-1) > 0
+    return Words(words.long, np.where(up_to, noise, np.uint32(0)))

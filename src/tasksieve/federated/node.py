@@ -20,7 +20,7 @@ from ..atomic import write_bytes
 from .answer import Answer, Words, to_words
 from .errors import FederatedError
 from .keys import Agreement, PrivateKeys, roster
-from .masks import masked
+from .masks import largest_only, masked, unfit_hidden
 from .messages import message_digest, seal_words, unseal_round
 from .question import Question, Round
 
@@ -110,9 +110,12 @@ class SiteNode:
         return found
 
     def _answer(self, asked: Round) -> bytes:
-        pieces = []
-        for question, units in zip(asked.questions, asked.units, strict=True):
-            pieces.append(to_words(self.local.answer(question), question, units, self.plan.n_features))
+        pieces, own = [], self.keys.own_secret()
+        for k, (question, units) in enumerate(zip(asked.questions, asked.units, strict=True)):
+            words = to_words(self.local.answer(question), question, units, self.plan.n_features)
+            context = asked.digest() + k.to_bytes(8, "little")
+            hide = largest_only if question.kind == "sizes" else unfit_hidden
+            pieces.append(hide(words, own, context))
         words = joined(pieces)
         if self.plan.masked:
             words = masked(words, self.name, self._secrets, asked.digest())

@@ -2,7 +2,7 @@
 
 A number v travels as the integer v / 2^e, rounded up, down or to the nearest. Sums of integers modulo 2^64 or 2^32 are
 exact as long as nothing wraps: T sites each keep below 2^62 / T, or 2^30 / T. Numbers that are larger are not sent: a
-site says by a count, which is itself a sum, that some did not fit, and the question is asked again in larger units.
+site says by a flag, which is itself a sum, that some did not fit, and the question is asked again in larger units.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from .errors import FederatedError
 from .packing import Array
 
-GROUPS = ("sums", "squares", "levels", "hessian")  # numbers that share a unit, and a count of what did not fit
+GROUPS = ("sums", "squares", "levels", "hessian")  # numbers that share a unit, and a flag that some did not fit
 BINS = 512  # of a histogram of exponents: from 2^-256, where all that is smaller is put, to 2^255
 _LEAST = -256
 NORM_POWER = 16
@@ -39,7 +39,7 @@ def bits(ring: int, n_sites: int) -> int:
 
 
 def histogram(sizes: Any) -> Array:
-    """One row of `BINS` zeros and a one for each size: added up over sites it says how large they are, not whose."""
+    """One row of `BINS` zeros and a one for each size. Sites send less (`masks.largest_only`)."""
     powers = exponent(sizes)
     if not np.isfinite(sizes).all() or (powers >= _LEAST + BINS).any():
         raise FederatedError("range", "numbers of this site are infinite, or larger than 2^255")
@@ -49,8 +49,8 @@ def histogram(sizes: Any) -> Array:
 
 
 def largest(counts: Array) -> list[int]:
-    """The largest exponent of each row of a sum of histograms."""
-    if not (counts > 0).any(axis=1).all() or (counts < 0).any():
+    """The largest exponent of each row of a sum of histograms, or of what sites send in their place."""
+    if not counts.any(axis=1).all():
         raise FederatedError("range", "the sizes that the sites have sent do not add up")
     return [int(np.flatnonzero(row)[-1]) + _LEAST for row in counts]
 
@@ -135,9 +135,7 @@ class Sizes:
 
     @classmethod
     def from_histogram(cls, n_sites: int, counts: Array) -> Sizes:
-        """From the sum of the sites' histograms, in which each site is counted once a row."""
-        if counts.shape != (3, BINS) or (counts.sum(axis=1) != n_sites).any():
-            raise FederatedError("range", "the sizes that the sites have sent do not add up")
+        """From the sum over sites."""
         total, level, norm = largest(counts)
         return cls(n_sites, total, level, norm)
 
