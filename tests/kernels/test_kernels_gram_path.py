@@ -153,6 +153,45 @@ def test_many_features_are_packed_as_they_come(rng, matrices):
     assert x.shape[1] > values[-1][6]
 
 
+@pytest.mark.parametrize("ridge", [0.0, 0.2])
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("matrices", [1, 3])
+def test_coefficients_on_their_own_are_solved_exactly(rng, matrices, positive, ridge):
+    """A Lasso of each task, with more features than rows and so near the smallest strengths that many coefficients come
+    and leave: few rounds where a descent takes dozens of epochs, and optimal to nearly all digits."""
+    x, y, parts, given = statistics(rng, matrices, matrices, features=300, rows=40)
+    l1 = rng.uniform(0.5, 2.0, 300)
+    null = 0.5 * float(given[2].sum())
+    lams = 40.0 * np.geomspace(1.0, 0.01, 60)
+    results = []
+    for threads in (1, 2):
+        path = kernels.GramPath(*given, 0.0 * l1, l1, positive, 1e-13, 1e-12, 10_000, 0.0, threads)
+        results.append(advance(path, lams, ridge * lams, np.full(60, 1e-10 * null), 20_000, 1e13))
+    stop, values, features, rows = results[0]
+    assert stop == 0
+    np.testing.assert_array_equal(features, results[1][2])
+    np.testing.assert_array_equal(rows, results[1][3])
+    assert max(value[4] for value in values[-20:]) <= 12
+    assert values[-1][6] > 25
+    ends = np.cumsum([value[6] for value in values])
+    left = 0
+    before = np.zeros((300, matrices), dtype=bool)
+    for lam, value, end in zip(lams, values, ends, strict=True):
+        w = np.zeros((300, matrices))
+        w[features[end - value[6] : end]] = rows.reshape(-1, matrices)[end - value[6] : end]
+        left += np.count_nonzero(before & (w == 0.0))
+        before = w != 0.0
+        assert value[2] <= 1e-10 * null
+        assert not positive or np.all(w >= 0.0)
+        for t, part in enumerate(parts):
+            products = x[part].T @ (y[part, 0] - x[part] @ w[:, t]) - ridge * lam * w[:, t]
+            live = w[:, t] != 0.0
+            np.testing.assert_allclose(products[live], lam * (l1 * np.sign(w[:, t]))[live], rtol=2e-4)
+            sizes = products if positive else np.abs(products)
+            assert np.all(sizes <= lam * l1 * (1.0 + 2e-4))
+    assert left > 0
+
+
 def test_why_a_path_stops(rng):
     _, _, _, given = statistics(rng, 1, 3, features=400, rows=60)
     group, l1 = np.ones(400), np.zeros(400)

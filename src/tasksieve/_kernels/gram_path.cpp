@@ -14,6 +14,8 @@ namespace {
 
 constexpr index_t block_rows = panel_rows;  // rows of W that are solved before all correlations follow
 constexpr double unit = 0x1p-53, lost_squares = 0x1p-520;
+constexpr index_t most_rounds = 40;  // of an active set at one value
+constexpr index_t many_epochs = 10;  // at two values running: an active set is less work
 constexpr double near = 0.995;       // of its threshold: such a feature is in play
 
 double gamma(double operations) { return 1.01 * unit * operations; }
@@ -331,13 +333,14 @@ GramPath::GramPath(const GramProblem &problem) : p_(problem), place_(problem.fea
     kappa_.resize(p_.tasks);
     reach_.resize(p_.tasks);
     entries_ = p_.positive || std::any_of(p_.l1, p_.l1 + p_.features, [](double v) { return v > 0.0; });
+    // Every coefficient on its own, and a matrix per task: the problem falls apart into one of each task.
+    const bool apart = p_.tasks > 1 && p_.matrices == p_.tasks &&
+                       std::all_of(p_.group, p_.group + p_.features, [](double v) { return v == 0.0; });
     // Few features are all in play at once, as they lie; many are packed as they come.
-    if (p_.features <= 4 * block_rows) {
-        stride_ = p_.features;
-        for (index_t j = 0; j < p_.features; ++j) {
-            place_[j] = j;
-            active_.push_back(j);
-        }
+    if (apart) {
+        take_apart();
+    } else if (p_.features <= 4 * block_rows) {
+        all_in_play();
     } else {
         stride_ = std::min(p_.features, std::max<index_t>(p_.room, 1));
         // memory that is zero until it is used
@@ -345,6 +348,30 @@ GramPath::GramPath(const GramProblem &problem) : p_(problem), place_(problem.fea
         if (!packed_) throw std::bad_alloc();
     }
     w_.assign(active_.size() * p_.tasks, 0.0);
+}
+
+// All features as they lie, with the coefficients of those that were in play.
+void GramPath::all_in_play() {
+    for (std::vector<double> *rows : {&w_, &w_before_, &start_w_}) {
+        if (rows->empty()) continue;
+        std::vector<double> all(p_.features * p_.tasks, 0.0);
+        for (std::size_t k = 0; k < active_.size(); ++k)
+            std::copy_n(rows->begin() + k * p_.tasks, p_.tasks, all.begin() + active_[k] * p_.tasks);
+        rows->swap(all);
+    }
+    packed_.reset();
+    stride_ = p_.features;
+    active_.resize(p_.features);
+    for (index_t j = 0; j < p_.features; ++j) place_[j] = active_[j] = j;
+}
+
+// From now on every task is solved by its active set.
+void GramPath::take_apart() {
+    all_in_play();
+    sets_.reserve(p_.tasks);
+    for (index_t t = 0; t < p_.tasks; ++t)
+        sets_.emplace_back(EntryProblem{p_.gram + t * panel_cells(p_.features), p_.features, p_.sizes + t * p_.features,
+                                        p_.group, p_.l1, p_.rounding, 1e-14 * std::sqrt(p_.labels[t]), p_.positive});
 }
 
 const double *GramPath::block_in_play(index_t t, index_t block) const {
@@ -619,6 +646,32 @@ void GramPath::drop_rounding() {
     }
 }
 
+// Every task by its active set, until the gap of all is small enough; false where that does not get on.
+bool GramPath::solve_entries(double lam, double ridge, double goal, index_t max_epochs, GramValue &value) {
+    const index_t tasks = p_.tasks;
+    std::vector<double> work(tasks);
+    std::vector<ActiveSet::Round> found(tasks, ActiveSet::Round::moved);
+    for (index_t round = 0; round < most_rounds && value.epochs < max_epochs; ++round) {
+        std::fill(work.begin(), work.end(), 0.0);
+        const int threads = p_.features * tasks > 2000 ? p_.threads : 1;
+        parallel_for(tasks, threads > 1 ? 1 : tasks, threads, [&](index_t begin, index_t end) {
+            for (index_t t = begin; t < end; ++t) {
+                if (found[t] == ActiveSet::Round::still) continue;
+                found[t] = sets_[t].round(lam, ridge, p_.cross + t * p_.features, &start_w_[t], tasks,
+                                          &start_h_[t * padded_], work[t]);
+            }
+        });
+        const auto any = [&](ActiveSet::Round what) { return std::find(found.begin(), found.end(), what) != found.end(); };
+        if (any(ActiveSet::Round::dependent)) return false;
+        for (double v : work) work_ += v;
+        work_ += 16.0 * double(p_.features) * double(tasks);
+        ++value.epochs;
+        if (certify(lam, ridge, start_w_.data(), start_h_.data(), value, 1.0) <= goal) return true;
+        if (!any(ActiveSet::Round::moved)) return false;
+    }
+    return false;
+}
+
 GramStop GramPath::solve(double lam, double ridge, double goal, index_t max_epochs, Play &play, GramValue &value) {
     const bool secant = !w_before_.empty() && lam_before_ != lam_;
     bool ahead = false;
@@ -634,6 +687,7 @@ GramStop GramPath::solve(double lam, double ridge, double goal, index_t max_epoc
     const double step = ahead ? (lam_ - lam) / (lam_before_ - lam_) : 0.0;
     certify(lam, ridge, start_w_.data(), start_h_.data(), value, 4.0 * (1.0 + step) * (1.0 + step));
     value.rejected = rejected(lam, ridge, value.gap);
+    if (!sets_.empty() && solve_entries(lam, ridge, goal, max_epochs, value)) return GramStop::done;
     join(near);
     double inner = 0.8 * goal, before = INFINITY;
     while (true) {
@@ -686,12 +740,14 @@ GramStop GramPath::advance(const double *lams, const double *ridges, const doubl
     for (index_t v = 0; v < count; ++v) {
         if (v > 0 && work_ > budget) return GramStop::paused;
         if (costly_ >= 2) return GramStop::crowded;
+        if (slow_ >= 2 && tasks == 1 && sets_.empty()) take_apart();
         const double before = work_;
         const auto began = std::chrono::steady_clock::now();
         GramValue value;
         const GramStop stop = solve(lams[v], ridges[v], goals[v], max_epochs, play, value);
         if (stop != GramStop::done && stop != GramStop::spent) return stop;
         costly_ = outdone(work_ - before) ? costly_ + 1 : 0;
+        slow_ = value.epochs > many_epochs ? slow_ + 1 : 0;
         w_before_.swap(w_);
         h_before_.swap(h_);
         w_ = start_w_;

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "active_set.hpp"
 #include "common.hpp"
 
 namespace tasksieve {
@@ -76,11 +77,14 @@ class GramPath {
     struct Play;
     friend struct Play;
 
+    void all_in_play();
+    void take_apart();
     void extrapolate(double lam);
     double objective(double lam, double ridge, const double *w, const double *h) const;
     void measure(double lam, double ridge, const double *w, const double *h, double loose);
     void join(double threshold);
     void fresh(const double *w, double *h);
+    bool solve_entries(double lam, double ridge, double goal, index_t max_epochs, GramValue &value);
     double certify(double lam, double ridge, const double *w, const double *h, GramValue &value, double loose);
     void drop_rounding();
     index_t rejected(double lam, double ridge, double gap) const;
@@ -103,7 +107,9 @@ class GramPath {
     index_t stride_ = 0, padded_ = 0;  // room for features in play; the length of a row of h
     bool entries_ = false;  // entries of a row are zero one by one
     double lam_ = 0.0, lam_before_ = 0.0, scale_ = 1.0, lost_ = 0.0, work_ = 0.0;
+    std::vector<ActiveSet> sets_;  // of each task, where coefficients are penalised one by one
     int costly_ = 0;  // values in a row that were more work than by Newton's method
+    int slow_ = 0;    // values in a row that took many epochs
 };
 
 // gram (matrices x panel_cells(features)) += X_t'X_t of column-major X (rows x features) cut at the offsets; with one
