@@ -5067,8 +5067,9 @@ def _check_words(header: dict[str, Any], arrays: dict[str, Array], n_sites: int)
     bounds = get("active_start", "i", (k + 1,), 0)
     if bounds[0] != 0 or (np.diff(bounds) < 0).any():
         raise Unreadable("array 'active_start' must rise from 0")
-    for name, shape in (("exponent", (k, 2)), ("w2_exponent", (int(bounds[-1]),))):
-        if get(name, "i", shape, -900).max(initial=0) > 900:
+    powers: dict[str, tuple[int, ...]] = {"exponent": (k, 2), "w2_exponent": (int(bounds[-1]),)}
+    for name, sizes in powers.items():
+        if get(name, "i", sizes, -900).max(initial=0) > 900:
             raise Unreadable(f"array {name!r} holds what is too large")
     for name, lists in (("active", np.split(get("active", "i", (int(bounds[-1]),), 0), bounds[1:-1])),
                         ("free", [get("free", "i", (lengths.get("free", 0),), 0)])):  # fmt: skip
@@ -5143,8 +5144,8 @@ class Part:
             raise Unreadable("array 'column_scale': the header says that columns are standardised by task")
         problem = {"loss": header["loss"], "intercept": header["intercept"], "standardize": standardize}
         published = {name: arrays[name] for name in (*AGREED, *WORDS) if name in arrays}
-        words = {"n_features": header["n_features"], "names": names_digest(names), "problem": problem}
-        words |= {"format": _HALF, "version": VERSION, "site": header["site"]}
+        words = {"format": _HALF, "version": VERSION, "site": header["site"], "n_features": header["n_features"]}
+        words |= {"names": names_digest(names), "problem": problem}
         self.half = read_half((words, published))
         plain = {key: header[key] for key in (own | _OTHER_KEYS) & set(header)}
         plain |= {"format": "tasksieve-certificate", "version": VERSION, "unit": 1.0, "positive": False}
@@ -5387,9 +5388,9 @@ def statement_bounds(statement: Statement, arith: Any, k: int) -> tuple[Box, Box
     size, limit = arith.sqrt(sums.box(arith, "c2", k)[held]), arith.numbers(weights[held])
     limit = limit * _like(unit * alpha, limit)
     most = arith.one(1.0).lo
-    touched = np.flatnonzero(size.hi > 0)
+    touched = np.flatnonzero(sums.words("c2", k)[held] > 0)
     if len(touched):  # the largest scale that is inside for sure
-        ratio = down(limit.lo[touched] / size.hi[touched])
+        ratio = down(np.minimum(limit.lo[touched] / size.hi[touched], 2 + 0 * limit.lo[touched]))
         most = min(most, ratio.min()) if not np.any(ratio != ratio) else 0 * most
     candidates = [(arith.one(c), gains[i]) for i, c in enumerate(scale.tolist()) if arrays["ridge"][k] > 0 or c <= most]
     for i in range(len(scale) - 1):
@@ -5478,7 +5479,8 @@ def compare_halves(statement: Statement, halves: Sequence[Any]) -> list[str]:
                 return [f"site {name!r}: {key!r} differs from the statement's"]
         for key in AGREED:
             mine, common = half.arrays.get(key), statement.arrays.get(key)
-            if (mine is None) != (common is None) or (mine is not None and not np.array_equal(mine, common)):
+            same = mine is common if mine is None or common is None else np.array_equal(mine, common)
+            if not same:
                 return [f"site {name!r}: array {key!r} differs from the statement's"]
     missing = [name for name in wanted if name not in seen]
     if missing:

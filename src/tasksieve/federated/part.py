@@ -106,6 +106,7 @@ class SiteProof:
         kind = verify.kind_of(self._form)
         self._present = [np.unique(self._labels(part)[self._weights[part] > 0.0]).astype(np.int64)
                          if kind == "ordered" else None for part in spans]  # fmt: skip
+        assert data.source is not None
         matrices = by_task(data.source.parts, data, self._kept)
         self.tasks = [self._task(t, m, part) for t, (m, part) in enumerate(zip(matrices, spans, strict=True))]
         own = data.with_weights(self._weights).task_weights

@@ -126,7 +126,7 @@ def make_statement(
         header = {"format": "tasksieve-certificate-half", "version": verify.VERSION, "site": site, **common}
         read = verify.read_half((json.loads(json.dumps(header)), signed.arrays(questions, free, column_scale, site)))
         halves[site] = Archive(read.header, read.arrays)
-    header = {
+    stated: dict[str, Any] = {
         "format": "tasksieve-statement",
         "version": verify.VERSION,
         "unit": float(unit),
@@ -139,7 +139,7 @@ def make_statement(
     arrays |= {"alpha": zeros + alpha, "ridge": zeros + ridge, "feature_weights": weights, **_messages(exchanges)}
     places = {question.digest(): i for i, question in enumerate(signed.questions())}
     arrays["answered"] = np.array([places[question.digest()] for question in questions], dtype=np.int64)
-    return state(header, arrays), halves
+    return state(stated, arrays), halves
 
 
 def _named(site: str, halves: Mapping[str, Archive]) -> dict[str, str]:
