@@ -15,7 +15,7 @@ from tasksieve.federated.answer import Answer
 from tasksieve.federated.path import FederatedPath, norm_bounds
 from tasksieve.federated.together import follow
 
-GRID = {"n_values": 8, "eps": 0.15}
+GRID: dict[str, Any] = {"n_values": 8, "eps": 0.15}
 CLASSES = {"logistic"}
 
 
@@ -70,7 +70,7 @@ def test_sums_of_doubles_and_of_integers_select_the_same() -> None:
     tasks = simulated()
     sites = sites_of(tasks)
     exact = FederatedPath(40, **GRID)
-    follow([exact], lambda questions: [sum(site.answer(q) for site in sites.sites) for q in questions])  # type: ignore[misc]
+    follow([exact], lambda questions: [sum(site.answer(q) for site in sites.sites) for q in questions])
     words = FederatedPath(40, lams=exact.lams)
     follow([words], sites.ask)
     for k in range(8):

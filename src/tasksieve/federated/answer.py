@@ -241,7 +241,7 @@ def from_words(words: Words, question: Question, units: Units, n_features: int) 
 
 
 def _sent(question: Question) -> tuple[Field, ...]:
-    left_out = {"hessian": question.hessian, "held_out": question.held_out}
+    left_out = {"hessian": question.hessian, "cross": question.cross, "held_out": question.held_out}
     return tuple(part for part in FIELDS[question.kind] if left_out.get(part.name, True))
 
 

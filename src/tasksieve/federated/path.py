@@ -30,9 +30,9 @@ from .units import NORM_POWER
 
 Array = np.ndarray[Any, Any]
 
-STRIDE = 16  # of the first grid; each further one has half of it
+STRIDE = 16  # of the first grid, where it has four values or more; each further one has half of it
 ROUGH = 3e-2  # of the null loss: the next grid begins once all gaps of this one are as small
-STUBBORN = 6  # questions after which a value holds up the next grid no longer
+STUBBORN = 4  # questions after which a value holds up the next grid no longer
 WINDOW = 50  # questions of one problem in a round
 NEAR = 0.85  # of its strength: a feature with such a level gets second derivatives
 SMALL = 1e-2  # of the null loss: once the gap is below,
@@ -166,7 +166,7 @@ class FederatedPath:
 
     def first(self) -> list[Question]:
         """The empty model, and the columns' norms where they are needed and not known."""
-        null = Question(self.problem, hessian=False, held_out=self.held_out)
+        null = Question(self.problem, hessian=False, cross=False, held_out=self.held_out)
         asks_norms = self._norms is None and self._leader is None and math.isfinite(self.common.smoothness)
         return [null, Question(self.problem, kind="norms")] if asks_norms else [null]
 
@@ -179,7 +179,7 @@ class FederatedPath:
             self._norms = self._leader.norms
         #: what objectives lack to be those of the loss (`DataLoss.constant`)
         self.constant = 0.0 if self.common.squared else null.answer.yr
-        self.null_loss = null.answer.loss + self.constant
+        self.null_loss = null.answer.loss
         weights = self.common.weights
         self._penalised = weights > 0.0
         ridge, smoothness = self.common.ridge, self.common.smoothness
@@ -227,8 +227,8 @@ class FederatedPath:
         heaviest = float(self.common.weights.max())
         return [
             Question(
-                self.problem, v.features, v.s, l1=v.l1, hessian=False, held_out=self.held_out, kind=kind,
-                reach=(v.lam * heaviest) ** 2,
+                self.problem, v.features, v.s, l1=v.l1, hessian=False, cross=False, held_out=self.held_out,
+                kind=kind, reach=(v.lam * heaviest) ** 2,
             )
             for v in self.values
         ]
@@ -276,7 +276,10 @@ class FederatedPath:
 
     def _start(self, lams: Array) -> None:
         self.values = [Value(float(lam), float(lam) * self.l1_ratio, self._penalised.copy()) for lam in lams]
-        count, stride, self._grids = len(lams), STRIDE, []
+        count, self._grids = len(lams), []
+        stride = STRIDE
+        while stride > 1 and 3 * stride > count:
+            stride //= 2
         while stride >= 1:
             self._grids.append(sorted({min(count - 1, k) for k in range(stride - 1, count + stride - 1, stride)}))
             stride //= 2
@@ -288,7 +291,7 @@ class FederatedPath:
         which ||soft(c_j, l1_ratio lam)|| = lam_j for the first feature is at most ||c_j||/(1 + l1_ratio)."""
         levels = np.flatnonzero(self._null_sizes >= 0.2 * self._null_sizes.max())
         return [
-            Question(self.problem, levels=levels, l1=float(lam) * self.l1_ratio, hessian=False)
+            Question(self.problem, levels=levels, l1=float(lam) * self.l1_ratio, hessian=False, cross=False)
             for lam in self.lam_max * np.geomspace(1.0, 0.25, 9)
         ]
 
@@ -359,7 +362,7 @@ class FederatedPath:
         apart = (1.0 - scale) ** 2 * max(lengthened, 0.0)
         spheres = gap_spheres(primal, dual, value.objective, value.best_dual, scale, apart, null)
         rejected = outside_spheres(np.sqrt(squares), lengths, strengths, spheres)
-        if common.squared and not point.l1 and math.isfinite(dual):
+        if common.squared and not point.l1 and point.cross is not None and math.isfinite(dual):
             label, penalty = self._null.answer.rr, primal - point.answer.loss - 0.5 * point.ridge_square
             sums = Sums(label, point.answer.yr, point.square, penalty, scale, slack, point.answer.slack)
             empty = self._null.squares[places]
@@ -446,7 +449,7 @@ class FederatedPath:
         reach = max(float(np.max(base.squares, initial=0.0)), float(np.square(lam * weights.max())))
         return Question(
             self.problem, features, full[features], self._levels(value, features), value.l1,
-            held_out=self.held_out, reach=reach,
+            cross=self.common.squared and not value.l1, held_out=self.held_out, reach=reach,
         )
 
     def _levels(self, value: Value, features: Array) -> Array | None:

@@ -54,7 +54,7 @@ class Point:
     """A question and the sum of its answers."""
 
     def __init__(self, number: int, question: Question, answer: Answer, common: Common) -> None:
-        if answer.z is None or answer.levels is None or answer.cross is None or answer.dual is None:
+        if answer.z is None or answer.levels is None or answer.dual is None:
             raise FederatedError("answer", "a sum at a point lacks numbers that were asked for")
         self.number, self.question, self.answer, self.common = number, question, answer, common
         self._duals = answer.dual[::-1]
@@ -72,7 +72,10 @@ class Point:
         self._cost = float(np.square(self.weights) @ (s / rest))
         # squared levels and their products with those of the empty model; rows in use count with their ridge, and their
         # levels are known in finer units
-        self.squares, self.cross = np.maximum(answer.levels, 0.0), np.array(answer.cross)
+        self.squares = np.maximum(answer.levels, 0.0)
+        self.cross = None if answer.cross is None else np.array(answer.cross)
+        if len(s) == 0:  # the empty model itself
+            self.cross = self.squares
         if question.levels is None:
             places, known = self.features, np.arange(len(s))
         else:
@@ -81,7 +84,8 @@ class Point:
             known = known[question.levels[places[known]] == self.features[known]]
             places = places[known]
         self.squares[places] = (rest * rest * z)[known]
-        self.cross[places] *= rest[known]
+        if self.cross is not None and len(s):
+            self.cross[places] *= rest[known]
         self.inner = rest * self.sizes
 
     def looked_at(self) -> Array | slice:

@@ -18,7 +18,7 @@ from .units import Units
 
 KINDS = ("sizes", "norms", "point", "part")
 LARGEST_FEATURE = 2**32 - 1  # places travel as unsigned 32-bit numbers
-_FLAGS = ("hessian", "held_out")
+_FLAGS = ("hessian", "cross", "held_out")
 
 
 def _no_places() -> Array:
@@ -45,8 +45,9 @@ class Question:
         L: features whose c^2 and cross products are wanted; None: all.
     l1 : float
         Strength on single entries, within the local problem: c becomes soft(c, l1).
-    hessian, held_out : bool
-        Whether second derivatives are wanted, and the loss of the rows left out of this problem.
+    hessian, cross, held_out : bool
+        Whether second derivatives are wanted, products with what levels are made of at s = 0 (of use for the squared
+        loss), and the loss of the rows left out of this problem.
     kind : {"point", "norms", "sizes", "part"}
         Sums at s; of the columns' norms; the first exchange, how large numbers are; strict bounds at s.
     reach : float
@@ -66,6 +67,7 @@ class Question:
     levels: Array | None = None
     l1: float = 0.0
     hessian: bool = True
+    cross: bool = True
     held_out: bool = False
     kind: str = "point"
     reach: float = 0.0
