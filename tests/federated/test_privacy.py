@@ -151,8 +151,8 @@ def test_numbers_that_do_not_fit_do_not_show_what_the_others_sent(tmp_path, monk
     sites = Federation(local, tmp_path)
     question = replace(QUESTIONS[0], reach=max(site.answer(QUESTIONS[0]).levels.max() for site in (rows(2), rows(3))))
     asking, totals = sites.asking(), []
-    exchange = asking._exchange
-    monkeypatch.setattr(asking, "_exchange", lambda *asked: totals.append((asked, exchange(*asked))) or totals[-1][1])
+    exchange = asking.exchange
+    monkeypatch.setattr(asking, "exchange", lambda *asked: totals.append((asked, exchange(*asked))) or totals[-1][1])
     asking.ask([question])
     assert len(totals) > 2  # sizes, what did not fit, what did
     ((_, (units,)), (total,)) = totals[1]
@@ -175,8 +175,8 @@ def test_the_first_exchange_shows_the_largest_size_and_nothing_else(tmp_path):
         sites = Federation(local, tmp_path / f"{scales[1]}")
         asking = sites.asking()
         seen = []
-        exchange = asking._exchange
-        asking._exchange = lambda *asked, exchange=exchange, seen=seen: seen.append(exchange(*asked)) or seen[-1]
+        exchange = asking.exchange
+        asking.exchange = lambda *asked, exchange=exchange, seen=seen: seen.append(exchange(*asked)) or seen[-1]
         asking.ask(QUESTIONS)
         bins = seen[0][0].short.reshape(3, 512)
         last = [int(np.flatnonzero(row)[-1]) for row in bins]

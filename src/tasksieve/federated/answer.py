@@ -136,6 +136,14 @@ def answer_of_sizes(null: Answer, norms: Answer) -> Answer:
     return Answer(sizes=histogram(np.array([total, level, norm])))
 
 
+def norm_bounds(answer: Answer) -> Array:
+    """Upper bounds of the columns' norms at every site: a maximum is no sum, that of high powers is near to it."""
+    if answer.norms is None:
+        raise FederatedError("answer", "the answer has no norms")
+    bounds: Array = np.power(np.maximum(answer.norms, 0.0), 1.0 / NORM_POWER) * (1.0 + 1e-12)
+    return bounds
+
+
 @dataclass(eq=False)
 class Words:
     """The integers of one answer or of several: they are added modulo 2^64 and 2^32."""

@@ -1,29 +1,27 @@
 """Questions in, sums over sites out, through any transport: the whole protocol above transports.
 
-The first exchange asks how large the sites' numbers are, so that later ones have units. Where numbers do not fit their
-units after all, those questions are asked again in larger ones. With a folder, every exchange is kept there, and a
-coordinator that was stopped goes on from it: the same questions have the same bytes, and are not asked again.
+With a folder, every exchange is kept there, and a coordinator that was stopped goes on from it: the same questions have
+the same bytes, and are not asked again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
 from ..atomic import remove_parts, write_bytes
-from .answer import Answer, Misfit, Words, counts, from_words
+from .answer import Answer, Words, counts, misfits
 from .errors import FederatedError
 from .keys import Agreement, PrivateKeys, roster
 from .messages import seal_round, unseal_words
 from .node import MESSAGE
 from .question import Question, Round
-from .units import NORM_POWER, Sizes, Units
-
-_MOST_TRIES = 40
+from .sums import Summing
+from .units import Units
 
 
 class Exchanging(Protocol):
@@ -54,7 +52,7 @@ class Traffic:
     reused: int = 0
 
 
-class Asking:
+class Asking(Summing):
     """Ask all sites of a plan.
 
     Parameters
@@ -75,84 +73,16 @@ class Asking:
         if own.line() != plan.coordinator.strip():
             raise FederatedError("keys", "the plan has other keys for its coordinator than those given here")
         self.plan, self.keys, self.transport, self.sites = plan, keys, transport, roster(plan)
+        super().__init__(len(plan.sites), plan.n_features)
         self.traffic = Traffic()
-        self.sizes: Sizes | None = None
-        #: the rounds with strict parts: message and replies by site, for the statement of a certificate
+        #: the rounds with strict parts that fit: message and replies by site, for the statement of a certificate
         self.strict: list[tuple[bytes, dict[str, bytes]]] = []
         self._folder = None if folder is None else Path(folder)
-        self._larger: dict[str, int] = {}
-        self._found: tuple[tuple[bytes, ...], dict[int, Answer]] = (), {}
         if self._folder is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
             remove_parts(self._folder)
 
-    def ask(self, questions: Sequence[Question]) -> list[Answer]:
-        """The sums of all sites' answers, in the order of the questions.
-
-        Parameters
-        ----------
-        questions : sequence of Question
-
-        Returns
-        -------
-        list of Answer
-        """
-        for question in questions:
-            question.check(self.plan.n_features)
-        if self.sizes is None:
-            self._first()
-        key = tuple(question.digest() for question in questions)
-        if self._found[0] != key:  # else a site was silent when these were asked: go on with what is missing
-            self._found = key, {}
-        found = self._found[1]
-        for _ in range(_MOST_TRIES):
-            open_ = [k for k in range(len(questions)) if k not in found]
-            if not open_:
-                break
-            units = [self._units(questions[k]) for k in open_]
-            words = self._exchange([questions[k] for k in open_], units)
-            unfit = set()
-            for k, own, word in zip(open_, units, words, strict=True):
-                try:
-                    found[k] = from_words(word, questions[k], own, self.plan.n_features)
-                except Misfit as misfit:
-                    unfit |= set(misfit.groups)
-                else:
-                    self._check(questions[k], own, found[k])
-            for group in unfit:
-                self._larger[group] = self._larger.get(group, 0) + 1
-        else:
-            raise FederatedError("range", "the sites' numbers are too large for any unit")
-        answers = [found[k] for k in range(len(questions))]
-        self._learn(answers)
-        self._found = (), {}
-        return answers
-
-    def _first(self) -> None:
-        question, units = Question(kind="sizes", hessian=False), Units.for_sizes(len(self.sites))
-        (words,) = self._exchange([question], [units])
-        counted = from_words(words, question, units, self.plan.n_features).sizes
-        assert counted is not None
-        self.sizes = Sizes.from_histogram(len(self.sites), counted)
-
-    def _units(self, question: Question) -> Units:
-        assert self.sizes is not None
-        if question.kind == "sizes":
-            return Units.for_sizes(len(self.sites))
-        units = self.sizes.units(question.features, question.s, question.reach)
-        for group, times in self._larger.items():
-            for _ in range(times):
-                units = units.larger(group)
-        return units
-
-    def _learn(self, answers: Sequence[Answer]) -> None:
-        """Norms of columns give second derivatives units of their own."""
-        assert self.sizes is not None
-        for answer in answers:
-            if answer.norms is not None and self.sizes.norms is None:
-                self.sizes = replace(self.sizes, norms=answer.norms ** (1.0 / NORM_POWER))
-
-    def _check(self, question: Question, units: Units, answer: Answer) -> None:
+    def check(self, question: Question, units: Units, answer: Answer) -> None:
         """What holds of any data: phi = loss + 1/2 sum s z, and for the squared loss y'r - r'r = sum s z."""
         if question.kind != "point":
             return
@@ -166,8 +96,8 @@ class Asking:
         if not holds:
             raise FederatedError("identity", "the sums contradict each other: one of the sites computes otherwise")
 
-    def _exchange(self, questions: Sequence[Question], units: Sequence[Units]) -> list[Words]:
-        """The summed words of each question."""
+    def exchange(self, questions: Sequence[Question], units: Sequence[Units]) -> list[Words]:
+        """The sums of the sites' words, from the log where they were kept."""
         asked = Round(self.traffic.rounds, self.plan.digest, tuple(questions), tuple(units))
         message = seal_round(asked, self.keys)
         replies = self._logged(asked, message)
@@ -182,7 +112,8 @@ class Asking:
         self.traffic.questions += len(questions)
         self.traffic.down += len(message)
         self.traffic.up += max(map(len, replies.values()))
-        if any(question.kind == "part" for question in questions):
+        fits = [not misfits(words).any() for words in total]
+        if any(question.kind == "part" and fit for question, fit in zip(questions, fits, strict=True)):
             self.strict.append((message, replies))
         return total
 
@@ -191,7 +122,7 @@ class Asking:
         if missing or unknown:
             raise FederatedError("replies", f"replies are missing of {missing}, and came from {unknown} unasked")
         words = {site: unseal_words(reply, asked, site, self.sites[site]) for site, reply in replies.items()}
-        return total_words(asked, words, self.plan.n_features)
+        return total_words(asked, words, self.n_features)
 
     def _logged(self, asked: Round, message: bytes) -> dict[str, bytes] | None:
         """The replies to a round that were kept; None where it must be asked."""

@@ -22,11 +22,10 @@ import numpy as np
 
 from ..losses import Loss, RowLoss, Squared, as_loss
 from ..messages import value_error
-from .answer import Answer
+from .answer import Answer, norm_bounds
 from .balls import Sums, gap_spheres, outside_cut_ball, outside_spheres
 from .points import Common, Point
 from .question import Question
-from .units import NORM_POWER
 
 Array = np.ndarray[Any, Any]
 
@@ -467,11 +466,3 @@ class FederatedPath:
             places = places[likely]
         places = np.union1d(places, features)
         return None if len(places) > 0.6 * self.n_features else places
-
-
-def norm_bounds(answer: Answer) -> Array:
-    """Upper bounds of the columns' norms at every site: a maximum is no sum, that of high powers is near to it."""
-    if answer.norms is None:
-        raise value_error("the answer has no norms.")
-    bounds: Array = np.power(np.maximum(answer.norms, 0.0), 1.0 / NORM_POWER) * (1.0 + 1e-12)
-    return bounds
