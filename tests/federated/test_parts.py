@@ -156,9 +156,10 @@ def test_several_tasks_and_several_values_and_a_shared_matrix():
 
 def test_words_are_those_of_the_message():
     local, _ = site()
-    part = local.part("north", SALT, [QUESTION], [units()])
-    words = to_words(local.answer(QUESTION), QUESTION, units(), D)
-    sums, half = from_words(words, QUESTION, units(), D), verify.read_half(published_half(part).to_bytes())
+    own = units(n_sites=1)
+    part = local.part("north", SALT, [QUESTION], [own])
+    words = to_words(local.answer(QUESTION), QUESTION, own, D)
+    sums, half = from_words(words, QUESTION, own, D), verify.read_half(published_half(part).to_bytes())
     arith = verify.Floating()
     assert half.box(arith, "loss", 0).hi >= sums.loss >= half.box(arith, "loss", 0).lo
     np.testing.assert_array_equal(half.box(arith, "gain", 0).lo, sums.dual)

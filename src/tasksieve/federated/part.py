@@ -29,10 +29,10 @@ from ..proof.claims import ClaimedSolution, inside_domain, listed_points
 from ..proof.forms import form_of, plain_labels
 from ..tasks import TaskData
 from ..tasks.readable import by_task
-from .answer import FIELDS, GRID, Answer, Words, to_words
+from .answer import FIELDS, GRID, Answer, Words, counts, misfits, to_words
 from .errors import FederatedError
 from .question import Question
-from .units import GROUPS, Units, bits
+from .units import Units, bits
 
 Array = np.ndarray[Any, Any]
 
@@ -331,18 +331,18 @@ def agreed_arrays(
 
 
 def added_words(
-    words: Sequence[Words], questions: Sequence[Question], units: Sequence[Units], n_features: int
+    words: Sequence[Words], questions: Sequence[Question], units: Sequence[Units], n_features: int, n_sites: int = 1
 ) -> dict[str, Array]:
-    """Words of a site, or words that were added up over sites, question after question, as arrays of the format."""
+    """Words of a site, or words that were added up over `n_sites`, question after question, as arrays of the format."""
     found: dict[str, list[Array]] = {"loss": [], "gain": [], "w2": [], "c2": []}
     for one, question, unit in zip(words, questions, units, strict=True):
         whole = one.long.view(np.int64)
-        flags, at = whole[: len(GROUPS)], len(GROUPS)
-        if flags.any():
+        if misfits(one).any():
             raise FederatedError("part", "numbers of a site did not fit their units: these are no bounds")
         lengths = {"loss": 1, "dual": len(GRID), "w2": len(question.features), "c2": n_features}
-        if len(whole) != at + sum(lengths.values()) or len(one.short):
-            raise FederatedError("part", "these words are no answer to a question of kind 'part'")
+        at = len(whole) - sum(lengths.values())
+        if (len(whole), len(one.short)) != counts(question, n_features) or whole[0] != n_sites:
+            raise FederatedError("part", "these words are no answers of all sites to a question of kind 'part'")
         for part in FIELDS["part"]:
             own = whole[at : at + lengths[part.name]]
             at += lengths[part.name]

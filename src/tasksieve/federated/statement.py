@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 
 from .. import verify
-from .answer import Words
+from .answer import Words, misfits
 from .asking import total_words
 from .errors import FederatedError
 from .keys import Agreement, roster
 from .messages import unseal_round, unseal_words
 from .part import Archive, added_words, agreed_arrays
 from .question import Question
-from .units import GROUPS, Units
+from .units import Units
 
 Array = np.ndarray[Any, Any]
 #: the coordinator's message, and the sites' replies by name: as `Asking.strict` keeps them
@@ -58,7 +58,7 @@ class SignedSums:
             total = total_words(asked, words, plan.n_features)
             own = {site: total_words(asked, {site: one}, plan.n_features) for site, one in words.items()}
             for i, question in enumerate(asked.questions):
-                if question.kind == "part" and not total[i].long[: len(GROUPS)].any():
+                if question.kind == "part" and not misfits(total[i]).any():
                     sites = {site: parts[i] for site, parts in own.items()}
                     self._answers[question.digest()] = question, asked.units[i], total[i], sites
 
@@ -77,7 +77,8 @@ class SignedSums:
         units = [answer[1] for answer in found]
         words = [answer[2] if site is None else answer[3][site] for answer in found]
         agreed = agreed_arrays(questions, units, free, column_scale)
-        return {**agreed, **added_words(words, questions, units, self.plan.n_features)}
+        n_sites = len(self.plan.sites) if site is None else 1
+        return {**agreed, **added_words(words, questions, units, self.plan.n_features, n_sites)}
 
 
 def make_statement(
