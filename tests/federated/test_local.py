@@ -249,6 +249,22 @@ def test_held_out_rows_of_losses_that_have_no_intercept(name: str) -> None:
     assert [found, null] == pytest.approx(expected[:2].tolist(), rel=1e-9)
 
 
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.filterwarnings("ignore:task 1 .of tasks_. has no events")
+def test_a_task_without_rows_in_a_fold_counts_nothing(name: str) -> None:
+    X, y = rows(name)
+    model = MODELS[name][0](alpha=1.0)
+    data = model._read_with(X, y, None, None, None)
+    train = data.weights.copy()
+    train[data.offsets[1] : data.offsets[2]] = 0.0
+    site = LocalProblem(data, model._loss_of(data), problems={"fold 0": train}, standardize="task")
+    others = model._read_with([X[0], X[2]], [y[0], y[2]], None, None, None)
+    fewer = LocalProblem(others, model._loss_of(others), standardize="task")
+    one, two = site.answer(question(12, problem="fold 0")), fewer.answer(question(12))
+    for key in ("phi", "loss", "dual", "z", "hessian", "levels", "cross"):
+        assert np.allclose(getattr(one, key), getattr(two, key), rtol=1e-9, atol=1e-9), key
+
+
 def test_halves_are_problems_of_their_own() -> None:
     """A half is the problem of its rows alone, whatever the others hold."""
     X, y = rows("squared")

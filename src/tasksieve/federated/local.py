@@ -16,7 +16,7 @@ import numpy as np
 from ..design import Design, PackedColumns, Part, one_blas_thread
 from ..design.storage.computed import ComputedStorage
 from ..linear.held_out import Solved, path_scores
-from ..losses import DataLoss, Loss, as_loss
+from ..losses import DataLoss, Evaluation, Loss, as_loss
 from ..messages import ParameterError
 from ..path.certificate import stored_solution
 from ..tasks import TaskData, lay_out
@@ -51,6 +51,24 @@ class _Solved:
     def rows(self) -> Array:
         """Coefficients of the scaled columns, (a, tasks)."""
         return np.stack([point.w for point in self.points], axis=1)
+
+
+class _NoEvents(DataLoss):
+    """Of a task whose rows all end without an event: nothing of it counts."""
+
+    def __init__(self, design: Design) -> None:
+        super().__init__(design)
+        self.null = self.evaluate(np.zeros(design.n_samples))
+
+    def evaluate(self, z: Array, start: Array | None = None) -> Evaluation:
+        none = np.zeros(self.design.n_samples)
+        return Evaluation(0.0, none, np.zeros((self.design.n_nuisance, 1)), none)
+
+    def settled(self, at: Evaluation) -> Evaluation:
+        return at
+
+    def terms(self, at: Evaluation, scale: float) -> float:
+        return 0.0
 
 
 class RowProblem:
@@ -90,7 +108,13 @@ class RowProblem:
         """That of each task alone."""
         if self.design.n_tasks == 1:
             return [self.whole]
-        return [self._on(Part(self.design, np.array([t])), self._span(t)) for t in range(self.design.n_tasks)]
+        return [self._of_task(t) for t in range(self.design.n_tasks)]
+
+    def _of_task(self, t: int) -> DataLoss:
+        rows, design = self._span(t), Part(self.design, np.array([t]))
+        if self._y.dtype.names is not None and not np.any(self.train[rows][self._y["event"][rows]] > 0.0):
+            return _NoEvents(design)
+        return self._on(design, rows)
 
     @cached_property
     def null_products(self) -> Array:

@@ -135,7 +135,8 @@ def nothing_counted(y: Array, weights: Array, design: Design) -> Array:
 
 def log_ratio(design: Design, weights: Array, above: Array, below: Array) -> Array:
     """By task: ``log(sum s e^above / sum s e^below)``, 0 where there is none."""
-    found = _log_sums(design, weights, above) - _log_sums(design, weights, below)
+    with np.errstate(invalid="ignore"):  # of a task without rows both are minus infinity
+        found = _log_sums(design, weights, above) - _log_sums(design, weights, below)
     return np.where(np.isfinite(found), found, 0.0)
 
 
