@@ -17,8 +17,9 @@ def folder_sites(place: Path, sites, patience):
     folders = {name: place / name for name in sites}
     transport = Folders(folders, patience=patience, pause=0.005)
     stop = threading.Event()
+    serve = {name: SiteFolder(folder, name).serve for name, folder in folders.items()}
     threads = [
-        threading.Thread(target=SiteFolder(folders[name]).serve, args=(reply,), kwargs={"pause": 0.005, "stop": stop})
+        threading.Thread(target=serve[name], args=(reply,), kwargs={"pause": 0.005, "stop": stop})
         for name, reply in sites.items()
     ]
     for thread in threads:

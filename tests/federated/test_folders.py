@@ -125,6 +125,23 @@ def test_answers_may_come_in_any_order(tmp_path):
     assert list(transport.exchange(MESSAGE)) == ["a", "b", "c"]
 
 
+def test_answers_in_the_folder_of_another_site(tmp_path):
+    """Two attachments are mixed up: neither is taken, and each site sees that its own is missing."""
+    folders = {name: tmp_path / name for name in "ab"}
+    transport, sites = Folders(folders, patience=0), {name: SiteFolder(folders[name], name) for name in "ab"}
+    with pytest.raises(SiteSilent):
+        transport.exchange(MESSAGE)
+    for site in sites.values():
+        (name,) = site.answer(bytes.upper)
+    (folders["a"] / name).rename(tmp_path / "answer")
+    (folders["b"] / name).rename(folders["a"] / name)
+    (tmp_path / "answer").rename(folders["b"] / name)
+    with pytest.raises(SiteSilent, match="no reply from a, b"):
+        transport.exchange(MESSAGE)
+    assert all(site.answer(bytes.upper) == [name] for site in sites.values())
+    assert transport.exchange(MESSAGE) == dict.fromkeys("ab", MESSAGE.upper())
+
+
 def test_strange_files_are_left_alone(north):
     transport, site = north
     names = ["question-1.message", "question-0002-abc.message", "notes.txt", f"question-0003-{'0' * 32}.message.bak"]
@@ -178,7 +195,9 @@ def test_a_refusal_that_nobody_can_read_is_no_refusal(north):
     transport, site = north
     (question,) = site.waiting()
     for body in (b"\xff", b"[]", b"{}", json.dumps({"rule": "x"}).encode()):
-        head = b"tasksieve-response 1\nR" + hashlib.sha256(MESSAGE).digest() + hashlib.sha256(b"R" + body).digest()
-        question.with_name(question.name.replace("question", "refusal")).write_bytes(head + body)
+        about = b"R" + hashlib.sha256(MESSAGE).digest() + bytes(32)
+        question.with_name(question.name.replace("question", "refusal")).write_bytes(
+            b"tasksieve-response 1\n" + about + hashlib.sha256(about + body).digest() + body
+        )
         with pytest.raises(SiteSilent):
             transport.exchange(MESSAGE)

@@ -69,7 +69,7 @@ class Folders:
     Traceback (most recent call last):
         ...
     tasksieve.federated.errors.SiteSilent: site-silent: no reply from north
-    >>> SiteFolder(f"{place}/north").answer(bytes.upper)
+    >>> SiteFolder(f"{place}/north", "north").answer(bytes.upper)
     ['answer-0001-...message']
     >>> transport.exchange(b"two words")
     {'north': b'TWO WORDS'}
@@ -139,14 +139,16 @@ class SiteFolder:
     Parameters
     ----------
     folder : path
+    site : str, optional
+        The name of the site. With it, answers that come into the folder of another site are not taken for that site's.
 
     Examples
     --------
     See `Folders`.
     """
 
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: str | Path, site: str = "") -> None:
+        self.folder, self.site = Path(folder), site
         self._settled: dict[str, tuple[object, str]] = {}
 
     def questions(self) -> list[Path]:
@@ -171,7 +173,7 @@ class SiteFolder:
         if found is None or message is None or _digest(message) != found[2]:
             return "incomplete"
         try:
-            if _arrived(question, "", message) is None:
+            if _arrived(question, self.site, message) is None:
                 return "waiting"
             state = "answered"
         except SiteRefused:
@@ -192,7 +194,7 @@ class SiteFolder:
             message = _read(question)
             if message is None:  # taken away meanwhile
                 continue
-            response = respond(reply, message)
+            response = respond(reply, message, self.site)
             path = _sibling(question, "answer" if is_answer(response) else "refusal")
             write_bytes(path, response)
             if is_answer(response):

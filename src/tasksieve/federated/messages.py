@@ -68,7 +68,10 @@ def seal_words(words: Words, asked: Round, site: str, keys: PrivateKeys) -> byte
 
 def unseal_words(message: bytes, asked: Round, site: str, keys: PublicKeys) -> Words:
     """The words of a site's answers to a round, and to no other."""
-    header, arrays = unseal(message, "words", site, keys)
+    try:
+        header, arrays = unseal(message, "words", site, keys)
+    except FederatedError as error:
+        raise FederatedError(error.rule, f"the reply of {site} is not used: {error.words}") from None
     if header != {"number": asked.number, "round": asked.digest().hex(), "plan": asked.plan.hex()}:
         raise FederatedError("replay", f"{site} has answered other questions than those of this round")
     kinds = {name: (array.dtype, array.ndim) for name, array in arrays.items()}

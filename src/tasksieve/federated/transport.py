@@ -1,7 +1,8 @@
 """What every transport is: one message goes to all sites, and what each of them says comes back under its name.
 
 A site answers a message or refuses it. Transports carry either as a *response*: bytes that say which of the two they
-are and to which message, with a digest, so that half of a response, or one to another message, is never taken for it.
+are, to which message and of which site, with a digest, so that half of a response, or one to another message or of
+another site, is never taken for it.
 Who has written a message is not checked here: messages are signed (`messages.py`).
 """
 
@@ -23,7 +24,7 @@ LONGEST = 1 << 30
 
 _MAGIC = b"tasksieve-response 1\n"
 _ANSWER, _REFUSAL = b"A", b"R"
-_HEAD = len(_MAGIC) + 1 + 32 + 32
+_HEAD = len(_MAGIC) + 1 + 32 + 32 + 32
 _LOG = logging.getLogger("tasksieve.federated")
 
 
@@ -69,8 +70,8 @@ class DamagedResponse(ValueError):
     """Bytes that are no whole response to the message in question: as if they had not arrived."""
 
 
-def respond(reply: Reply, message: bytes) -> bytes:
-    """The response of a site.
+def respond(reply: Reply, message: bytes, site: str = "") -> bytes:
+    """The response of a site, which is named where a response could come into the place of another site's.
 
     The words of a `FederatedError` are meant for the coordinator. Those of any other error may speak of rows, so they
     go to the log of this process (``tasksieve.federated``) and nowhere else.
@@ -83,23 +84,26 @@ def respond(reply: Reply, message: bytes) -> bytes:
         _LOG.exception("A message could not be answered; the coordinator is told no more than that.")
         words = "it could not answer; its own log says why"
         kind, body = _REFUSAL, json.dumps({"rule": "site-error", "words": words}).encode()
-    return b"".join([_MAGIC, kind, hashlib.sha256(message).digest(), hashlib.sha256(kind + body).digest(), body])
+    about = kind + hashlib.sha256(message).digest() + _named(site)
+    return b"".join([_MAGIC, about, hashlib.sha256(about + body).digest(), body])
+
+
+def _named(site: str) -> bytes:
+    return hashlib.sha256(site.encode()).digest() if site else bytes(32)
 
 
 def reply_in(response: bytes, site: str, message: bytes) -> bytes:
     """The reply that a response to `message` brings; `SiteRefused` where it brings a refusal."""
-    kind, of, check, body = (
-        response[len(_MAGIC) : len(_MAGIC) + 1],
-        response[_HEAD - 64 : _HEAD - 32],
-        response[_HEAD - 32 : _HEAD],
-        response[_HEAD:],
-    )
+    about, check, body = response[len(_MAGIC) : _HEAD - 32], response[_HEAD - 32 : _HEAD], response[_HEAD:]
+    kind, of, by = about[:1], about[1:33], about[33:]
     if not response.startswith(_MAGIC) or kind not in (_ANSWER, _REFUSAL):
         raise DamagedResponse("it does not begin as a response")
     if of != hashlib.sha256(message).digest():
         raise DamagedResponse("it is the response to another message")
-    if check != hashlib.sha256(kind + body).digest():
+    if check != hashlib.sha256(about + body).digest():
         raise DamagedResponse("it is not whole")
+    if site and by not in (_named(""), _named(site)):
+        raise DamagedResponse("it is the response of another site")
     if kind == _ANSWER:
         return body
     try:

@@ -1,0 +1,300 @@
+"""A federated run of four processes, three sites and a coordinator, and what can happen to them and to their files."""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import os
+import signal
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from federated_sites import Federation, RowsOfSite, fixed_keys
+from transport_helpers import https_coordinator, https_site
+
+from tasksieve.atomic import write_bytes
+from tasksieve.federated.asking import Asking
+from tasksieve.federated.errors import FederatedError
+from tasksieve.federated.folders import Folders, SiteFolder
+from tasksieve.federated.local import LocalProblem
+from tasksieve.federated.messages import seal_round, unseal_round
+from tasksieve.federated.question import Question
+from tasksieve.federated.transport import respond
+from tasksieve.tasks import read_tasks
+
+NAMES = ("north", "east", "south")
+COORDINATOR = "coordinator"
+LIMIT = 60.0  # seconds for a run, faults and all
+_FORK = multiprocessing.get_context("fork")
+
+
+@dataclass
+class RowsWithLocalProblem(RowsOfSite):
+    """A site that answers as sites do."""
+
+    @cached_property
+    def local(self) -> LocalProblem:
+        return LocalProblem(read_tasks([self.X], [self.y]), "squared")
+
+    def answer(self, question):
+        return self.local.answer(question)
+
+
+def federation(folder: Path, changed: str = "") -> Federation:
+    """The sites; the rows of one may be changed after the plan was made."""
+    sites = {}
+    for k, name in enumerate(NAMES):
+        rng = np.random.default_rng(k)
+        X = rng.normal(size=(14, 9))
+        sites[name] = RowsWithLocalProblem(X, X[:, 0] - X[:, 4] + rng.normal(size=14))
+    found = Federation(sites, folder)
+    if changed:
+        site = found.local[changed]
+        found.local[changed] = RowsWithLocalProblem(site.X, site.y + np.eye(1, len(site.y), 3)[0])
+    return found
+
+
+def followed(asking: Asking, rounds: int = 7) -> bytes:
+    """Questions each of which depends on all answers before, and the bits of all of these."""
+    null, norms = asking.ask([Question(), Question(kind="norms")])
+    s, bits = np.zeros(9), null.levels.tobytes() + norms.norms.tobytes()
+    for _ in range(rounds - 2):
+        features = np.flatnonzero(null.levels >= np.median(null.levels))
+        (answer,) = asking.ask([Question(features=features, s=s[features])])
+        s[features] += 0.5 / (1.0 + answer.z) * (answer.z > 1.0)
+        null = answer
+        bits += b"".join(np.asarray(part).tobytes() for part in (answer.phi, answer.z, answer.hessian, answer.levels))
+    return hashlib.sha256(bits).digest()
+
+
+@dataclass
+class Run:
+    """Processes and files of a run.
+
+    - `addresses`: Of sites that are asked over HTTPS; empty: through folders.
+    """
+
+    place: Path
+    rng: np.random.Generator
+    addresses: dict[str, int] = field(default_factory=dict)
+    files: dict[str, tuple[Path, Path]] = field(default_factory=dict)
+    changed: str = ""
+    patience: float = 30.0
+    processes: dict[str, multiprocessing.process.BaseProcess] = field(default_factory=dict)
+    rests: dict[str, float] = field(default_factory=dict)
+
+    # -- processes -------------------------------------------------------------------------------------------------
+
+    def folder(self, name: str) -> Path:
+        return self.place / "folders" / name
+
+    def start(self, name: str) -> None:
+        target = self._coordinate if name == COORDINATOR else self._serve
+        process = _FORK.Process(target=target, args=() if name == COORDINATOR else (name,), daemon=True)
+        process.start()
+        self.processes[name] = process
+
+    def kill(self, name: str) -> None:
+        """As by a power cut; it comes back after a while."""
+        process = self.processes.get(name)
+        if process is not None and process.is_alive():
+            os.kill(process.pid, signal.SIGKILL)
+            process.join()
+        self.rests[name] = time.monotonic() + self.rng.uniform(0.0, 0.1)
+
+    def rest(self, name: str) -> None:
+        """It stands still for a while, in the midst of whatever it does."""
+        process = self.processes.get(name)
+        if process is not None and process.is_alive():
+            os.kill(process.pid, signal.SIGSTOP)
+            time.sleep(self.rng.uniform(0.0, 0.2))
+            os.kill(process.pid, signal.SIGCONT)
+
+    def _serve(self, name: str) -> None:
+        slow = np.random.default_rng(os.getpid())
+        try:
+            sites = federation(self.place / "logs", self.changed)
+        except FederatedError as error:  # its rows are not those of the plan: it does not start
+            write_bytes(self.place / f"ended-{name}", str(error).encode())
+            return
+
+        def reply(message: bytes) -> bytes:
+            time.sleep(slow.uniform(0.0, 0.03))
+            return sites.nodes[name].reply(message)
+
+        if self.addresses:
+            own, trusted = self.files[name], self.files[COORDINATOR][0]
+            https_site(reply, own, trusted, port=self.addresses[name]).serve()
+        else:
+            SiteFolder(self.folder(name), name).serve(reply, pause=0.004)
+
+    def _coordinate(self) -> None:
+        if self.addresses:
+            addresses = {name: f"https://localhost:{port}" for name, port in self.addresses.items()}
+            transport = https_coordinator(addresses, self.files, self.patience)
+        else:
+            folders = {name: self.folder(name) for name in NAMES}
+            transport = Folders(folders, patience=self.patience, pause=0.004)
+        sites = federation(self.place / "logs-of-nobody")
+        try:
+            asking = Asking(sites.plan, sites.keys[COORDINATOR], transport, self.place / "kept")
+            write_bytes(self.place / "result", followed(asking))
+        except FederatedError as error:
+            write_bytes(self.place / "refused", str(error).encode())
+
+    def until_the_end(self, faults) -> tuple[str, bytes]:
+        """Start all, let `faults` (pairs of a moment and a call) happen, and restart whoever ends too early."""
+        begun = time.monotonic()
+        for name in (*NAMES, COORDINATOR):
+            if name != COORDINATOR:
+                self.folder(name).mkdir(parents=True, exist_ok=True)
+            self.start(name)
+        waiting = sorted(faults, key=lambda fault: fault[0])
+        try:
+            while time.monotonic() - begun < LIMIT:
+                if waiting and time.monotonic() - begun >= waiting[0][0]:
+                    waiting.pop(0)[1]()
+                for kind in ("result", "refused"):
+                    if (self.place / kind).exists():
+                        return kind, (self.place / kind).read_bytes()
+                for name, process in list(self.processes.items()):
+                    ended = (self.place / f"ended-{name}").exists()
+                    if not process.is_alive() and not ended and time.monotonic() >= self.rests.get(name, 0.0):
+                        self.start(name)
+                time.sleep(0.003)
+            raise AssertionError(f"no end after {LIMIT} seconds")
+        finally:
+            for process in self.processes.values():
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGKILL)
+                process.join()
+
+    # -- files -----------------------------------------------------------------------------------------------------
+
+    def any_file(self, pattern: str) -> Path | None:
+        found = sorted(self.place.glob(pattern))
+        return found[self.rng.integers(len(found))] if found else None
+
+    def lose(self) -> None:
+        if file := self.any_file("folders/*/*.message"):
+            file.unlink(missing_ok=True)
+
+    def cut(self) -> None:
+        """In place, as by a copy that was interrupted."""
+        file = self.any_file("folders/*/*.message")
+        with suppress(FileNotFoundError):
+            if file:
+                os.truncate(file, int(self.rng.integers(file.stat().st_size)))
+
+    def change(self) -> None:
+        file = self.any_file("folders/*/*.message")
+        with suppress(FileNotFoundError):
+            content = bytearray(file.read_bytes() if file else b"")
+            if content:
+                content[self.rng.integers(len(content))] ^= int(self.rng.integers(1, 256))
+                file.write_bytes(content)
+
+    def twice(self) -> None:
+        """A file arrives again, under another number."""
+        file = self.any_file("folders/*/*.message")
+        with suppress(FileNotFoundError):
+            if file:
+                kind, _, digest = file.name.split("-")
+                write_bytes(file.with_name(f"{kind}-{self.rng.integers(50, 99):04d}-{digest}"), file.read_bytes())
+
+    def confuse(self) -> None:
+        """An answer lies where another one should."""
+        file, other = self.any_file("folders/*/answer*"), self.any_file("folders/*/answer*")
+        with suppress(FileNotFoundError):
+            if file and other:
+                file.write_bytes(other.read_bytes())
+
+    def spoil_kept(self) -> None:
+        """A reply that the coordinator has kept is cut, and the coordinator stops."""
+        if file := self.any_file("kept/reply*"):
+            os.truncate(file, int(self.rng.integers(file.stat().st_size)))
+            self.kill(COORDINATOR)
+
+    # -- what somebody does on purpose -----------------------------------------------------------------------------
+
+    def _open(self) -> tuple[str, Path, bytes]:
+        """A site, a question in its folder, and what the site would send if it were asked; the latest question."""
+        name = NAMES[self.rng.integers(len(NAMES))]
+        questions = SiteFolder(self.folder(name)).questions()
+        if not questions:
+            return name, self.folder(name) / "none", b""
+        with suppress(FileNotFoundError):
+            return name, questions[-1], questions[-1].read_bytes()
+        return name, questions[-1], b""
+
+    def _place(self, question: Path, message: bytes, reply) -> None:
+        """A whole response to a message, with the digests that transports look at."""
+        response = respond(reply, message)
+        kind = "answer" if response[len(b"tasksieve-response 1\n") :][:1] == b"A" else "refusal"
+        write_bytes(question.with_name(kind + question.name.removeprefix("question")), response)
+
+    def _replies(self, name: str) -> list[bytes]:
+        """What a site has said so far."""
+        return [file.read_bytes()[len(b"tasksieve-response 1\n") + 97 :] for file in self.folder(name).glob("answer*")]
+
+    def forge(self) -> None:
+        """An answer with other numbers."""
+        name, question, message = self._open()
+        if message and (said := [reply for reply in self._replies(name) if reply]):
+            content = bytearray(said[-1])
+            content[self.rng.integers(64, len(content))] ^= 1
+            self._place(question, message, lambda _: bytes(content))
+
+    def sign_by_another(self) -> None:
+        """The words of a site, signed by a key of somebody else."""
+        _, question, message = self._open()
+        if message:
+            other = federation(self.place / "logs-of-nobody").nodes[NAMES[int(self.rng.integers(3))]]
+            with suppress(FederatedError):
+                reply = other.reply(message)
+                forged = fixed_keys("nobody").sign(b"tasksieve signed message 1\n" + reply[64:]) + reply[64:]
+                self._place(question, message, lambda _: forged)
+
+    def replay(self) -> None:
+        """An earlier answer of the site itself."""
+        name, question, message = self._open()
+        if message and (said := [reply for reply in self._replies(name) if reply]):
+            self._place(question, message, lambda _: said[0])
+
+    def other_site(self) -> None:
+        """The answer of another site."""
+        name, question, message = self._open()
+        other = NAMES[(NAMES.index(name) + 1) % 3]
+        if message and (said := [reply for reply in self._replies(other) if reply]):
+            self._place(question, message, lambda _: said[-1])
+
+    def refuse(self) -> None:
+        """A refusal that the site has not written."""
+        _, question, message = self._open()
+
+        def refusal(_: bytes) -> bytes:
+            raise FederatedError("forged-rule", "not said by the site")
+
+        if message:
+            self._place(question, message, refusal)
+
+    def ask_by_another(self) -> None:
+        """A question of somebody who is not the coordinator."""
+        name, _, message = self._open()
+        if message:
+            sites = federation(self.place / "logs-of-nobody")
+            with suppress(FederatedError):
+                asked = replace(unseal_round(message, sites.plan), number=77)
+                forged = seal_round(asked, fixed_keys("nobody"))
+                digest = hashlib.sha256(forged).hexdigest()[:32]
+                write_bytes(self.folder(name) / f"question-0077-{digest}.message", forged)
+
+    def change_rows(self) -> None:
+        """One row of a site is corrected, and the site restarted."""
+        self.changed = NAMES[self.rng.integers(len(NAMES))]
+        self.kill(self.changed)
+        self.start(self.changed)
