@@ -7,7 +7,8 @@ import multiprocessing
 import os
 import signal
 import time
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,12 +23,14 @@ from tasksieve.federated.errors import FederatedError
 from tasksieve.federated.folders import Folders, SiteFolder
 from tasksieve.federated.local import LocalProblem
 from tasksieve.federated.messages import seal_round, unseal_round
-from tasksieve.federated.question import Question
-from tasksieve.federated.transport import respond
+from tasksieve.federated.path import FederatedPath
+from tasksieve.federated.together import follow
+from tasksieve.federated.transport import is_answer, respond
 from tasksieve.tasks import read_tasks
 
 NAMES = ("north", "east", "south")
 COORDINATOR = "coordinator"
+FEATURES = 9
 LIMIT = 60.0  # seconds for a run, faults and all
 _FORK = multiprocessing.get_context("fork")
 
@@ -49,26 +52,23 @@ def federation(folder: Path, changed: str = "") -> Federation:
     sites = {}
     for k, name in enumerate(NAMES):
         rng = np.random.default_rng(k)
-        X = rng.normal(size=(14, 9))
+        X = rng.normal(size=(14, FEATURES))
         sites[name] = RowsWithLocalProblem(X, X[:, 0] - X[:, 4] + rng.normal(size=14))
     found = Federation(sites, folder)
     if changed:
         site = found.local[changed]
         found.local[changed] = RowsWithLocalProblem(site.X, site.y + np.eye(1, len(site.y), 3)[0])
+        found.nodes[changed] = found.node(changed)
     return found
 
 
-def followed(asking: Asking, rounds: int = 7) -> bytes:
-    """Questions each of which depends on all answers before, and the bits of all of these."""
-    null, norms = asking.ask([Question(), Question(kind="norms")])
-    s, bits = np.zeros(9), null.levels.tobytes() + norms.norms.tobytes()
-    for _ in range(rounds - 2):
-        features = np.flatnonzero(null.levels >= np.median(null.levels))
-        (answer,) = asking.ask([Question(features=features, s=s[features])])
-        s[features] += 0.5 / (1.0 + answer.z) * (answer.z > 1.0)
-        null = answer
-        bits += b"".join(np.asarray(part).tobytes() for part in (answer.phi, answer.z, answer.hessian, answer.levels))
-    return hashlib.sha256(bits).digest()
+def followed(asking: Asking, values: int = 5) -> bytes:
+    """The bits of a certified path: every question depends on all answers before it."""
+    path = FederatedPath(FEATURES, n_values=values, eps=0.3)
+    follow([path], asking.ask)
+    assert np.all(path.gaps <= 1e-6 * path.null_loss)
+    found = [path.lams, path.objectives, path.gaps, *(path.row_norms(k) for k in range(values))]
+    return hashlib.sha256(b"".join(part.tobytes() for part in found)).digest()
 
 
 @dataclass
@@ -147,7 +147,10 @@ class Run:
             write_bytes(self.place / "refused", str(error).encode())
 
     def until_the_end(self, faults) -> tuple[str, bytes]:
-        """Start all, let `faults` (pairs of a moment and a call) happen, and restart whoever ends too early."""
+        """Start all, let `faults` happen, and restart whoever ends too early.
+
+        - `faults`: Pairs of a moment, in files that the coordinator has kept so far (four a round), and a call.
+        """
         begun = time.monotonic()
         for name in (*NAMES, COORDINATOR):
             if name != COORDINATOR:
@@ -156,7 +159,8 @@ class Run:
         waiting = sorted(faults, key=lambda fault: fault[0])
         try:
             while time.monotonic() - begun < LIMIT:
-                if waiting and time.monotonic() - begun >= waiting[0][0]:
+                if waiting and len(list(self.place.glob("kept/*.message"))) >= waiting[0][0]:
+                    time.sleep(self.rng.uniform(0.0, 0.03))
                     waiting.pop(0)[1]()
                 for kind in ("result", "refused"):
                     if (self.place / kind).exists():
@@ -221,75 +225,83 @@ class Run:
 
     # -- what somebody does on purpose -----------------------------------------------------------------------------
 
-    def _open(self) -> tuple[str, Path, bytes]:
-        """A site, a question in its folder, and what the site would send if it were asked; the latest question."""
-        name = NAMES[self.rng.integers(len(NAMES))]
-        questions = SiteFolder(self.folder(name)).questions()
-        if not questions:
-            return name, self.folder(name) / "none", b""
-        with suppress(FileNotFoundError):
-            return name, questions[-1], questions[-1].read_bytes()
-        return name, questions[-1], b""
+    @contextmanager
+    def _before(self, name: str):
+        """A question to a site that it has not answered; the site stands still meanwhile. None: there is none."""
+        process, end = self.processes[name], time.monotonic() + 0.5
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGSTOP)
+        try:
+            while not (waiting := SiteFolder(self.folder(name)).waiting()) and time.monotonic() < end:
+                time.sleep(0.005)
+            yield waiting[0] if waiting else None
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGCONT)
 
-    def _place(self, question: Path, message: bytes, reply) -> None:
-        """A whole response to a message, with the digests that transports look at."""
-        response = respond(reply, message)
-        kind = "answer" if response[len(b"tasksieve-response 1\n") :][:1] == b"A" else "refusal"
-        write_bytes(question.with_name(kind + question.name.removeprefix("question")), response)
+    def _say(self, name: str, reply: Callable[[bytes], bytes]) -> None:
+        """Put a whole response before that of a site, with the digests that transports look at."""
+        with self._before(name) as question:
+            if question is not None:
+                response = respond(reply, question.read_bytes())
+                kind = "answer" if is_answer(response) else "refusal"
+                write_bytes(question.with_name(kind + question.name.removeprefix("question")), response)
+
+    def _one(self) -> str:
+        return NAMES[self.rng.integers(len(NAMES))]
 
     def _replies(self, name: str) -> list[bytes]:
         """What a site has said so far."""
-        return [file.read_bytes()[len(b"tasksieve-response 1\n") + 97 :] for file in self.folder(name).glob("answer*")]
+        return [file.read_bytes() for file in self.place.glob(f"kept/reply-*-{name}.message")]
 
     def forge(self) -> None:
-        """An answer with other numbers."""
-        name, question, message = self._open()
-        if message and (said := [reply for reply in self._replies(name) if reply]):
-            content = bytearray(said[-1])
-            content[self.rng.integers(64, len(content))] ^= 1
-            self._place(question, message, lambda _: bytes(content))
+        """An answer with another number in it."""
+        name = self._one()
+
+        def reply(message: bytes) -> bytes:
+            content = bytearray(federation(self.place / "logs-of-nobody").nodes[name].reply(message))
+            content[self.rng.integers(len(content))] ^= 1
+            return bytes(content)
+
+        self._say(name, reply)
 
     def sign_by_another(self) -> None:
         """The words of a site, signed by a key of somebody else."""
-        _, question, message = self._open()
-        if message:
-            other = federation(self.place / "logs-of-nobody").nodes[NAMES[int(self.rng.integers(3))]]
-            with suppress(FederatedError):
-                reply = other.reply(message)
-                forged = fixed_keys("nobody").sign(b"tasksieve signed message 1\n" + reply[64:]) + reply[64:]
-                self._place(question, message, lambda _: forged)
+        name = self._one()
+
+        def reply(message: bytes) -> bytes:
+            true = federation(self.place / "logs-of-nobody").nodes[name].reply(message)
+            return fixed_keys("nobody").sign(b"tasksieve signed message 1\n" + true[64:]) + true[64:]
+
+        self._say(name, reply)
 
     def replay(self) -> None:
         """An earlier answer of the site itself."""
-        name, question, message = self._open()
-        if message and (said := [reply for reply in self._replies(name) if reply]):
-            self._place(question, message, lambda _: said[0])
+        name = self._one()
+        if said := self._replies(name):
+            self._say(name, lambda _: said[self.rng.integers(len(said))])
 
     def other_site(self) -> None:
-        """The answer of another site."""
-        name, question, message = self._open()
+        """The answer of another site to the same question."""
+        name = self._one()
         other = NAMES[(NAMES.index(name) + 1) % 3]
-        if message and (said := [reply for reply in self._replies(other) if reply]):
-            self._place(question, message, lambda _: said[-1])
+        self._say(name, federation(self.place / "logs-of-nobody").nodes[other].reply)
 
     def refuse(self) -> None:
         """A refusal that the site has not written."""
-        _, question, message = self._open()
 
-        def refusal(_: bytes) -> bytes:
+        def reply(message: bytes) -> bytes:
             raise FederatedError("forged-rule", "not said by the site")
 
-        if message:
-            self._place(question, message, refusal)
+        self._say(self._one(), reply)
 
     def ask_by_another(self) -> None:
         """A question of somebody who is not the coordinator."""
-        name, _, message = self._open()
-        if message:
-            sites = federation(self.place / "logs-of-nobody")
-            with suppress(FederatedError):
-                asked = replace(unseal_round(message, sites.plan), number=77)
-                forged = seal_round(asked, fixed_keys("nobody"))
+        name = self._one()
+        with self._before(name) as question:
+            if question is not None:
+                asked = unseal_round(question.read_bytes(), federation(self.place / "logs-of-nobody").plan)
+                forged = seal_round(replace(asked, number=77), fixed_keys("nobody"))
                 digest = hashlib.sha256(forged).hexdigest()[:32]
                 write_bytes(self.folder(name) / f"question-0077-{digest}.message", forged)
 

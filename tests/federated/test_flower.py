@@ -103,3 +103,30 @@ def test_the_battery_in_a_simulation():
         server, client_app(site_of), num_supernodes=3, backend_config={"client_resources": {"num_cpus": 1}}
     )
     assert ended == ["well"]
+
+
+@pytest.mark.slow
+def test_a_path_in_a_simulation(tmp_path):
+    """The bits of the same path without Flower."""
+    pytest.importorskip("cryptography")
+    from fault_processes import COORDINATOR, federation, followed
+    from fault_processes import NAMES as SITES
+
+    from tasksieve.federated.asking import Asking
+
+    server = pytest.importorskip("flwr.serverapp").ServerApp()
+    sites, found = federation(tmp_path / "here"), []
+
+    @server.main()
+    def main(grid, context):
+        transport = FlowerSites(grid, SITES)
+        found.append(followed(Asking(sites.plan, sites.keys[COORDINATOR], transport, tmp_path / "kept")))
+
+    def open_site(config):
+        name = SITES[config["partition-id"]]
+        return name, federation(tmp_path / "there").nodes[name].reply
+
+    pytest.importorskip("flwr.simulation").run_simulation(
+        server, client_app(open_site), num_supernodes=3, backend_config={"client_resources": {"num_cpus": 1}}
+    )
+    assert found == [followed(sites.asking())]
