@@ -156,3 +156,17 @@ def test_norms_are_bounded_from_above() -> None:
 def test_what_is_no_path_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"weights|lams|ridge"):
         FederatedPath(4, **options)
+
+
+def test_large_counts_whose_objectives_are_below_zero() -> None:
+    """Gaps are relative to the loss of the empty model without the constant that objectives have beside it."""
+    rng = np.random.default_rng(0)
+    tasks = []
+    for _ in range(3):
+        X = rng.standard_normal((30, 12))
+        tasks.append((X, rng.poisson(np.exp(2.5 + 0.3 * X[:, 0] - 0.2 * X[:, 1])).astype(float)))
+    path = FederatedPath(12, loss="poisson", n_values=6, eps=0.1)
+    rounds = follow([path], sites_of(tasks, "poisson").ask)
+    assert path.objectives.max() < 0.0 < path.null_loss
+    assert rounds <= 15
+    assert_same_path(path, pooled_path(pooled_model("poisson"), tasks, path.lams), 30.0)

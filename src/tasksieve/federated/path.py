@@ -178,7 +178,7 @@ class FederatedPath:
             self._norms = self._leader.norms
         #: what objectives lack to be those of the loss (`DataLoss.constant`)
         self.constant = 0.0 if self.common.squared else null.answer.yr
-        self.null_loss = null.answer.loss
+        self.null_loss = null.answer.loss  # what gaps are relative to: with the constant it may be below 0
         weights = self.common.weights
         self._penalised = weights > 0.0
         ridge, smoothness = self.common.ridge, self.common.smoothness
@@ -213,10 +213,13 @@ class FederatedPath:
             value.goal = min(value.goal, 0.5 * value.gap)
         self._points += new
         self._weigh(new)
-        for k in {k for _, targets in self._asked for k in targets}:
-            value = self.values[k]
+        asked = [self.values[k] for k in sorted({k for _, targets in self._asked for k in targets})]
+        moved = any(value.gap <= value.goal for value in asked)
+        for value in asked:
             value.asked += 1
-            value.idle = 0 if value.gap <= value.goal else value.idle + 1
+            # far from its optimum a value waits for its neighbours: their points are what it will start from
+            waits = moved and value.gap > SMALL * self.null_loss
+            value.idle = 0 if waits or value.gap <= value.goal else value.idle + 1
             if not value.solved and value.idle >= PATIENCE:
                 self._finish(value)
         self._forget()
