@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .commands import COMMANDS, Command
+from .commands import COMMANDS, GROUPS, Command
 from .errors import guarded
 from .members import MemberCommand
 from .options import Asked
@@ -23,6 +23,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+#: commands of two words, by their first
+groups = {
+    name: typer.Typer(name=name, help=about, no_args_is_help=True, pretty_exceptions_enable=False)
+    for name, about in GROUPS.items()
+}
 
 
 class OwnCommand(MemberCommand):
@@ -46,11 +53,15 @@ def add(command: Command) -> None:
     parameters = [option.typed_in(command.name) for option in command.options]
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    app.command(command.name, cls=OwnCommand, help=command.about)(guarded(run))
+    *group, name = command.name.split()
+    home = groups[group[0]] if group else app
+    home.command(name, cls=OwnCommand, help=command.about)(guarded(run))
 
 
 for command in COMMANDS:
     add(command)
+for name, group in groups.items():
+    app.add_typer(group, name=name)
 
 
 def version(asked: bool) -> None:

@@ -223,6 +223,71 @@ DEMO = (
 )
 
 
+SITE = Option("site", str, "Folder of the site.", default=REQUIRED, argument=True)
+EXCHANGE = Option("exchange", str, "Folder in which questions arrive and answers are left.", default=REQUIRED,
+                  argument=True)  # fmt: skip
+PLAN = Option("plan", str, "The plan, a .toml file.", default=REQUIRED, argument=True)
+SITE_INIT = (
+    SITE,
+    Option("name", str, "Name of the site in the plan: lower-case letters, digits, '-'.", default=REQUIRED),
+    Option("table", str, "File with the rows of the site.", default=REQUIRED),
+    Option("target", str, "Column that is predicted.", flag="--target,-y"),
+    Option("time", str, "Of survival, in place of --target: column of times."),
+    Option("event", str, "Whether they are those of events: 1, else 0; or COLUMN==VALUE."),
+    Option("entry", str, "Column of entry times."),
+    Option("strata", str, "Column of strata."),
+    Option("categories", str, "Ordered classes, lowest first: none,mild,severe."),
+    *(TASK, WEIGHTS, Option("offset", str, "Column with what is known of each prediction.")),
+    Option("missing", Literal["error", "drop"], "Rows with missing values: an error, or left out.", default="error"),
+    *(FORMAT, SEPARATOR, ENCODING, DECIMAL, Option("sheet", str, "Of a workbook: the sheet to read.")),
+    Option("min_sites", int, "Rule: fewest sites of a plan.", default=3),
+    Option("min_rows", int, "Rule: fewest rows of a task, in every fold and half.", default=10),
+    Option("max_questions", int, "Rule: most questions that are answered.", default=5000),
+    Option("open", bool, "Rule: numbers may leave without masks, so that the coordinator sees those of this site.",
+           default=False),
+    *(QUIET, DEBUG),
+)  # fmt: skip
+SITE_ANSWER = (
+    *(SITE, EXCHANGE),
+    Option("watch", bool, "Go on answering what arrives, until Ctrl-C.", default=False),
+    *(QUIET, DEBUG),
+)
+CERTIFICATES = (
+    Option("certificate", str, "PEM file of the certificate of this side."),
+    Option("private_key", str, "PEM file of its private key."),
+    Option("trusted", list[str], "PEM files of the certificates of the other side, or of their authority."),
+)
+SITE_SERVE = (
+    SITE,
+    *CERTIFICATES,
+    Option("coordinator", str, "Name in the certificate of the coordinator.", default="coordinator"),
+    Option("host", str, "Address to listen at; by default all of this computer.", default=""),
+    Option("port", int, "Port to listen at.", default=8443),
+    Option("new_certificate", list[str], "Write a certificate, signed by itself, and its key into the folder of the "
+           "site, for these names or addresses of this computer; and end."),
+    *(QUIET, DEBUG),
+)  # fmt: skip
+SITE_MODEL = (
+    SITE,
+    Option("result", str, "The result.npz of the coordinator.", default=REQUIRED, argument=True),
+    OUT,
+    Option("value", int, "A value of the path, counted from 0; by default the one chosen."),
+    *(REPORT, OVERWRITE, QUIET, DEBUG),
+)
+FEDERATE = (
+    Option("plan", str, "The plan, a .toml file.", argument=True),
+    Option("out", str, "Folder for exchanges and results; what is there is gone on with.", flag="--out,-o"),
+    Option("keys", str, "File with the keys of the coordinator.", default="coordinator.json"),
+    Option("new_keys", bool, "Make that file, print the line for the plan, and end.", default=False),
+    Option("check", bool, "Only check the plan, and say what it would take.", default=False),
+    Option("folders", str, "Exchange files: a folder in which each site has one of its name."),
+    Option("addresses", list[str], "Exchange over HTTPS: NAME=https://host:port, of each site."),
+    *CERTIFICATES,
+    Option("patience", float, "Seconds to wait for sites; 0: take what is there, and end.", default=600.0),
+    *(QUIET, DEBUG),
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Command:
     """One command."""
@@ -261,6 +326,15 @@ LEARN = """Learn one row at a time from a TABLE of any length, in bounded memory
 With --resume, an interrupted stream continues from its last checkpoint (standard input must be given from its
 beginning) and ends with the same bytes."""
 
+FEDERATED = """Fit the model of all sites of a PLAN, whose rows stay where they are, and leave the path, its gaps and \
+result.npz in a folder.
+
+Exchanges are kept there: called again, it goes on where it was. Exit codes: 0 done, 1 wrong input or a site refuses, \
+2 wrong options, 3 not converged (the answer is written, its gap is true), 5 sites have not answered yet."""
+
+#: commands of two words: the first, and what it is for
+GROUPS = {"site": "A site of a federated fit: its rows stay here, and it says what leaves."}
+
 COMMANDS = (
     Command("fit", FIT, "fit:run_fit", run_options("fit")),
     Command("path", PATH, "fit:run_fit", run_options("path")),
@@ -280,6 +354,20 @@ COMMANDS = (
     Command("grade", "Say how far the COEFFICIENTS of any program are from the optimum, and which of its zeros are "
             "provably right.", "grade:run_grade", GRADE),
     Command("stream", LEARN, "stream:run_stream", STREAM),
+    Command("federate", FEDERATED, "federate:run_federate", FEDERATE),
+    Command("site init", "Make the folder of a site: keys, where its rows are, its rules. Prints the line for the "
+            "plan.", "site:run_init", SITE_INIT),
+    Command("site show", "Say what a site is, what it has agreed to, its rules and what it has answered.",
+            "site:run_show", (SITE, DEBUG)),
+    Command("site agree", "Show a PLAN in words, check it against rows and rules, and agree to it.",
+            "site:run_agree", (SITE, PLAN, Option("check", bool, "Only show and check it.", default=False), DEBUG)),
+    Command("site review", "Say what waiting questions ask, what would leave, and which rule refuses them; nothing "
+            "leaves.", "site:run_review", (SITE, EXCHANGE, DEBUG)),
+    Command("site answer", "Answer the questions that wait in a folder.", "site:run_answer", SITE_ANSWER),
+    Command("site serve", "Answer the coordinator over HTTPS, both sides with certificates, until Ctrl-C.",
+            "site:run_serve", SITE_SERVE),
+    Command("site model", "Make the model of this site's tasks from the RESULT: a run folder with report, for predict, "
+            "evaluate and export.", "site_model:run_model", SITE_MODEL),
     Command("datasets", "List the data sets that come with the library, or write one as a table.",
             "extras:run_datasets", DATASETS),
     Command("demo", "Fit real handwritten digits, each against the rest, and write the report.", "extras:run_demo",

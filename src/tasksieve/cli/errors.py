@@ -101,7 +101,10 @@ def error_in_words(error: BaseException) -> tuple[str, int]:
         words = f"not enough memory: {error or 'no more is given'}; fit and path take --chunk-rows 100000"
         return words, exit_codes.USER_ERROR
     from ..design import ClusterError
+    from ..federated.errors import FederatedError
 
+    if isinstance(error, FederatedError):
+        return f"refused by the rule {error}", exit_codes.USER_ERROR
     if isinstance(error, ValueError | ImportError | ClusterError):
         from ..runs.folder import RunError
         from ..tables import TableError

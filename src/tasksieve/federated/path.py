@@ -110,6 +110,8 @@ class FederatedPath:
         strengths. It must begin before.
     own_values : bool
         Strengths relative to the largest of this problem.
+    part : float
+        Strengths are this part of the leader's: that of the rows, where ``alpha`` is to be the same.
 
     Attributes
     ----------
@@ -134,6 +136,7 @@ class FederatedPath:
         held_out: bool = False,
         leader: FederatedPath | None = None,
         own_values: bool = False,
+        part: float = 1.0,
     ) -> None:
         weights = np.ones(n_features) if weights is None else np.asarray(weights, dtype=np.float64)
         if weights.shape != (n_features,) or not np.all(np.isfinite(weights) & (weights >= 0.0)):
@@ -153,6 +156,7 @@ class FederatedPath:
         squared = isinstance(known, Squared)
         smoothness = known.smoothness if isinstance(known, RowLoss) else 1.0 if squared else math.inf
         self.common = Common(weights, float(ridge), squared, float(smoothness))
+        self._part = part
         self._leader, self._follows = leader, leader is not None and lams is None and not own_values
         self.values: list[Value] = []
         self._norms = None if norms is None else np.asarray(norms, dtype=np.float64)
@@ -196,7 +200,7 @@ class FederatedPath:
         if not self.values and self._follows and self._leader is not None:
             if not self._leader.values:
                 return []
-            self._start(self._leader.lams)
+            self._start(self._part * self._leader.lams)
         if self.values:
             self._asked = self._steps()
         else:

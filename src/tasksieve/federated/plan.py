@@ -29,7 +29,7 @@ VERSION = 1
 TABLES: Mapping[str, tuple[str, ...]] = {
     "model": ("loss", "loss_options", "l1_ratio", "ridge", "fit_intercept", "standardize"),
     "path": ("n_alphas", "eps", "tol"),
-    "checks": ("cv", "n_pairs", "random_state"),
+    "checks": ("cv", "n_pairs", "q", "random_state"),
     "data": ("features", "covariates", "feature_weights", "units", "n_tasks"),
 }
 #: losses with a second derivative, by which the local problem of a site can be solved
@@ -93,6 +93,8 @@ class Plan:
         Folds by which the strength is chosen; 0: none.
     n_pairs : int, default=0
         Pairs of halves of the rows for stability selection; 0: none.
+    q : int, default=20
+        Of each half the first so many features count that its path uses; `tasksieve.pfer_bound` says what follows.
     random_state : int, default=0
         Seed of folds and halves, which each site draws from its own rows.
     covariates : sequence of str, optional
@@ -131,6 +133,7 @@ class Plan:
     tol: float = 1e-6
     cv: int = 0
     n_pairs: int = 0
+    q: int = 20
     random_state: int = 0
     covariates: Sequence[str] = ()
     feature_weights: Mapping[str, float] = field(default_factory=dict)
@@ -177,10 +180,10 @@ class Plan:
         """
         inside = {name for names in TABLES.values() for name in names}
         top = [one.name for one in fields(self) if one.name not in inside and one.name != "sites"]
-        lines = [f"format = {VERSION}", *(f"{name} = {_toml(getattr(self, name))}" for name in top)]
+        lines = [f"format = {VERSION}", *(f"{name} = {toml_value(getattr(self, name))}" for name in top)]
         for table, names in TABLES.items():
-            lines += ["", f"[{table}]", *(f"{name} = {_toml(getattr(self, name))}" for name in names)]
-        lines += ["", "[sites]", *(f"{name} = {_toml(keys)}" for name, keys in self.sites.items())]
+            lines += ["", f"[{table}]", *(f"{name} = {toml_value(getattr(self, name))}" for name in names)]
+        lines += ["", "[sites]", *(f"{name} = {toml_value(keys)}" for name, keys in self.sites.items())]
         return "\n".join(lines) + "\n"
 
     @cached_property
@@ -193,8 +196,8 @@ class Plan:
 
     @property
     def n_features(self) -> int:
-        """Penalised features."""
-        return len(self.features)
+        """Columns of X at every site: features and covariates."""
+        return len(self.features) + len(self.covariates)
 
     @property
     def n_sites(self) -> int:
@@ -222,7 +225,7 @@ class Plan:
     @property
     def weights(self) -> np.ndarray:
         """Weight of each column in the penalty: 0 for covariates."""
-        found = np.concatenate([np.ones(self.n_features), np.zeros(len(self.covariates))])
+        found = np.concatenate([np.ones(len(self.features)), np.zeros(len(self.covariates))])
         if self.feature_weights:
             place = {name: j for j, name in enumerate(self.features)}
             for name, weight in self.feature_weights.items():
@@ -257,10 +260,10 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{value!r} is nothing that a plan holds")
 
 
-def _toml(value: Any) -> str:
+def toml_value(value: Any) -> str:
     """A value in TOML, whose words, numbers and lists are written as those of JSON."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(str(key))} = {_toml(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{json.dumps(str(key))} = {toml_value(one)}" for key, one in value.items()) + "}"
     if isinstance(value, float):
         return repr(value)
     return json.dumps(value if isinstance(value, str) else _listed(value), ensure_ascii=False)
@@ -324,7 +327,7 @@ _RANGES: Mapping[str, tuple[float, bool, float, bool]] = {
     "eps": (0.0, False, 1.0, True),
     "tol": (0.0, False, 1.0, False),
 }
-_COUNTS = {"n_alphas": 1, "cv": 0, "n_pairs": 0, "random_state": 0}
+_COUNTS = {"n_alphas": 1, "cv": 0, "n_pairs": 0, "q": 1, "random_state": 0}
 _CHOICES = {"answers": ("masked", "open"), "standardize": ("no", "task")}
 
 

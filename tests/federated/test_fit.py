@@ -1,0 +1,217 @@
+"""From tables at three sites to a certified path, and to ordinary models at the sites: against the pooled fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tasksieve as ts
+from tasksieve.federated.fitted import FederatedFit
+from tasksieve.federated.fitting import fit
+from tasksieve.federated.keys import PrivateKeys
+from tasksieve.federated.plan import Plan
+from tasksieve.federated.policy import Rules
+from tasksieve.federated.site import Site
+from tasksieve.federated.transport import InProcess
+
+NAMES = ("north", "south", "west")
+FEATURES = [f"x{j}" for j in range(12)]
+
+
+class Tables:
+    """Rows of three sites, of which "west" has two tasks where that is asked for."""
+
+    def __init__(self, loss: str = "squared", several: bool = False, n: int = 30) -> None:
+        rng = np.random.default_rng(7)
+        self.X, self.y, self.task, self.age = {}, {}, {}, {}
+        for name in NAMES:
+            rows = 2 * n if several and name == "west" else n
+            X, age = rng.standard_normal((rows, len(FEATURES))), rng.normal(50.0, 10.0, rows)
+            z = X[:, :3] @ rng.normal(1.0, 0.3, 3) + 0.02 * age + 0.5 * rng.standard_normal(rows)
+            labels = {"logistic": (z > 1.0).astype(float), "poisson": rng.poisson(np.exp(0.3 * z)).astype(float)}
+            self.X[name], self.age[name], self.y[name] = X, age, labels.get(loss, z)
+            own = np.repeat([f"{name}-{k}" for k in range(rows // n)], n) if rows > n else np.full(rows, name)
+            self.task[name] = own
+
+    def write(self, folder: Path) -> dict[str, Path]:
+        found = {}
+        for name in NAMES:
+            columns = {f: self.X[name][:, j] for j, f in enumerate(FEATURES)}
+            columns |= {"age": self.age[name], "y": self.y[name], "task": self.task[name]}
+            order = sorted(columns, reverse=name == "south")  # each site has its own order of columns
+            rows = zip(*(columns[c] for c in order), strict=True)
+            lines = [",".join(order), *(",".join(map(str, row)) for row in rows)]
+            found[name] = folder / f"{name}.csv"
+            found[name].write_text("\n".join(lines) + "\n")
+        return found
+
+    def pooled(self, covariates: bool) -> tuple[Any, Any, Any]:
+        X = np.vstack([np.column_stack([self.X[n], self.age[n]]) if covariates else self.X[n] for n in NAMES])
+        return X, np.concatenate([self.y[n] for n in NAMES]), np.concatenate([self.task[n] for n in NAMES])
+
+
+def make(folder: Path, tables: Tables, several: bool = False, rules: Rules | None = None, **given: Any) -> Any:
+    """(plan, keys of the coordinator, sites that have agreed)."""
+    sites = {}
+    for name, path in tables.write(folder).items():
+        settings = {"table": str(path), "target": "y", **({"task": "task"} if several else {})}
+        sites[name] = Site.create(folder / name, name, settings, rules)
+    keys = PrivateKeys.create()
+    plan = Plan(
+        "test", {name: site.public_line() for name, site in sites.items()}, FEATURES, keys.public().line(),
+        n_tasks={"west": 2} if several else {}, **{"n_alphas": 8, "eps": 0.1, **given},
+    )  # fmt: skip
+    for site in sites.values():
+        site.agree(plan)
+    return plan, keys, sites
+
+
+def transport(sites: dict[str, Site]) -> InProcess:
+    return InProcess({name: site.node().reply for name, site in sites.items()})
+
+
+def pooled_path(plan: Plan, tables: Tables, fit: FederatedFit) -> Any:
+    weights = plan.weights if plan.covariates else None
+    penalty = ts.penalties.SparseGroup(l1=plan.l1_ratio, group=1.0) if plan.l1_ratio else "l21"
+    given: dict[str, Any] = {
+        "penalty": penalty, "ridge": plan.ridge, "standardize": plan.standardize == "task", "feature_weights": weights,
+        "tol": 1e-10, "fit_intercept": plan.fit_intercept,
+    }  # fmt: skip
+    model = (ts.MultiTaskClassifier if plan.loss == "logistic" else ts.MultiTaskRegressor)(plan.loss, **given)
+    X, y, task = tables.pooled(bool(plan.covariates))
+    return model.path(X, y, task=task, alphas=fit.alphas)
+
+
+CASES = {
+    "squared": {},
+    "covariate": {"covariates": ["age"]},
+    "ridge": {"ridge": 0.5, "standardize": "no"},
+    "logistic": {"loss": "logistic"},
+    "poisson": {"loss": "poisson", "covariates": ["age"]},
+    "sparse group": {"l1_ratio": 0.5},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_model_of_all_rows(tmp_path: Path, case: str) -> None:
+    several, given = case == "squared", CASES[case]
+    tables = Tables(given.get("loss", "squared"), several)
+    plan, keys, sites = make(tmp_path, tables, several, n_alphas=4, **given)
+    found = fit(plan, transport(sites), keys)
+    assert found.converged.all()
+    path = pooled_path(plan, tables, found)
+    room = 1e-9 * found.null_objective
+    assert found.null_objective == pytest.approx(path.null_objective, rel=1e-9)
+    assert np.all(found.objectives >= path.objectives - path.dual_gaps - room)
+    assert np.all(path.objectives >= found.objectives - found.dual_gaps - room)
+    free = np.flatnonzero(plan.weights == 0.0)
+    for k in (1, 3):
+        own = path.coef(k).toarray()
+        np.testing.assert_array_equal(np.setdiff1d(path.features(k), free), found.features(k))
+        models = [sites[name].model(found, k) for name in NAMES]
+        coef = np.vstack([model.coef_ for model in models])
+        # the gap bounds the distance: an objective with a curvature near 1 a row
+        np.testing.assert_allclose(coef, own, atol=20.0 * np.sqrt(found.dual_gaps[k]) + 1e-6)
+    model = models[-1]
+    assert model.tasks_.tolist() == np.unique(tables.task["west"]).tolist()
+    assert model.objective_ == pytest.approx(found.objectives[-1])
+    assert model.dual_gap_ == pytest.approx(found.dual_gaps[-1])
+    X = np.column_stack([tables.X["west"], tables.age["west"]]) if plan.covariates else tables.X["west"]
+    direct = path.predict(X, len(path) - 1, task=tables.task["west"])
+    got = model.decision_function(X, task=tables.task["west"]) if plan.loss == "logistic" else None
+    if got is None:
+        got = model.predict(X, task=tables.task["west"])
+        direct = np.exp(direct) if plan.loss == "poisson" else direct
+    np.testing.assert_allclose(got, direct, atol=0.05)
+
+
+def test_folds(tmp_path: Path) -> None:
+    tables = Tables()
+    plan, keys, sites = make(tmp_path, tables, cv=3)
+    reports: list[Any] = []
+    found = fit(plan, transport(sites), keys, progress=reports.append)
+    assert reports[-1].solved == reports[-1].values == 8 * 4
+    assert [one.rounds for one in reports] == sorted({one.rounds for one in reports})
+    assert found.rounds == reports[-1].rounds
+    held = found.held_out
+    assert held is not None
+    assert held.weights.sum() == 90
+    # the same by hand: each fold's model, fitted to the pooled rows that it learns from
+    X, y, task = tables.pooled(False)
+    losses = np.zeros((3, 8))
+    for k in range(3):
+        train = np.concatenate([sites[n].rows.problems(sites[n].local.data)[f"fold {k}"] for n in NAMES]) > 0
+        model = ts.MultiTaskRegressor(standardize=True, tol=1e-9)
+        path = model.path(X[train], y[train], task=task[train], alphas=found.alphas)
+        for i in range(8):
+            left = y[~train] - path.predict(X[~train], i, task=task[~train])
+            losses[k, i] = np.mean(ts.losses.Squared().deviance(y[~train], y[~train] - left))
+    np.testing.assert_allclose(held.scores, losses.T, rtol=1e-3)
+    assert found.chosen == int(np.argmin(losses.mean(axis=0)))
+    assert sites["north"].model(found).alpha == found.alphas[found.chosen]
+
+
+def test_halves(tmp_path: Path) -> None:
+    plan, keys, sites = make(tmp_path, Tables(), n_pairs=3, q=3, n_alphas=2)
+    found = fit(plan, transport(sites), keys)
+    chances = found.selection_probabilities
+    assert chances is not None
+    weights = sites["west"].rows.problems(sites["west"].local.data)
+    for pair in range(3):
+        np.testing.assert_array_equal(weights[f"half {2 * pair}"] + weights[f"half {2 * pair + 1}"], weights["all"])
+    assert np.count_nonzero(weights["half 0"] != weights["half 2"])
+    assert chances.sum() <= 3.0 + 1e-12
+    assert set(np.argsort(-chances)[:3].tolist()) == {0, 1, 2}
+
+
+def test_its_file(tmp_path: Path) -> None:
+    plan, keys, sites = make(tmp_path, Tables(), cv=2)
+    found = fit(plan, transport(sites), keys)
+    found.save(tmp_path / "result.npz")
+    read = FederatedFit.load(tmp_path / "result.npz")
+    for name in ("alphas", "objectives", "dual_gaps", "n_selected", "converged"):
+        np.testing.assert_array_equal(getattr(read, name), getattr(found, name))
+    assert (read.columns, read.rounds, read.bytes_up, read.chosen) == (
+        found.columns, found.rounds, found.bytes_up, found.chosen,
+    )  # fmt: skip
+    for k in range(len(found)):
+        np.testing.assert_array_equal(read.row_norms(k), found.row_norms(k))
+        assert read.question(k).digest() == found.question(k).digest()
+    np.testing.assert_array_equal(
+        sites["south"].model(tmp_path / "result.npz", 5).coef_, sites["south"].model(found, 5).coef_
+    )
+    # row norms are those of all sites' coefficients
+    rows = np.vstack([site.model(found, -1).coef_ * site.model(found, -1).scale_ for site in sites.values()])
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=0)[read.features(-1)], read.row_norms(-1), rtol=1e-6)
+    assert repr(read) == "FederatedFit of 8 values, 3 tasks, 12 features"
+    assert read.to_frame("features").shape[0] == found.n_selected.sum()
+
+
+def test_a_stopped_fit_goes_on(tmp_path: Path) -> None:
+    plan, keys, sites = make(tmp_path, Tables())
+    class Stop(Exception):
+        pass
+
+    class Stopping(InProcess):
+        left = 4
+
+        def exchange(self, message: bytes) -> Any:
+            if not self.left:
+                raise Stop
+            self.left -= 1
+            return super().exchange(message)
+
+    nodes = {name: site.node().reply for name, site in sites.items()}
+    with pytest.raises(Stop):
+        fit(plan, Stopping(nodes), keys, folder=tmp_path / "run")
+    stopping = Stopping(nodes)
+    stopping.left = 100
+    resumed = fit(plan, stopping, keys, folder=tmp_path / "run")
+    whole = fit(plan, transport(sites), keys)
+    assert 100 - stopping.left == whole.rounds - 4
+    resumed.save(tmp_path / "one.npz")
+    whole.save(tmp_path / "two.npz")
+    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
