@@ -80,8 +80,9 @@ def test_refusals_can_be_taken_back(north):
     assert [name.split("-")[0] for name in site.answer(refuse)] == ["refusal"]
     with pytest.raises(SiteRefused, match="max-questions: site north refuses: one question"):
         transport.exchange(MESSAGE)
-    assert (site.waiting(), site.state(question)) == ([], "refused")
-    assert [name.split("-")[0] for name in site.answer(bytes.upper, [question])] == ["answer"]
+    assert (site.waiting(), site.unanswered(), site.state(question)) == ([], [question], "refused")
+    assert [name.split("-")[0] for name in site.answer(bytes.upper, site.unanswered())] == ["answer"]
+    assert site.unanswered() == []
     assert transport.exchange(MESSAGE) == {"north": MESSAGE.upper()}
     assert sorted(path.name.split("-")[0] for path in site.folder.iterdir()) == ["answer", "question"]
 

@@ -78,7 +78,7 @@ def run_agree(asked: Asked) -> int:
 def run_review(asked: Asked) -> int:
     site = Site(asked.site)
     site.agreed()
-    waiting, refused = SiteFolder(_folder(asked.exchange)).waiting(), 0
+    waiting, refused = SiteFolder(_folder(asked.exchange), site.name).waiting(), 0
     for question in waiting:
         try:
             lines = [*site.review(question.read_bytes()), "no rule refuses it"]
@@ -97,7 +97,8 @@ def _folder(path: str) -> str:
 
 
 def run_answer(asked: Asked) -> int:
-    reply, exchange = Site(asked.site).node().reply, SiteFolder(_folder(asked.exchange))
+    site = Site(asked.site)
+    reply, exchange = site.node().reply, SiteFolder(_folder(asked.exchange), site.name)
     if asked.watch:
         if not asked.quiet:
             say(f"answering what arrives in {asked.exchange}; Ctrl-C ends it")
@@ -105,7 +106,7 @@ def run_answer(asked: Asked) -> int:
             exchange.serve(reply)
         except KeyboardInterrupt:
             return OK
-    written = exchange.answer(reply)
+    written = exchange.answer(reply, exchange.unanswered())  # what was refused may be allowed by now
     if not asked.quiet:
         for name in written:
             print(os.path.join(asked.exchange, name))

@@ -161,6 +161,10 @@ class SiteFolder:
         """Questions that have arrived whole and have neither an answer nor a refusal, in their order."""
         return [path for path in self.questions() if self.state(path) == "waiting"]
 
+    def unanswered(self) -> list[Path]:
+        """Questions that wait and questions that were refused, in their order."""
+        return [path for path in self.questions() if self.state(path) in ("waiting", "refused")]
+
     def state(self, question: Path) -> str:
         """``"answered"``, ``"refused"``, ``"waiting"``; ``"incomplete"`` where the bytes are not those that the name
         promises: still on their way, or changed."""
