@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -138,6 +139,33 @@ def test_constant_columns_are_exactly_zero() -> None:
     sums = RowSums(3)
     sums.add(X, y, task)
     assert np.all(panels_to_square(sums.gathered(0).moments.gram, 3)[:, 1] == 0.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, np.int32])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_one_task_is_shifted_while_it_is_copied(order: Any, dtype: Any) -> None:
+    """By its first rows, in one block or several, from columns as they lie; what is given stays as it is."""
+    rng = np.random.default_rng(3)
+    X = np.array(rng.integers(-20, 90, (3000, 5)), order=order, dtype=dtype)
+    X[:, 1] = 7
+    y = 1e3 + X[:, 0] + rng.standard_normal(3000)
+    before, task = X.copy(), np.zeros(3000, dtype=np.int64)
+    for weights in (None, rng.integers(0, 3, 3000).astype(float)):
+        sums = RowSums(5)
+        sums.add(X[:2000], y[:2000], task[:2000], None, None if weights is None else weights[:2000])
+        sums.add(X[2000:], y[2000:], task[2000:], None, None if weights is None else weights[2000:])
+        s = np.ones(3000) if weights is None else weights
+        gram, cross, labels = centred(sums.gathered(0).moments)
+        x = X.astype(float)
+        xc, yc = x - s @ x / s.sum(), y - s @ y / s.sum()
+        np.testing.assert_allclose(gram[0], xc.T @ (s[:, None] * xc), rtol=1e-11, atol=1e-5)
+        np.testing.assert_allclose(cross[0], xc.T @ (s * yc), rtol=1e-11, atol=1e-5)
+        np.testing.assert_allclose(labels[0], s @ yc**2, rtol=1e-11)
+        assert np.all(panels_to_square(sums.gathered(0).moments.gram, 5)[:, 1] == 0.0)
+        assert sums.gathered(0).well_centred
+        if weights is None:
+            np.testing.assert_allclose(sums.shifts[0], x[:1024].mean(axis=0))
+    np.testing.assert_array_equal(X, before)
 
 
 def test_drift_is_seen_and_known_shifts_cure_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from .storage.base import kept_type
 Array = np.ndarray[Any, Any]
 
 BLOCK_BYTES = 16 << 20  # of the rows that are shifted and summed at a time
+_FIRST_ROWS = 1024  # of the only task: enough to know about where its columns lie
 _FAR = 100.0  # squares of columns about their shifts, to squares about their means: digits that the certificate misses
 
 
@@ -37,6 +38,14 @@ def about(rows: Array) -> Array:
     """About the mean of each column; of a constant column exactly its value."""
     first = rows[:1].astype(np.float64)
     return np.asarray(first[0] + (rows - first).mean(axis=0))
+
+
+def _columns(rows: Array) -> list[Array]:
+    """The columns of a matrix, each in one piece: as they are, where they lie so."""
+    kind = kept_type(rows.dtype)
+    if rows.dtype == kind and rows.strides[0] == rows.itemsize:
+        return list(rows.T)
+    return list(np.ascontiguousarray(rows.T, dtype=kind))
 
 
 class RowSums:
@@ -91,15 +100,14 @@ class RowSums:
         """Rows in any order, or their columns each on its own, whole numbers or floats, as in a table: copied block by
         block. `tasks` and `folds` are numbers from 0."""
         for part, positions, offsets, own in self._sorted_blocks(tasks, folds, weights):
-            if isinstance(rows, np.ndarray):
-                here = list(np.ascontiguousarray(rows[part].T, dtype=kept_type(rows.dtype)))
-            else:
-                here = [column[part] for column in rows]
+            here = _columns(rows[part]) if isinstance(rows, np.ndarray) else [column[part] for column in rows]
             block = np.empty((self.n_features + 2, offsets[-1]))
             block[-1] = 1.0
-            known = np.column_stack([self.shifts, self.label_shifts]) if self.shift else None
             by_task = np.ascontiguousarray(offsets[:: self.n_folds])
             labels = np.ascontiguousarray(y[part], dtype=np.float64)
+            if self.shift and positions is None and self.n_tasks == 1 and not self._begun[0]:
+                self._look_ahead([*here, labels])
+            known = np.column_stack([self.shifts, self.label_shifts]) if self.shift else None
             kernels.sorted_columns([*here, labels], positions, by_task, known, self.n_threads, block[:-1])
             if self.shift:
                 self._begin(block, by_task)
@@ -142,6 +150,12 @@ class RowSums:
         self._terms[live] = np.where(
             self._terms[live] > 0, np.maximum(self._terms[live], counts[live]) + 1, counts[live]
         )
+
+    def _look_ahead(self, columns: Sequence[Array]) -> None:
+        """Shifts of the only task from its first rows, so that its columns are shifted while they are copied."""
+        found = about(np.stack([np.asarray(column[:_FIRST_ROWS], dtype=np.float64) for column in columns]).T)
+        found[~np.isfinite(found)] = 0.0
+        self.shifts[0], self.label_shifts[0], self._begun[0] = found[:-1], found[-1], True
 
     def _begin(self, block: Array, offsets: Array) -> None:
         """Shifts of the tasks that come for the first time, subtracted from their rows."""

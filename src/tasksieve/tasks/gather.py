@@ -132,7 +132,9 @@ class SumPlan:
 def _beside(data: TaskData, positions: Array, fold: Array | None) -> tuple[Array, Array | None, Array | None, Array]:
     """Labels, tasks, folds and weights of some rows; (rows, tasks) and no tasks where all tasks share them."""
     if not data.shared:
-        tasks = np.searchsorted(data.offsets, positions, side="right") - 1
+        tasks = np.zeros(len(positions), dtype=np.int64)
+        if data.n_tasks > 1:
+            tasks = np.searchsorted(data.offsets, positions, side="right") - 1
         return data.y[positions], tasks, None if fold is None else fold[positions], data.weights[positions]
     y, folds, weights = (
         None if values is None else values.reshape(data.n_tasks, -1)[:, positions].T
