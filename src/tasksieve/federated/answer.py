@@ -20,7 +20,8 @@ from .units import BINS, GROUPS, NORM_POWER, Units, bits, histogram
 GRID = 1.0 - np.concatenate([[0.0], np.geomspace(1e-9, 0.5, 28)])
 _WEIGHT = -30  # held-out weights are sent in units of 2^-30
 _WEIGHT_PLACE = 2
-_FLAGS = slice(1, 1 + len(GROUPS))  # the first word of an answer is 1, so that its sum is the number of sites
+FIRST_NUMBER = 1 + len(GROUPS)  # before it stand a 1, so that its sum is the number of sites, and a flag for each group
+_FLAGS = slice(1, FIRST_NUMBER)
 
 
 class Field(NamedTuple):
@@ -172,6 +173,12 @@ class Misfit(Exception):
         self.groups = groups
 
 
+def check_total(words: Words, n_sites: int) -> None:
+    """Refuse words that are not the sum of all sites' answers to one question: their masks have not cancelled."""
+    if words.long[0] != n_sites:
+        raise FederatedError("masks", "the answers do not add up: masks differ, or the questions that were answered")
+
+
 def misfits(words: Words) -> Array:
     """For each group whether some site's numbers did not fit."""
     return words.long[_FLAGS] != 0
@@ -179,7 +186,7 @@ def misfits(words: Words) -> Array:
 
 def counts(question: Question, n_features: int) -> tuple[int, int]:
     """How many 64-bit and 32-bit words an answer has."""
-    total = {64: _FLAGS.stop, 32: 0}
+    total = {64: FIRST_NUMBER, 32: 0}
     for part in _sent(question):
         total[part.ring] += _length(part.name, question, n_features)
     return total[64], total[32]
@@ -224,11 +231,10 @@ def from_words(words: Words, question: Question, units: Units, n_features: int) 
         raise FederatedError("answer", "an answer does not have the number of words that was asked for")
     long, short = words.long.view(np.int64), words.short.view(np.int32)
     flags = long[_FLAGS]
-    if long[0] != units.sites:
-        raise FederatedError("masks", "the answers do not add up: masks differ, or the questions that were answered")
+    check_total(words, units.sites)
     if flags.any():
         raise Misfit(tuple(group for group, flag in zip(GROUPS, flags.tolist(), strict=True) if flag))
-    at = {64: _FLAGS.stop, 32: 0}
+    at = {64: FIRST_NUMBER, 32: 0}
     parts: dict[str, Any] = {}
     for part in _sent(question):
         n = _length(part.name, question, n_features)

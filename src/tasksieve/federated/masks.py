@@ -12,9 +12,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .answer import Words, misfits
+from .answer import FIRST_NUMBER, Words, misfits
 from .errors import FederatedError
-from .units import BINS, GROUPS
+from .units import BINS
 
 _DOMAIN = b"tasksieve masks 1"
 SECRET = 32  # bytes
@@ -57,7 +57,7 @@ def unfit_hidden(words: Words, secret: bytes, context: bytes) -> Words:
     noise = stream(secret, context, len(words.long), len(words.short))
     long = noise.long.copy()
     long[0] = words.long[0]
-    long[1 : 1 + len(GROUPS)] = np.where(flags, long[1 : 1 + len(GROUPS)] | np.uint64(1), np.uint64(0))
+    long[1:FIRST_NUMBER] = np.where(flags, long[1:FIRST_NUMBER] | np.uint64(1), np.uint64(0))
     return Words(long, noise.short)
 
 
