@@ -838,6 +838,12 @@ def read_certificate(source: Any) -> Certificate:
     return Certificate(*_read_archive(source))
 
 
+def format_of(source: Any) -> str:
+    """Which of the formats a file is said to have: of certificates, parts, halves, statements, or another one."""
+    header = _read_archive(source)[0]
+    return str(header.get("format")) if isinstance(header, dict) else ""
+
+
 def _read_archive(source: Any) -> tuple[Any, dict[str, Array]]:
     """Header and arrays. Nothing is executed, nothing larger than the file is allocated."""
     try:
@@ -4991,7 +4997,7 @@ def _check_genotypes(header: dict[str, Any]) -> None:
 
 # --- parts: what one site of several says of its rows, and what all of them add up to -----------------------
 
-_PART, _HALF, _STATEMENT = "tasksieve-certificate-part", "tasksieve-certificate-half", "tasksieve-statement"
+PART, HALF, STATEMENT = "tasksieve-certificate-part", "tasksieve-certificate-half", "tasksieve-statement"
 AGREED = ("l1", "scale", "exponent", "w2_exponent", "active_start", "active", "free", "column_scale")  # by all sites
 WORDS = ("loss", "gain", "w2", "c2")  # whole numbers, in units of powers of two
 _STANDARDIZED = {"no": "", "task": "columns standardised by task", "pooled": "columns divided by pooled scales"}
@@ -5127,7 +5133,7 @@ class Part:
     def __post_init__(self) -> None:
         header, arrays = self.header, self.arrays
         own = set(_KEYS) - {"format", "version", "unit", "penalty", "positive"}
-        _check_file(header, _PART, own | {"site", "salt"}, _OTHER_KEYS - {"patterns"})
+        _check_file(header, PART, own | {"site", "salt"}, _OTHER_KEYS - {"patterns"})
         try:
             self.salt = bytes.fromhex(header["salt"])
         except (TypeError, ValueError):
@@ -5144,7 +5150,7 @@ class Part:
             raise Unreadable("array 'column_scale': the header says that columns are standardised by task")
         problem = {"loss": header["loss"], "intercept": header["intercept"], "standardize": standardize}
         published = {name: arrays[name] for name in (*AGREED, *WORDS) if name in arrays}
-        words = {"format": _HALF, "version": VERSION, "site": header["site"], "n_features": header["n_features"]}
+        words = {"format": HALF, "version": VERSION, "site": header["site"], "n_features": header["n_features"]}
         words |= {"names": names_digest(names), "problem": problem}
         self.half = read_half((words, published))
         plain = {key: header[key] for key in (own | _OTHER_KEYS) & set(header)}
@@ -5165,7 +5171,7 @@ def read_part(source: Any) -> Part:
 def read_half(source: Any) -> Words:
     """The published half of a part: a path, bytes, or header and arrays."""
     header, arrays = source if isinstance(source, tuple) else _read_archive(source)
-    _check_file(header, _HALF, {"site", "n_features", "names", "problem"}, {"about"})
+    _check_file(header, HALF, {"site", "n_features", "names", "problem"}, {"about"})
     _check_problem(header["problem"])
     if not isinstance(header["site"], str) or not header["site"]:
         raise Unreadable("header: 'site' must be a name")
@@ -5323,7 +5329,7 @@ class Statement:
     def __post_init__(self) -> None:
         header, arrays = self.header, self.arrays
         keys = {"unit", "n_features", "names", "problem", "sites", "masked"}
-        _check_file(header, _STATEMENT, keys, {"features", "about"})
+        _check_file(header, STATEMENT, keys, {"features", "about"})
         _check_problem(header["problem"])
         sites = header["sites"]
         keys = {"name"} if header["masked"] else {"name", "half"}

@@ -22,6 +22,7 @@ from tasksieve.federated.local import LocalProblem
 from tasksieve.federated.messages import seal_words, unseal_round, unseal_words
 from tasksieve.federated.node import SiteNode
 from tasksieve.federated.part import Archive, published_half
+from tasksieve.federated.plan import Plan
 from tasksieve.federated.question import Question
 from tasksieve.federated.statement import SignedSums, check_signatures, make_statement, state
 from tasksieve.losses import as_loss
@@ -42,7 +43,7 @@ def data():
     return X, y
 
 
-def run(data, folder, *, masked=True, loss="squared", l1=0.0, ridge=0.0, weights=None, **options):
+def run(data, folder, *, masked=True, loss="squared", l1=0.0, ridge=0.0, weights=None, plan_of=None, **options):
     """A federated certificate at the pooled solution: statement, halves, and all that it was made from."""
     X, y = data
     pooled_weights = np.ones(D) if weights is None else weights
@@ -53,6 +54,8 @@ def run(data, folder, *, masked=True, loss="squared", l1=0.0, ridge=0.0, weights
         digest=hashlib.sha256(repr(sorted(lines.items())).encode()).digest(), masked=masked, n_features=D, sites=lines,
         coordinator=private["coordinator"].public().line(),
     )  # fmt: skip
+    if plan_of is not None:
+        plan = plan_of(lines, plan.coordinator)
     targets = "classes" if loss == "logistic" else "values"
     free = np.flatnonzero(pooled_weights == 0.0)
     locals_ = {
@@ -347,6 +350,39 @@ def test_signed_sums_know_what_was_answered(masked):
 def test_statements_that_make_no_sense_cannot_be_read(masked, header, arrays):
     with pytest.raises(verify.Unreadable):
         verify.read_statement(changed(masked.statement, header, **arrays).to_bytes())
+
+
+def test_tasksieve_verify_of_parts_and_statements(data, tmp_path, cli):
+    def plan_of(lines, coordinator):
+        names = [f"x{j}" for j in range(D)]
+        return Plan("Three sites", lines, names, coordinator=coordinator, standardize="no", loss="squared")
+
+    found = run(data, tmp_path / "log", plan_of=plan_of)
+    (tmp_path / "plan.toml").write_text(found.plan.to_toml(), encoding="utf-8")
+    found.statement.save(tmp_path / "statement.npz")
+    (message, _), = found.asking.strict  # fmt: skip
+    asked = unseal_round(message, found.plan)
+    found.locals["north"].part("north", bytes(32), asked.questions, asked.units).save(tmp_path / "part.npz")
+    np.savez(tmp_path / "rows.npz", X=data[0][1], y=data[1][1])
+
+    def told(*words):
+        files = [tmp_path / one if one.endswith(("npz", "toml")) else one for one in words]
+        found = cli("verify", *files, code=None)
+        return found.code, found
+
+    code, said = told("statement.npz", "--plan", "plan.toml")
+    assert code == 0
+    assert "signed by all 3 sites" in said.out
+    assert told("part.npz", "--data", "rows.npz", "--exact")[0] == 0
+    assert told("statement.npz")[0] == told("part.npz")[0] == 2
+    (tmp_path / "other.toml").write_text(dataclasses.replace(found.plan, loss="huber").to_toml(), encoding="utf-8")
+    code, said = told("statement.npz", "--plan", "other.toml")
+    assert code == 1
+    assert "the statement's loss is not that of the plan" in said.out
+    changed(found.statement, loss=found.statement.arrays["loss"] - 1).save(tmp_path / "statement.npz")
+    code, said = told("statement.npz", "--plan", "plan.toml")
+    assert code == 1
+    assert "not what the sites have signed" in said.out
 
 
 def test_one_file_of_the_verifier_checks_parts_and_statements(open_, data, tmp_path):

@@ -140,8 +140,10 @@ DIFF = (
     *(JSON, MAX_MEMORY, QUIET, DEBUG),
 )
 VERIFY = (
-    Option("run", str, "Folder of a run, or a certificate.npz.", default=REQUIRED, argument=True),
+    Option("run", str, "Folder of a run, or a certificate.npz; a certificate-part.npz or a statement.npz of sites.",
+           default=REQUIRED, argument=True),
     Option("data", str, "The file of data (of genotypes: the prefix of .bed files); by default that of the run."),
+    Option("plan", str, "Of a statement.npz: the plan whose sites must have signed it."),
     Option("value", int, "A value of the path, counted from 0."),
     Option("every", bool, "All values of the path; by default the one chosen.", flag="--all", default=False),
     Option("exact", bool, "Rational arithmetic: trust no floating point. Slow.", default=False),

@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import verify as verifier
+from ..federated.errors import FederatedError
+from ..federated.plan import Plan, PlanError
+from ..federated.statement import check_signatures
 from ..runs import RunError, RunFolder
 from ..runs.folder import CONFIG, PROOF, STREAM
 from ..runs.inspected import chosen_value
@@ -41,6 +44,13 @@ def run_verify(asked: Asked) -> int:
 
 def _verify(asked: Asked) -> int:
     path, value, quiet = Path(asked.run), asked.value, asked.quiet
+    kind = verifier.format_of(path) if path.is_file() else ""
+    if kind == verifier.STATEMENT:
+        return _verify_statement(asked)
+    if asked.plan is not None:
+        raise UsageError("--plan belongs to a statement.npz of sites")
+    if kind == verifier.PART:
+        return _verify_part(asked)
     folder = RunFolder(path) if path.is_dir() else None
     if folder is not None:
         if not (folder / PROOF).is_file():
@@ -77,9 +87,47 @@ def _decide(
     with working("verifying", asked.quiet):
         X, y, progress = rows.pop("X"), rows.pop("y"), None if asked.quiet else _Lines()
         verdict = verifier.verify(cert, X, y, value=value, exact=asked.exact, progress=progress, **rows)
+    return _say(asked, verdict, beyond)
+
+
+def _say(asked: Asked, verdict: verifier.Verdict, beyond: list[str]) -> int:
     if not asked.quiet or not verdict:
         print("\n".join([verdict.words, *beyond]))
     return OK if verdict.proved else NOT_PROVED
+
+
+def _verify_part(asked: Asked) -> int:
+    """What a site says of its rows."""
+    if asked.data is None:
+        raise verifier.Unreadable(f"{asked.run} is the part of a site: name the file of its rows with --data")
+    with working("reading", asked.quiet):
+        part = verifier.read_part(asked.run)
+        npz = asked.data.endswith(".npz")
+        rows = verifier.read_arrays(asked.data) if npz else verifier.read_table(part.cert, asked.data)
+    with working("verifying", asked.quiet):
+        X, y, progress = rows.pop("X"), rows.pop("y"), None if asked.quiet else _Lines()
+        verdict = verifier.verify_part(part, X, y, value=asked.value, exact=asked.exact, progress=progress, **rows)
+    return _say(asked, verdict, [])
+
+
+def _verify_statement(asked: Asked) -> int:
+    """What all sites have signed, and what it adds up to."""
+    if asked.plan is None:
+        raise verifier.Unreadable(
+            f"{asked.run} is a statement of sites: name the plan that has their keys with --plan. "
+            "What the sums prove, whoever has sent them, verify.py statement says"
+        )
+    statement = verifier.read_statement(asked.run)
+    verdict = verifier.verify_statement(statement, value=asked.value, exact=asked.exact)
+    try:
+        plan = Plan.read(asked.plan)
+        check_signatures(statement, plan)
+    except FederatedError as error:
+        raise verifier.Mismatch(str(error)) from None
+    except PlanError as error:
+        raise verifier.Unreadable(str(error)) from None
+    words = f"signed by all {plan.n_sites} sites of {asked.plan}; what they have signed adds up to these sums"
+    return _say(asked, verdict, [words])
 
 
 def _verify_genotypes(

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from .. import verify
+from ..proof.forms import form_of
 from .answer import Words, misfits
 from .asking import total_words
 from .errors import FederatedError
@@ -114,9 +115,9 @@ def make_statement(
     column_scale : array of shape (d,), optional
         With pooled standardisation: what the columns of all sites are divided by.
     names : sequence of str, optional
-        Of the features.
+        Of the features; by default the plan's columns.
     """
-    signed = SignedSums(plan, exchanges)
+    signed, names = SignedSums(plan, exchanges), getattr(plan, "columns", None) if names is None else names
     weights = np.ones(plan.n_features) if feature_weights is None else np.array(feature_weights, dtype=np.float64)
     free = np.flatnonzero(weights == 0.0)
     arrays = signed.arrays(questions, free, column_scale)
@@ -193,6 +194,13 @@ def check_signatures(statement: Any, plan: Agreement) -> None:
     for key, wanted in (("intercept", "fit_intercept"), ("standardize", "standardize")):
         if hasattr(plan, wanted) and read.header["problem"][key] != getattr(plan, wanted):
             raise FederatedError("plan", f"the statement's {key} is not that of the plan")
+    if hasattr(plan, "make_loss"):
+        loss = dict(form_of(plan.make_loss()))
+        verify._check_one_loss(loss)
+        if read.header["problem"]["loss"] != loss:
+            raise FederatedError("plan", "the statement's loss is not that of the plan")
+    if hasattr(plan, "columns") and read.header["names"] != verify.names_digest(list(plan.columns)):
+        raise FederatedError("plan", "the statement's features are not those of the plan")
     if hasattr(plan, "weights") and not np.array_equal(arrays["feature_weights"], plan.weights):
         raise FederatedError("plan", "the statement's feature weights are not those of the plan")
     if "message" not in arrays:
