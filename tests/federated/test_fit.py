@@ -9,12 +9,17 @@ import numpy as np
 import pytest
 
 import tasksieve as ts
+from tasksieve import verify
+from tasksieve.federated.certify import certify, part_of
+from tasksieve.federated.errors import FederatedError
 from tasksieve.federated.fitted import FederatedFit
 from tasksieve.federated.fitting import fit
 from tasksieve.federated.keys import PrivateKeys
+from tasksieve.federated.part import published_half
 from tasksieve.federated.plan import Plan
 from tasksieve.federated.policy import Rules
 from tasksieve.federated.site import Site
+from tasksieve.federated.statement import check_signatures
 from tasksieve.federated.transport import InProcess
 
 NAMES = ("north", "south", "west")
@@ -215,3 +220,27 @@ def test_a_stopped_fit_goes_on(tmp_path: Path) -> None:
     resumed.save(tmp_path / "one.npz")
     whole.save(tmp_path / "two.npz")
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
+
+
+@pytest.mark.parametrize("given", [{"ridge": 0.5}, pytest.param({"l1_ratio": 0.5}, marks=pytest.mark.slow),
+                                   pytest.param({"loss": "logistic"}, marks=pytest.mark.slow)])  # fmt: skip
+def test_a_fit_is_proved(tmp_path: Path, given: dict[str, Any]) -> None:
+    tables = Tables(given.get("loss", "squared"))
+    plan, keys, sites = make(tmp_path, tables, n_alphas=3, covariates=["age"], **given)
+    with pytest.raises(FederatedError, match="nobody has asked"):
+        part_of(sites["north"])
+    result = fit(plan, transport(sites), keys)
+    statement, halves = certify(result, plan, transport(sites), keys, range(3))
+    assert not halves  # masked
+    check_signatures(statement.to_bytes(), plan)
+    assert verify.verify_statement(statement.to_bytes(), exact=True)
+    room = 1e-9 * result.null_objective
+    assert (statement.arrays["gap"] <= 1.5 * result.dual_gaps + room).all()
+    assert np.abs(statement.arrays["objective"] - result.objectives).max() <= result.dual_gaps.max() + room
+    for name in NAMES:
+        part = part_of(sites[name])
+        X, y = np.column_stack([tables.X[name], tables.age[name]]), tables.y[name]
+        found = verify.verify_part(part.to_bytes(), [X], [y])
+        assert found, found.words
+    words = sum(published_half(part_of(sites[name])).arrays["c2"] for name in NAMES)
+    np.testing.assert_array_equal(words, statement.arrays["c2"])

@@ -1,0 +1,80 @@
+"""The certificate of a federated fit: one more exchange, of strict bounds, and the files that come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..proof.forms import form_of
+from .asking import Asking
+from .errors import FederatedError
+from .fitted import FederatedFit
+from .keys import PrivateKeys
+from .messages import unseal_round
+from .part import Archive
+from .plan import Plan
+from .site import Site
+from .statement import make_statement
+from .transport import Transport
+
+
+def certify(
+    result: FederatedFit, plan: Plan, transport: Transport, keys: PrivateKeys, values: Sequence[int] | None = None
+) -> tuple[Archive, dict[str, Archive]]:
+    """Ask all sites for strict bounds at values of a fit, and state what they prove.
+
+    Parameters
+    ----------
+    result : FederatedFit
+    plan : Plan
+    transport : Transport
+    keys : PrivateKeys
+        Of the coordinator.
+    values : sequence of int, optional
+        Positions in ``result.alphas``; by default the value chosen.
+
+    Returns
+    -------
+    statement : Archive
+        ``statement.save("statement.npz")``.
+    halves : dict of str to Archive
+        Of each site, if answers are open.
+    """
+    chosen = [result.chosen] if values is None else [range(len(result.alphas))[k] for k in values]
+    questions = [replace(result._questions[k], kind="part", hessian=False) for k in chosen]
+    asking = Asking(plan, keys, transport)
+    asking.ask(questions)
+    problem = {
+        "loss": form_of(plan.make_loss()),
+        "intercept": bool(plan.fit_intercept),
+        "standardize": str(plan.standardize),
+    }
+    return make_statement(
+        plan, asking.strict, questions, problem=problem, alpha=np.asarray(result.alphas)[chosen], ridge=plan.ridge,
+        unit=result.unit, feature_weights=plan.weights,
+    )  # fmt: skip
+
+
+def part_of(site: Site) -> Archive:
+    """``certificate-part.npz`` of a site: what proves its answers to the last questions for a certificate that are in
+    its log. It stays at the site.
+
+    Parameters
+    ----------
+    site : Site
+
+    Returns
+    -------
+    Archive
+        ``part.save("certificate-part.npz")``.
+    """
+    plan, log = site.agreed(), site.node().log
+    for entry in reversed(log.rounds(plan.digest).values()):
+        asked = unseal_round(log.message(entry), plan)
+        pairs = [pair for pair in zip(asked.questions, asked.units, strict=True) if pair[0].kind == "part"]
+        if pairs:
+            questions, units = zip(*pairs, strict=True)
+            return site.local.part(site.name, site.keys.salt, questions, units, names=plan.columns)
+    raise FederatedError("part", "nobody has asked this site for bounds of a certificate")
