@@ -17,31 +17,38 @@ def exp(z: Array) -> Array:
 
 def remainder(t: Array) -> Array:
     """``e^t - 1 - t``, by its series near 0, where the difference has no digits."""
-    near = np.where(np.abs(t) < 0.1, t, 0.0)
+    small = np.abs(t) < 0.1
+    if not small.any():
+        return np.asarray(np.expm1(t) - t)
+    near = np.where(small, t, 0.0)
     series = np.ones_like(near)
     for k in range(10, 2, -1):
         series = 1.0 + near / k * series
-    return np.where(np.abs(t) < 0.1, 0.5 * near * near * series, np.expm1(t) - t)
+    return np.where(small, 0.5 * near * near * series, np.expm1(t) - t)
 
 
 def relative_divergence(x: Array) -> Array:
     """``KL(a || b)/b`` for ``a = (1 + x) b``: ``(1 + x) log(1 + x) - x``, by its series near 0."""
-    near = np.where(np.abs(x) < 0.02, x, 0.0)
+    small = np.abs(x) < 0.02
+    near = np.where(small, x, 0.0)
     series = np.zeros_like(near)
     for k in range(11, 1, -1):
         series = 1.0 / (k * (k - 1)) - near * series
+    found = near * near * series
+    if small.all():
+        return np.asarray(found)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(np.abs(x) < 0.02, near * near * series, (1.0 + x) * np.log1p(x) - x)
+        return np.where(small, found, (1.0 + x) * np.log1p(x) - x)
 
 
 def divergence(mean: Array, z: Array) -> Array:
     """``KL(M || e^z)`` in a way that cancels little: ``M (e^t - 1 - t)`` with ``t = z - log M``."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        t = z - np.log(mean)
+        t, power = z - np.log(mean), np.exp(z)
         near = mean * remainder(t)
-        far = (np.exp(z) - mean) - mean * t
+        far = (power - mean) - mean * t
         found = np.where(np.abs(t) < 1.0, near, far)
-        return np.where(mean > 0.0, np.maximum(found, 0.0), np.exp(z))
+        return np.where(mean > 0.0, np.maximum(found, 0.0), power)
 
 
 def poisson_metric(dual: Array, primal: Array, gap: float, most: Array | float = np.inf) -> Array:

@@ -98,11 +98,13 @@ class MeanDivergence(RowLoss):
                 near = np.abs(dual - primal) <= 0.5 * primal
             away = np.where(near, dual - primal, 0.0)
             x = np.divide(away, primal, out=np.zeros_like(away), where=near & (primal > 0.0))
-            logs = np.abs(np.log(np.maximum(dual, 1e-300))) + np.where(np.isfinite(log), np.abs(log), 0.0)
-            far_sizes = dual * (logs + lost) + primal * lost
-            near_sizes = np.abs(away) * lost + UNIT * np.where(near, primal, 0.0) * lost * lost
-            found = found + np.where(near, primal * relative_divergence(x), divergence(dual, log)) / share
-            sizes = sizes + np.where(near, near_sizes, far_sizes) / share
+            value = primal * relative_divergence(x)
+            size = np.abs(away) * lost + UNIT * np.where(near, primal, 0.0) * lost * lost
+            if not near.all():
+                logs = np.abs(np.log(np.maximum(dual, 1e-300))) + np.where(np.isfinite(log), np.abs(log), 0.0)
+                value = np.where(near, value, divergence(dual, log))
+                size = np.where(near, size, dual * (logs + lost) + primal * lost)
+            found, sizes = found + value / share, sizes + size / share
         return found, sizes
 
     def rooms(self, y: Array, p: Array) -> tuple[Array, Array]:
