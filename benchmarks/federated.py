@@ -1,7 +1,6 @@
 """Sites that keep their rows: rounds, bytes and agreement with the pooled fit; and the algorithm of dsMTL beside it.
 
-    python benchmarks/federated.py                  # about 10 minutes on one idle core
-    python benchmarks/federated.py --only squared rivals
+    python benchmarks/federated.py --only paths      # or wide, problems, rivals; minutes each
 
 Simulated sites in one process, which exchange the integers that real ones would (`federated.in_memory`); every value of
 the path to a relative gap of 1e-6. Rounds include the first exchange, about the sizes of numbers. Bytes are those of
@@ -46,7 +45,7 @@ class Setting:
     data: dict[str, Any] = field(default_factory=dict)
     path: dict[str, Any] = field(default_factory=dict)
     pooled: Callable[[], Any] | None = ts.MultiTaskLasso
-    group: str = "squared"
+    group: str = "paths"
     rounds: int = 0
     megabytes: float = 0.0
 
@@ -60,26 +59,26 @@ SETTINGS = (
             megabytes=1.9),
     Setting("3 sites x 80 x 2,000", data={"sites": 3, "rows": 80, "d": 2000}, rounds=12, megabytes=2.3),
     Setting("20 sites x 50 x 2,000", data={"sites": 20, "rows": 50, "d": 2000}, rounds=10, megabytes=2.7),
-    Setting("ridge 20, 8 x 60 x 1,000", data={"rows": 60}, path={"ridge": 20.0}, group="penalties", rounds=15,
-            megabytes=17.1, pooled=lambda: ts.MultiTaskRegressor(ridge=20.0 / 60)),
-    Setting("sparse group, l1_ratio 0.3, 8 x 60 x 1,000", data={"rows": 60}, group="penalties",
+    Setting("ridge 20, 8 x 60 x 1,000", data={"rows": 60}, path={"ridge": 20.0}, rounds=15, megabytes=17.1,
+            pooled=lambda: ts.MultiTaskRegressor(ridge=20.0 / 60)),
+    Setting("sparse group, l1_ratio 0.3, 8 x 60 x 1,000", data={"rows": 60},
             path={"l1_ratio": 0.3, "n_values": 30, "eps": 0.1},
             pooled=lambda: ts.MultiTaskRegressor(penalty=ts.penalties.SparseGroup(l1=0.3, group=1.0))),
     Setting("8 x (40..200) x 20,000", data={"rows": UNEVEN, "d": 20_000, "used": 20}, group="wide", rounds=10,
             megabytes=6.1),
-    Setting("logistic, 8 x 100 x 1,000", "logistic", {"rows": 100, "used": 8}, group="losses", rounds=14, megabytes=9.8,
+    Setting("logistic, 8 x 100 x 1,000", "logistic", {"rows": 100, "used": 8}, rounds=14, megabytes=9.8,
             pooled=ts.MultiTaskClassifier),
-    Setting("Poisson, 8 x 100 x 1,000", "poisson", {"rows": 100, "used": 8}, group="losses", rounds=17, megabytes=12.0,
+    Setting("Poisson, 8 x 100 x 1,000", "poisson", {"rows": 100, "used": 8}, rounds=17, megabytes=12.0,
             pooled=ts.MultiTaskPoisson),
-    Setting("Huber 1.35, 8 x 100 x 1,000", "huber", {"rows": 100, "used": 8}, group="losses", rounds=23, megabytes=7.2,
+    Setting("Huber 1.35, 8 x 100 x 1,000", "huber", {"rows": 100, "used": 8}, rounds=23, megabytes=7.2,
             pooled=ts.MultiTaskHuber),
 )  # fmt: skip
 QUICK = (
     Setting("4 x 20 x 60", data={"sites": 4, "rows": 20, "d": 60, "used": 4}, path={"n_values": 8, "eps": 0.2}),
     Setting("logistic, 3 x 30 x 40", "logistic", {"sites": 3, "rows": 30, "d": 40, "used": 3},
-            {"n_values": 5, "eps": 0.3}, ts.MultiTaskClassifier, "losses"),
+            {"n_values": 5, "eps": 0.3}, ts.MultiTaskClassifier),
 )  # fmt: skip
-GROUPS = ("squared", "penalties", "losses", "wide", "problems", "rivals")
+GROUPS = ("paths", "wide", "problems", "rivals")
 
 
 def simulated(
@@ -286,10 +285,10 @@ def rivals(seed: int, quick: bool, report: Report) -> list[list[Any]]:
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--only", nargs="+", choices=GROUPS, default=GROUPS, help="what to measure")
+    parser.add_argument("--only", choices=GROUPS, default="paths", help="what to measure")
     given = parser.parse_args()
-    report = Report("federated", given)
-    paths = [setting for setting in (QUICK if given.quick else SETTINGS) if setting.group in given.only]
+    report = Report(f"federated_{given.only}", given)
+    paths = [setting for setting in (QUICK if given.quick else SETTINGS) if setting.group == given.only]
     rows = []
     for setting in paths:
         say(setting.name)
@@ -298,9 +297,9 @@ def main() -> None:
                "same sets", "outside"]  # fmt: skip
     if rows:
         report.table("Paths", columns, rows)
-    if "problems" in given.only:
+    if given.only == "problems":
         report.table("Many problems in the same rounds", columns[:6], many_problems(given.seed, given.quick, report))
-    if "rivals" in given.only:
+    if given.only == "rivals":
         report.table(
             "8 x 40 x 1,000, 50 values" if not given.quick else "4 x 20 x 60, 6 values",
             ["method", "rounds", "MB up / down a site", "median gap", "worst gap", "sets of ours"],

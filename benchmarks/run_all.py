@@ -64,6 +64,10 @@ RUNS: dict[str, Job] = {
     "genotypes": Job(12, "genotypes.py"),
     "larger_than_memory": Job(5, "larger_than_memory.py"),
     "cluster": Job(15, "cluster.py"),
+    "federated_paths": Job(5, "federated.py", ("--only", "paths")),
+    "federated_wide": Job(3, "federated.py", ("--only", "wide")),
+    "federated_problems": Job(3, "federated.py", ("--only", "problems")),
+    "federated_rivals": Job(3, "federated.py", ("--only", "rivals")),
     "gpu": Job(3, "gpu.py"),  # ends at once, and says so, where there is no GPU
     "entry_screening": Job(1, "entry_screening.py"),
     "online_speed": Job(2, "online_speed.py"),
