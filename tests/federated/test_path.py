@@ -50,11 +50,11 @@ def test_paths_are_those_of_the_pooled_rows(loss: str, penalty: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", ["squared", "logistic", "poisson", "huber", "quantile"])
+@pytest.mark.parametrize("loss", ["squared", "logistic", "poisson", "huber"])
 @pytest.mark.parametrize("penalty", ["l21", "weights", "ridge", "entries"])
-@pytest.mark.parametrize("sizes", [(40, 30, 50), (25,) * 20])
+@pytest.mark.parametrize("sizes", [(30, 24, 40), (20,) * 8])
 def test_losses_penalties_and_numbers_of_sites(loss: str, penalty: str, sizes: tuple[int, ...]) -> None:
-    check(loss, penalty, sizes=sizes, d=200, seed=1)
+    check(loss, penalty, sizes=sizes, d=80, seed=1)
 
 
 def test_the_path_begins_where_nothing_is_selected() -> None:
@@ -127,6 +127,18 @@ def test_a_tolerance_beyond_the_units_ends() -> None:
     follow([path], sites_of(simulated()).ask)
     assert not path.converged[1:].any()
     assert np.all(path.gaps < 1e-8 * path.null_loss)
+
+
+def test_a_loss_that_is_nearly_flat_ends_with_true_gaps() -> None:
+    """The quantile loss has hardly any second derivatives: what does not converge says so."""
+    tasks = simulated(sizes=(14, 12, 16), d=10)
+    path = FederatedPath(10, loss="quantile", n_values=3, eps=0.5)
+    follow([path], sites_of(tasks, "quantile").ask)
+    pooled = pooled_path(ts.MultiTaskQuantile(), tasks, path.lams)
+    unit = float(np.mean([len(y) for _, y in tasks]))
+    assert np.all(np.isfinite(path.gaps))
+    assert np.all(path.objectives - pooled.objectives * unit <= path.gaps + 1e-9 * path.null_loss)
+    assert np.array_equal(path.converged, path.gaps <= 1e-6 * path.null_loss)
 
 
 def test_features_without_a_penalty_are_left_to_the_sites() -> None:

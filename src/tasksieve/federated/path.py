@@ -100,7 +100,8 @@ class FederatedPath:
     l1_ratio : float
         rho. Feature weights are refused beside it: a question has one strength for all entries.
     loss : str or Loss
-        That of the sites. Features are rejected before all is known where its derivative is Lipschitz.
+        That of the sites. Features are rejected before all is known where its derivative is Lipschitz. Where a loss is
+        nearly made of straight lines (quantile) steps may end before the tolerance; gaps are true all the same.
     norms : array of shape (n_features,), optional
         Upper bounds of the columns' norms at all sites. By default they are asked for.
     held_out : bool
@@ -437,7 +438,7 @@ class FederatedPath:
         lam, weights = value.lam, self.common.weights
         tried = self._tried(value, base)
         value.failures[base.number] = tried + 1
-        s = base.moved(lam, value.open, tried)
+        s = base.moved(lam, value.open, tried, self._lengths)
         used = base.features[s > 0.0]
         # features with a level near to their strength get second derivatives, so that they can enter by the next step
         looked = base.looked_at()

@@ -25,6 +25,7 @@ from .question import Question
 Array = np.ndarray[Any, Any]
 
 _SCALES = GRID[::-1]  # ascending
+_FARTHEST = 100.0  # times s, or what s would be were columns orthogonal and the loss as curved as it can be
 _JITTER = 1e-9  # of the mean diagonal: second derivatives travel with about nine digits
 
 
@@ -131,9 +132,12 @@ class Point:
         value = float(np.interp(scale, _SCALES, self._duals))
         return value - 0.5 * scale * scale * self.ridge_square, scale
 
-    def moved(self, lam: float, open_: Array, failures: int) -> Array:
+    def moved(self, lam: float, open_: Array, failures: int, lengths: Array | None = None) -> Array:
         """s after a Newton step at lam, on the same features; those that are not `open_` become 0. In the secular form,
-        or, after failures, the plain form with more and more damping (`solvers.newton`)."""
+        or, after failures, the plain form with more and more damping (`solvers.newton`).
+
+        `lengths` bound second derivatives, ||c_j||^2 length_j^2: where the loss is flat at a point there may be none,
+        and a step has no end but that which they give it."""
         s, ridge, hessian = self.s, self.common.ridge, self.answer.hessian
         stay = (self.sizes > 0.0) & open_[self.features]
         chosen, leaving = np.flatnonzero(stay), np.flatnonzero(~stay & (self.norms > 0.0))
@@ -145,8 +149,13 @@ class Point:
         diagonal, right = sides(size, a, strength, ridge, plain=failures > 1)
         share = _JITTER if failures <= 1 else DAMPING[min(failures, len(DAMPING) - 1)]
         diagonal = diagonal + share * float(np.mean(np.diag(m) + diagonal))
+        if lengths is not None:
+            diagonal = diagonal + _JITTER * np.square(lengths[self.features[chosen]])
         m[np.diag_indices(len(chosen))] += diagonal
         if len(leaving):
             right = right + hessian[np.ix_(chosen, leaving)] @ s[leaving] / size
         change[chosen] = bounded_direct(m, right, -a * size) / size
+        if lengths is not None:
+            far = size / (strength * np.maximum(np.square(lengths[self.features[chosen]]), 1e-300))
+            change[chosen] = np.minimum(change[chosen], _FARTHEST * np.maximum(a, far))
         return moved(s, 0.5 ** max(0, failures - 1) * change, ridge)
