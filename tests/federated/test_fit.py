@@ -120,6 +120,13 @@ def test_the_model_of_all_rows(tmp_path: Path, case: str) -> None:
         coef = np.vstack([model.coef_ for model in models])
         # the gap bounds the distance: an objective with a curvature near 1 a row
         np.testing.assert_allclose(coef, own, atol=20.0 * np.sqrt(found.dual_gaps[k]) + 1e-6)
+    statement = found.statement
+    assert statement is not None
+    objective, dual_value, gap = (float(statement.arrays[name][0]) for name in ("objective", "dual_value", "gap"))
+    assert objective == pytest.approx(found.objectives[-1], abs=1e-6 * found.null_objective)
+    assert dual_value <= path.objectives[-1] + room
+    assert objective - dual_value <= gap <= 1.1e-6 * found.null_objective
+    check_signatures(statement.to_bytes(), plan)
     model = models[-1]
     assert model.tasks_.tolist() == np.unique(tables.task["west"]).tolist()
     assert model.objective_ == pytest.approx(found.objectives[-1])
@@ -139,8 +146,8 @@ def test_folds(tmp_path: Path) -> None:
     reports: list[Any] = []
     found = fit(plan, transport(sites), keys, progress=reports.append)
     assert reports[-1].solved == reports[-1].values == 8 * 4
+    assert found.rounds == reports[-1].rounds + 1  # the last one is about the proof
     assert [one.rounds for one in reports] == sorted({one.rounds for one in reports})
-    assert found.rounds == reports[-1].rounds
     held = found.held_out
     assert held is not None
     assert held.weights.sum() == 90

@@ -22,6 +22,7 @@ from .exit_codes import NOT_CONVERGED, OK, SITES_SILENT, UsageError, say
 from .options import Asked
 
 RESULT = "result.npz"
+STATEMENT = "statement.npz"
 
 
 def run_federate(asked: Asked) -> int:
@@ -96,6 +97,10 @@ def tell(progress: RoundProgress) -> None:
 def write_results(found: FederatedFit, folder: Path) -> None:
     """result.npz, which sites need for their models, and tables."""
     found.save(folder / RESULT)
+    if found.statement is not None:
+        found.statement.save(folder / STATEMENT)
+    for site, half in found.halves.items():
+        half.save(folder / f"half-{site}.npz")
     values = {"alpha": found.alphas, "objective": found.objectives, "dual_gap": found.dual_gaps}
     values |= {"n_selected": found.n_selected, "converged": found.converged}
     if found.held_out is not None:
@@ -131,6 +136,9 @@ def summary(found: FederatedFit, folder: Path) -> list[str]:
     lines.append(
         f"objective {found.objectives[k]:.6g}, at most {found.dual_gaps[k]:.1e} above the optimum of all sites' rows"
     )
+    if found.statement is not None:
+        gap = float(found.statement.arrays["gap"][0])
+        lines.append(f"signed by all sites, with all rounding: at most {gap:.1e} above it ({folder / STATEMENT})")
     if not found.converged.all():
         n_open = int(np.count_nonzero(~found.converged))
         lines.append(f"NOT CONVERGED: {count(n_open, 'value')} with a larger gap than the plan asks for; gaps are true")

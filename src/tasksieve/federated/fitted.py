@@ -13,8 +13,10 @@ from ..atomic import write_atomically
 from ..fitted.solved_values import SolvedValues
 from ..optional import data_frame
 from ..path.status import Status
+from .asking import Traffic
 from .errors import FederatedError
 from .packing import Array
+from .part import Archive
 from .question import Question
 from .together import HeldOut
 
@@ -49,6 +51,11 @@ class FederatedFit(SolvedValues):
         Losses of the rows that folds have held out, of a cross-validation.
     selection_probabilities : ndarray of shape (d,) or None
         The part of the halves of the rows in which a feature is among the first q that are used.
+    statement : Archive or None
+        The gap of the chosen value with all rounding, from sums that the sites have signed: ``statement.save(path)``
+        writes a file for ``verify.py statement``. Not part of the file of `save`.
+    halves : dict of str to Archive
+        With open answers each site's part of it.
     rounds, questions, bytes_up, bytes_down : int
         Exchanges with all sites, questions in them, and bytes from and to each site (up: of the site with most).
     """
@@ -94,6 +101,18 @@ class FederatedFit(SolvedValues):
         self.n_selected = np.array([len(own) for own in norms], dtype=np.int64)
         self.held_out, self.selection_probabilities = held_out, selection_probabilities
         self.rounds, self.questions, self.bytes_up, self.bytes_down = rounds, questions, bytes_up, bytes_down
+        self.statement: Archive | None = None
+        self.halves: dict[str, Archive] = {}
+
+    def count(self, traffic: Traffic) -> None:
+        """Take what was exchanged.
+
+        Parameters
+        ----------
+        traffic : Traffic
+        """
+        self.rounds, self.questions = traffic.rounds, traffic.questions
+        self.bytes_up, self.bytes_down = traffic.up, traffic.down
 
     @property
     def relative_gaps(self) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..proof.forms import form_of
 from .answer import Answer
 from .asking import Asking
 from .fitted import FederatedFit
@@ -16,6 +17,7 @@ from .keys import PrivateKeys
 from .path import FederatedPath
 from .plan import Plan
 from .question import Question
+from .statement import make_statement
 from .together import follow, held_out, selection_frequencies
 from .transport import Transport
 
@@ -107,7 +109,9 @@ class _Fit:
         halves = [self._path(f"half {k}", ridge=0.5 * ridge, **early) for k in range(2 * plan.n_pairs)]
         paths = [whole, *folds, *halves]
         follow(paths, self._ask, None if self.progress is None else lambda rounds: self._report(paths))
-        return self._result(whole, folds, halves)
+        found = self._result(whole, folds, halves)
+        self._prove(whole, found)
+        return found
 
     def _path(self, problem: str, **options: Any) -> FederatedPath:
         plan = self.plan
@@ -138,10 +142,33 @@ class _Fit:
         sent = (traffic.rounds, traffic.questions, traffic.up, traffic.down)
         self.progress(RoundProgress(*sent, solved, values, worst))
 
+    def _prove(self, whole: FederatedPath, found: FederatedFit) -> None:
+        """One more round, about the chosen value: bounds with all rounding, which every site signs."""
+        plan, k = self.plan, found.chosen
+        question = whole.final_questions("part")[k]
+        self.asking.ask([question])
+        problem = {
+            "loss": form_of(plan.make_loss()),
+            "intercept": plan.fit_intercept,
+            "standardize": plan.standardize,
+        }
+        found.statement, found.halves = make_statement(
+            plan,
+            self.asking.strict,
+            [question],
+            problem=problem,
+            alpha=found.alphas[k],
+            ridge=plan.ridge,
+            unit=self.unit,
+            feature_weights=plan.weights,
+            names=plan.columns,
+        )
+        found.count(self.asking.traffic)
+
     def _result(
         self, whole: FederatedPath, folds: Sequence[FederatedPath], halves: Sequence[FederatedPath]
     ) -> FederatedFit:
-        plan, traffic, unit = self.plan, self.asking.traffic, self.unit
+        plan, unit = self.plan, self.unit
         return FederatedFit(
             plan_digest=plan.digest,
             title=plan.title,
@@ -158,8 +185,4 @@ class _Fit:
             norms=[value.row_norms for value in whole.values],
             held_out=held_out(folds) if folds else None,
             selection_probabilities=selection_frequencies(halves, plan.q) if halves else None,
-            rounds=traffic.rounds,
-            questions=traffic.questions,
-            bytes_up=traffic.up,
-            bytes_down=traffic.down,
         )
