@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ TESTS = Path(__file__).parent
 WIDTH_OF_THE_PLATFORM = {"longdouble", "clongdouble", "longfloat", "float128", "float96", "complex256"}
 CHARACTERS = {"g", "G", "longdouble", "clongdouble", "float128", "complex256"}
 
+NAMED = re.compile("|".join(sorted(WIDTH_OF_THE_PLATFORM)) + "|[\"'][gG][\"']")
+
 #: This file, the option that makes long double narrow, and the test that wide numbers are refused as data.
 EXEMPT = {"test_portable.py", "conftest.py", "test_named_forgeries.py"}
 
@@ -21,6 +24,8 @@ EXEMPT = {"test_portable.py", "conftest.py", "test_named_forgeries.py"}
 def uses_of_long_double(source: str) -> list[int]:
     """Lines at which a program names such a type: an attribute, a name, an import, or a dtype in quotation marks."""
     lines = []
+    if not NAMED.search(source):  # most files: reading them as programs takes long
+        return lines
     for node in ast.walk(ast.parse(source)):
         named = {getattr(node, part, None) for part in ("attr", "id", "name")}
         if isinstance(node, ast.Attribute | ast.Name | ast.alias) and named & WIDTH_OF_THE_PLATFORM:

@@ -13,8 +13,10 @@ from .errors import FederatedError
 from .fitted import FederatedFit
 from .keys import PrivateKeys
 from .messages import unseal_round
+from .packing import Array
 from .part import Archive
 from .plan import Plan
+from .question import Question
 from .site import Site
 from .statement import make_statement
 from .transport import Transport
@@ -44,7 +46,13 @@ def certify(
     """
     chosen = [result.chosen] if values is None else [range(len(result.alphas))[k] for k in values]
     questions = [replace(result._questions[k], kind="part", hessian=False) for k in chosen]
-    asking = Asking(plan, keys, transport)
+    return state(Asking(plan, keys, transport), plan, questions, np.asarray(result.alphas)[chosen], result.unit)
+
+
+def state(
+    asking: Asking, plan: Plan, questions: Sequence[Question], alphas: Array, unit: float
+) -> tuple[Archive, dict[str, Archive]]:
+    """Ask for strict bounds at given points, and state what they prove; objectives are sums divided by `unit`."""
     asking.ask(questions)
     problem = {
         "loss": form_of(plan.make_loss()),
@@ -52,8 +60,8 @@ def certify(
         "standardize": str(plan.standardize),
     }
     return make_statement(
-        plan, asking.strict, questions, problem=problem, alpha=np.asarray(result.alphas)[chosen], ridge=plan.ridge,
-        unit=result.unit, feature_weights=plan.weights,
+        plan, asking.strict, questions, problem=problem, alpha=alphas, ridge=plan.ridge, unit=unit,
+        feature_weights=plan.weights, names=plan.columns,
     )  # fmt: skip
 
 

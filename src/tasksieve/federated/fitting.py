@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ..proof.forms import form_of
 from .answer import Answer
 from .asking import Asking
+from .certify import state
 from .fitted import FederatedFit
 from .keys import PrivateKeys
 from .path import FederatedPath
 from .plan import Plan
 from .question import Question
-from .statement import make_statement
 from .together import follow, held_out, selection_frequencies
 from .transport import Transport
 
@@ -146,23 +145,7 @@ class _Fit:
         """One more round, about the chosen value: bounds with all rounding, which every site signs."""
         plan, k = self.plan, found.chosen
         question = whole.final_questions("part")[k]
-        self.asking.ask([question])
-        problem = {
-            "loss": form_of(plan.make_loss()),
-            "intercept": plan.fit_intercept,
-            "standardize": plan.standardize,
-        }
-        found.statement, found.halves = make_statement(
-            plan,
-            self.asking.strict,
-            [question],
-            problem=problem,
-            alpha=found.alphas[k],
-            ridge=plan.ridge,
-            unit=self.unit,
-            feature_weights=plan.weights,
-            names=plan.columns,
-        )
+        found.statement, found.halves = state(self.asking, plan, [question], found.alphas[k : k + 1], self.unit)
         found.count(self.asking.traffic)
 
     def _result(
