@@ -105,7 +105,20 @@ def test_three_sites_by_files(cli: CommandLine, tmp_path: Path) -> None:
     federate(cli, tmp_path, plan, "--patience", "0", "--quiet")
     assert (tmp_path / "out" / "result.npz").read_bytes() == before
     assert re.search(r"\n\d+ questions answered", cli("site", "show", tmp_path / "north").out)
+    part_of_a_site(cli, tmp_path)
     model_of_a_site(cli, tmp_path, found)
+
+
+def part_of_a_site(cli: CommandLine, folder: Path) -> None:
+    """Every site can prove its half from its rows; other rows do not."""
+    part = folder / "north-part.npz"
+    for name in ("south", "north"):
+        words = ("--out", part, "--rows", folder / f"{name}.npz", "--overwrite")
+        assert "stays here" in cli("site", "part", folder / name, *words).err
+    assert "exists: --overwrite" in cli("site", "part", folder / "north", "--out", part, code=1).err
+    cli("verify", part, "--data", folder / "north.npz")
+    cli("verify", part, "--data", folder / "north.npz", "--exact")
+    assert cli("verify", part, "--data", folder / "south.npz", code=None).code != 0
 
 
 def model_of_a_site(cli: CommandLine, folder: Path, found: FederatedFit) -> None:

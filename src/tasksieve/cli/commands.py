@@ -276,6 +276,12 @@ SITE_MODEL = (
     Option("value", int, "A value of the path, counted from 0; by default the one chosen."),
     *(REPORT, OVERWRITE, QUIET, DEBUG),
 )
+SITE_PART = (
+    SITE,
+    Option("out", str, "File to write.", flag="--out,-o", default="certificate-part.npz"),
+    Option("rows", str, "Also write the rows of the site, as the fit has read them, to this .npz file."),
+    *(OVERWRITE, QUIET, DEBUG),
+)
 FEDERATE = (
     Option("plan", str, "The plan, a .toml file.", argument=True),
     Option("out", str, "Folder for exchanges and results; what is there is gone on with.", flag="--out,-o"),
@@ -370,6 +376,8 @@ COMMANDS = (
             "site:run_serve", SITE_SERVE),
     Command("site model", "Make the model of this site's tasks from the RESULT: a run folder with report, for predict, "
             "evaluate and export.", "site_model:run_model", SITE_MODEL),
+    Command("site part", "Write what proves this site's bounds in the statement of a fit, for verify with its rows. It "
+            "stays at the site.", "site:run_part", SITE_PART),
     Command("datasets", "List the data sets that come with the library, or write one as a table.",
             "extras:run_datasets", DATASETS),
     Command("demo", "Fit real handwritten digits, each against the rest, and write the report.", "extras:run_demo",

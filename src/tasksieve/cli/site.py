@@ -6,6 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ..atomic import write_atomically
+from ..federated.certify import part_of
 from ..federated.errors import FederatedError
 from ..federated.folders import SiteFolder
 from ..federated.keys import PublicKeys
@@ -15,6 +19,7 @@ from ..federated.review import plan_in_words
 from ..federated.site import LOG, Site
 from ..federated.site_rows import SETTINGS
 from ..report.words import count
+from ..runs import RunError
 from .exit_codes import OK, USER_ERROR, UsageError, say
 from .options import Asked
 
@@ -113,6 +118,22 @@ def run_answer(asked: Asked) -> int:
         if not written:
             say("no question waits")
     return USER_ERROR if any(name.startswith("refusal") for name in written) else OK
+
+
+def run_part(asked: Asked) -> int:
+    for file in filter(None, (asked.out, asked.rows)):
+        if Path(file).exists() and not asked.overwrite:
+            raise RunError(f"{file} exists: --overwrite replaces it")
+    site = Site(asked.site)
+    part_of(site).save(asked.out)
+    if asked.rows is not None:
+        read = {name: getattr(site.rows, name) for name in ("X", "y", "task", "sample_weight", "offset")}
+        given = {name: np.asarray(array) for name, array in read.items() if array is not None}
+        write_atomically(Path(asked.rows), lambda file: np.savez(file, **given))
+    if not asked.quiet:
+        say(f"{asked.out} holds coefficients and residuals of this site: it stays here")
+        say(f"check it: tasksieve verify {asked.out} --data {asked.rows or 'ROWS.npz (--rows writes them)'}")
+    return OK
 
 
 def run_serve(asked: Asked) -> int:
