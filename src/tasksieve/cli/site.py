@@ -129,7 +129,7 @@ def run_part(asked: Asked) -> int:
     if asked.rows is not None:
         read = {name: getattr(site.rows, name) for name in ("X", "y", "task", "sample_weight", "offset")}
         given = {name: np.asarray(array) for name, array in read.items() if array is not None}
-        write_atomically(Path(asked.rows), lambda file: np.savez(file, **given))
+        write_atomically(Path(asked.rows), lambda file: np.savez(file, **given))  # type: ignore[arg-type]
     if not asked.quiet:
         say(f"{asked.out} holds coefficients and residuals of this site: it stays here")
         say(f"check it: tasksieve verify {asked.out} --data {asked.rows or 'ROWS.npz (--rows writes them)'}")
