@@ -1,6 +1,6 @@
 """The other programs for these models, each at one moderate size for each kind of problem, at an equal duality gap.
 
-    python benchmarks/opponents.py                 # everything, about 20 minutes on two idle cores
+    python benchmarks/opponents.py                 # everything, about 40 minutes on two cores
     python benchmarks/opponents.py --resume        # goes on with what the same version has measured
     python benchmarks/opponents.py --tables        # no run: the tables and the picture again from the JSON
     python benchmarks/opponents.py --only wide families

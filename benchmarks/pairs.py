@@ -1,7 +1,7 @@
 """Every loss with every penalty: the path of a pair beside that of the same loss with the L2,1 norm, and beside the
 squared loss with it, to the same relative gap.
 
-    python benchmarks/pairs.py                                  # everything, about five minutes
+    python benchmarks/pairs.py                                  # everything, more than a quarter of an hour
     python benchmarks/pairs.py --only multinomial --with l11    # some losses, some penalties
 
 One matrix for each task, and for some losses one for all of them ("shared"); 50 values to 0.05 of each pair's own
