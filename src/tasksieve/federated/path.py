@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..losses import Loss, RowLoss, Squared, as_loss
+from ..losses import Loss, as_loss
 from ..messages import value_error
 from .answer import Answer, norm_bounds
 from .balls import Sums, gap_spheres, outside_cut_ball, outside_spheres
@@ -154,9 +154,7 @@ class FederatedPath:
         self.n_features, self.tol, self.problem, self.held_out = n_features, tol, problem, held_out
         self.n_values, self.eps, self.l1_ratio = n_values, eps, l1_ratio
         known = as_loss(loss)
-        squared = isinstance(known, Squared)
-        smoothness = known.smoothness if isinstance(known, RowLoss) else 1.0 if squared else math.inf
-        self.common = Common(weights, float(ridge), squared, float(smoothness))
+        self.common = Common(weights, float(ridge), known.squared, float(known.smoothness))
         self._part = part
         self._leader, self._follows = leader, leader is not None and lams is None and not own_values
         self.values: list[Value] = []

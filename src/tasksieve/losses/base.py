@@ -99,6 +99,10 @@ class Loss(Described):
     alone: Any = ""
     #: without a penalty its coefficients estimate those of a regression, errors of which are known
     estimates = False
+    #: whether it is half the squared error
+    squared = False
+    #: L: of rows with weight 1 its derivative is L-Lipschitz in z; infinite: not known for all data
+    smoothness: float = math.inf
 
     @classmethod
     def of_classes(cls) -> bool:

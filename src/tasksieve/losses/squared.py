@@ -68,6 +68,8 @@ class Squared(Loss):
     estimates = True
     degree = 2
     translates = True
+    squared = True
+    smoothness = 1.0
 
     def deviance(self, y: Array, z: Array) -> Array:
         return np.square(y - z)
