@@ -4,6 +4,7 @@
 `HttpsSites` and `InProcess` are ways between them.
 """
 
+from .certify import certify
 from .errors import FederatedError, SiteSilent
 from .fitted import FederatedFit
 from .fitting import RoundProgress, fit
@@ -20,6 +21,6 @@ from .transport import InProcess, SiteRefused, Transport
 __all__ = [
     "FederatedError", "FederatedFit", "Folders", "HeldOut", "HttpsSite", "HttpsSites", "InProcess", "Plan", "PlanError",
     "PrivateKeys", "PublicKeys", "RoundProgress", "Rules", "Site", "SiteFolder", "SiteNode", "SiteRefused",
-    "SiteSilent", "Transport", "fit",
+    "SiteSilent", "Transport", "certify", "fit",
 ]  # fmt: skip
 __dir__ = __all__.copy  # TAB shows these alone
