@@ -86,6 +86,8 @@ class Run:
     patience: float = 30.0
     processes: dict[str, multiprocessing.process.BaseProcess] = field(default_factory=dict)
     rests: dict[str, float] = field(default_factory=dict)
+    happened: int = 0  # faults so far
+    undo: list[Callable[[], object]] = field(default_factory=list)  # what removes the cause of a refusal
 
     # -- processes -------------------------------------------------------------------------------------------------
 
@@ -162,6 +164,7 @@ class Run:
                 if waiting and len(list(self.place.glob("kept/*.message"))) >= waiting[0][0]:
                     time.sleep(self.rng.uniform(0.0, 0.03))
                     waiting.pop(0)[1]()
+                    self.happened += 1
                 for kind in ("result", "refused"):
                     if (self.place / kind).exists():
                         return kind, (self.place / kind).read_bytes()
@@ -218,10 +221,17 @@ class Run:
                 file.write_bytes(other.read_bytes())
 
     def spoil_kept(self) -> None:
-        """A reply that the coordinator has kept is cut, and the coordinator stops."""
-        if file := self.any_file("kept/reply*"):
+        """A message that the coordinator has kept, its own or a reply, is cut, and the coordinator stops."""
+        if file := self.any_file("kept/*.message"):
             os.truncate(file, int(self.rng.integers(file.stat().st_size)))
             self.kill(COORDINATOR)
+
+    def spoil_log(self) -> None:
+        """A site stops while it writes a line of its log."""
+        name = self._one()
+        self.kill(name)
+        with suppress(FileNotFoundError), open(self.place / "logs" / name / "answered.jsonl", "ab") as file:
+            file.write(b'{"entry": {"number": 3, "plan"')
 
     # -- what somebody does on purpose -----------------------------------------------------------------------------
 
@@ -274,6 +284,28 @@ class Run:
             return fixed_keys("nobody").sign(b"tasksieve signed message 1\n" + true[64:]) + true[64:]
 
         self._say(name, reply)
+
+    def other_version(self) -> None:
+        """The words of a site in another version of the protocol, signed by the site."""
+        name = self._one()
+
+        def reply(message: bytes) -> bytes:
+            true = federation(self.place / "logs-of-nobody").nodes[name].reply(message)
+            body = true[64:].replace(b'"protocol":1', b'"protocol":2')
+            return fixed_keys(name).sign(b"tasksieve signed message 1\n" + body) + body
+
+        self._say(name, reply)
+
+    def cut_log(self) -> None:
+        """The last rounds are taken out of the log of a site, as if they had never been answered."""
+        name = self._one()
+        self.kill(name)
+        lines = self.place / "logs" / name / "answered.jsonl"
+        with suppress(FileNotFoundError):
+            whole = lines.read_bytes()
+            if len(kept := whole.splitlines(keepends=True)) > 2:
+                lines.write_bytes(b"".join(kept[:-2]))
+                self.undo.append(lambda: lines.write_bytes(whole))
 
     def replay(self) -> None:
         """An earlier answer of the site itself."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +12,6 @@ from tasksieve.federated.answer import FIELDS
 from tasksieve.federated.asking import Asking
 from tasksieve.federated.errors import FederatedError, SiteSilent
 from tasksieve.federated.messages import seal_round, unseal_round
-from tasksieve.federated.node import AnswerLog
 from tasksieve.federated.question import Question
 
 pytest.importorskip("cryptography")
@@ -44,6 +42,8 @@ def test_sums_are_those_of_the_sites(tmp_path, n_sites):
     for question, answer in zip([*ASKED, PART], found, strict=True):
         exact = sum(site.answer(question) for site in sites.local.values())
         for part in FIELDS[question.kind]:
+            if part.name == "no_dual":
+                continue
             if part.name == "hessian" and not question.hessian:
                 assert answer.hessian is None
                 continue
@@ -124,6 +124,21 @@ def test_kept_replies_that_were_damaged_are_asked_for_again(tmp_path):
     again = sites.asking(tmp_path / "kept")
     assert bits(again.ask([POINT])[0]) == expected
     assert (again.traffic.reused, sites.calls) == (1, 3)
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", "cut", "changed"])
+def test_a_kept_round_that_was_damaged_is_written_again(tmp_path, damage):
+    """It is no other run: replies that were kept say themselves what they answer, and are used."""
+    sites = federation(tmp_path)
+    expected = bits(sites.asking(tmp_path / "kept").ask([POINT])[0])
+    for number in (0, 1):
+        file = tmp_path / "kept" / f"round-{number:04d}.message"
+        whole = file.read_bytes()
+        file.write_bytes({"cut": whole[:-9], "changed": whole[:70] + b"!" + whole[71:]}.get(damage, damage))
+        again = sites.asking(tmp_path / "kept")
+        assert bits(again.ask([POINT])[0]) == expected
+        assert (again.traffic.reused, sites.calls) == (2, 2)
+        assert file.read_bytes() == whole
 
 
 def test_the_folder_of_another_run_is_refused(tmp_path):
@@ -320,18 +335,3 @@ def test_the_log_of_a_site_can_be_replayed(tmp_path):
     assert node.replay() == {0: True, 1: True, 2: True}
     node.local.X = node.local.X * 1.5
     assert node.replay()[1] is False
-
-
-def test_a_log_that_was_cut_off_is_mended_and_a_damaged_one_refused(tmp_path):
-    sites = federation(tmp_path)
-    message = round_message(sites)
-    lines = tmp_path / "north" / "answered.jsonl"
-    whole = lines.read_bytes()
-    for cut in (5, 40, len(whole) - 1):
-        lines.write_bytes(whole[:cut])
-        sites.nodes["north"].reply(message)
-        entries = AnswerLog(tmp_path / "north").rounds(sites.plan.digest)
-        assert unseal_round(message, sites.plan).digest().hex() in entries
-        assert all(json.loads(line) for line in lines.read_bytes().splitlines())
-    lines.write_bytes(b"{}\n" + whole)
-    assert rule(sites.nodes["north"].reply, message) == "log"

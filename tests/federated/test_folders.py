@@ -186,6 +186,16 @@ def test_a_site_that_is_killed_while_it_writes_leaves_no_answer(north, monkeypat
         transport.exchange(MESSAGE)
 
 
+def test_numbers_of_files_do_not_run_out(north):
+    """Whatever somebody has put there."""
+    transport, site = north
+    (site.folder / f"question-999999999-{'0' * 32}.message").write_bytes(b"anything")
+    with pytest.raises(SiteSilent):
+        transport.exchange(b"another question")
+    site.answer(bytes.upper)
+    assert transport.exchange(b"another question") == {"north": b"ANOTHER QUESTION"}
+
+
 def test_one_folder_is_not_two_sites(tmp_path):
     with pytest.raises(ParameterError, match="another one for each site"):
         Folders({"a": tmp_path / "x", "b": Path(f"{tmp_path}/y/../x")})
@@ -195,7 +205,8 @@ def test_a_refusal_that_nobody_can_read_is_no_refusal(north):
     """As if it had not arrived: neither an answer nor an error of the reader."""
     transport, site = north
     (question,) = site.waiting()
-    for body in (b"\xff", b"[]", b"{}", json.dumps({"rule": "x"}).encode()):
+    said = {"rule": "x", "words": "y", "signed": "no hexadecimal number"}
+    for body in (b"\xff", b"[]", b"{}", json.dumps({"rule": "x"}).encode(), json.dumps(said).encode()):
         about = b"R" + hashlib.sha256(MESSAGE).digest() + bytes(32)
         question.with_name(question.name.replace("question", "refusal")).write_bytes(
             b"tasksieve-response 1\n" + about + hashlib.sha256(about + body).digest() + body

@@ -88,6 +88,8 @@ def test_numbers_may_be_written_in_two_ways() -> None:
         ({"n_tasks": {"north": 0}}, "whole number"),
         ({"cv": 1}, "0 or at least 2"),
         ({"cv": True}, "whole number"),
+        ({"cv": 10**6}, "at most 1000"),
+        ({"n_pairs": 10**9}, "at most 10000"),
         ({"eps": 0.0}, "above 0 and at most 1"),
         ({"tol": "small"}, "a number above 0"),
         ({"ridge": float("nan")}, "a number of at least 0"),
@@ -156,6 +158,9 @@ def test_rules_refuse_by_name() -> None:
     assert refused(Rules(masked_share=0.1), plan, asked(4)) == "masked-share"
     assert refused(Rules(max_questions=3), plan, *[asked(1)] * 2, answered=1) == ""
     assert refused(Rules(max_questions=3), plan, *[asked(1)] * 2, answered=2) == "max-questions"
+    assert refused(Rules(min_held_out=15), folds) == ""
+    assert refused(Rules(min_held_out=16), folds) == "min-held-out"
+    assert refused(Rules(min_held_out=16), plan) == ""
     assert refused(Rules(), plan, asked(1, problem="fold 0")) == "plan"
     assert refused(Rules(), folds, asked(1, problem="fold 1", held_out=True)) == ""
 
@@ -166,6 +171,7 @@ def test_rules_are_read_by_their_names() -> None:
     assert Rules.of(rules.listed()) == rules
     with pytest.raises(ValueError, match=r"\[rules\] has no 'min_row'; rules are min-sites"):
         Rules.of({"min_row": 3})
-    for wrong in ({"min_rows": 1}, {"open": 1}, {"open_share": -1.0}, {"max_questions": 0}, {"min_sites": 2.5}):
+    for wrong in ({"min_rows": 1}, {"open": 1}, {"open_share": -1.0}, {"max_questions": 0}, {"min_held_out": 0},
+                  {"min_sites": 2.5}):  # fmt: skip
         with pytest.raises(ValueError, match="must be"):
             Rules(**wrong)

@@ -52,10 +52,15 @@ class Flawed:
                 try:
                     replies[name] = site(message)
                 except FederatedError as error:
-                    raise SiteRefused(name, error.rule, error.words) from None
+                    raise SiteRefused(name, error.rule, error.words, error.signed) from None
                 except ValueError as error:
                     raise FederatedError("site-error", "no answer") from error
             return replies
+        if self.flaw == "unsigned refusals":
+            try:
+                return self.inner.exchange(message)
+            except SiteRefused as refused:
+                raise SiteRefused(refused.site, refused.rule, refused.said) from None
         replies = dict(self.inner.exchange(message))
         if self.flaw == "a site too few":
             del replies["east"]
@@ -75,6 +80,7 @@ class Flawed:
         ("cut", "T1"),
         ("no refusals", "T3"),
         ("other refusals", "T3"),
+        ("unsigned refusals", "T3"),
         ("speaks of rows", "T4"),
         ("a site too few", "T0"),
         ("swapped", "T1"),

@@ -33,13 +33,20 @@ class ExampleSite:
         word, _, rest = message.partition(b":")
         said = rest.decode(errors="replace")
         if word == b"refuse" and said == self.name:
-            raise FederatedError("example-rule", f"{self.name} does not answer this")
+            error = FederatedError("example-rule", f"{self.name} does not answer this")
+            error.signed = _signed(self.name, message)
+            raise error
         if word == b"fail" and said == self.name:
             raise ValueError(f"{_SECRET} of {self.name} is not a number")
         if word == b"wait" and said.startswith(self.name):
             time.sleep(max(0.0, float(said.split()[1]) - time.time()))
         size = int.from_bytes(hashlib.sha256(message).digest()[:1], "little") + len(message)
         return hashlib.shake_256(self.name.encode() + b"\x00" + message).digest(size) + _DELICATE
+
+
+def _signed(site: str, message: bytes) -> bytes:
+    """What stands for a signature of a site."""
+    return hashlib.sha256(site.encode() + message).digest() + _DELICATE
 
 
 @described_by(SEED, raises=FAILURE)
@@ -57,7 +64,8 @@ def check_transport(
     - T0: the replies are a mapping with the names of all sites and bytes for each; messages are left alone;
     - T1: every byte arrives, there and back: short and long messages, empty ones, all byte values, line endings;
     - T2: the same message twice has the same replies, and no message is given the replies of another, in any order;
-    - T3: a refusal arrives as `SiteRefused` with the names of the site and its rule, and the next message is answered;
+    - T3: a refusal arrives as `SiteRefused` with the names of the site and its rule, as the site has signed it, and the
+      next message is answered;
     - T4: what any other error says, which may be about rows, does not leave the site;
     - T5: a site that does not answer within the patience is named by `SiteSilent`, it alone; the same message given
       again is answered in the end.
@@ -132,10 +140,13 @@ def _check_again(transport: Transport, rng: np.random.Generator) -> None:
 
 def _check_refusals(transport: Transport) -> None:
     site = _SITES[1]
-    error = _raised(transport, f"refuse:{site}".encode())
+    message = f"refuse:{site}".encode()
+    error = _raised(transport, message)
     found = (getattr(error, "site", None), getattr(error, "rule", None))
     words = "T3: a refusal must arrive as `SiteRefused` with the names of the site and of its rule."
     claim(isinstance(error, SiteRefused) and found == (site, "example-rule"), words, error=error, found=found)
+    words = "T3: `SiteRefused` must bring the refusal as the site has signed it."
+    claim(getattr(error, "signed", b"") == _signed(site, message), words, found=getattr(error, "signed", b""))
     _replies(transport, b"after a refusal", "T3")
     error = _raised(transport, f"fail:{site}".encode())
     words = "T4: a site that fails must be reported by a `FederatedError`."

@@ -244,6 +244,7 @@ SITE_INIT = (
     *(FORMAT, SEPARATOR, ENCODING, DECIMAL, Option("sheet", str, "Of a workbook: the sheet to read.")),
     Option("min_sites", int, "Rule: fewest sites of a plan.", default=3),
     Option("min_rows", int, "Rule: fewest rows of a task, in every fold and half.", default=10),
+    Option("min_held_out", int, "Rule: fewest rows of a task that a fold leaves out.", default=3),
     Option("max_questions", int, "Rule: most questions that are answered.", default=5000),
     Option("open", bool, "Rule: numbers may leave without masks, so that the coordinator sees those of this site.",
            default=False),

@@ -32,7 +32,7 @@ def run_init(asked: Asked) -> int:
     settings["table"] = os.path.relpath(table, asked.site)
     if asked.categories is not None:
         settings["categories"] = [word.strip() for word in asked.categories.split(",")]
-    named = ("min_sites", "min_rows", "max_questions", "open")
+    named = ("min_sites", "min_rows", "min_held_out", "max_questions", "open")
     site = Site.create(asked.site, asked.name, settings, Rules(**{name: getattr(asked, name) for name in named}))
     if not asked.quiet:
         say(f"{asked.site}{os.sep} is the folder of {asked.name}; private.json in it never leaves this site")

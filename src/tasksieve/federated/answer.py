@@ -22,6 +22,9 @@ _WEIGHT = -30  # held-out weights are sent in units of 2^-30
 _WEIGHT_PLACE = 2
 FIRST_NUMBER = 1 + len(GROUPS)  # before it stand a 1, so that its sum is the number of sites, and a flag for each group
 _FLAGS = slice(1, FIRST_NUMBER)
+#: place of the word of a point that is not 0 where a site has no dual value, and places of the dual values
+NO_DUAL = FIRST_NUMBER + 4
+DUAL = slice(NO_DUAL + 1, NO_DUAL + 1 + len(GRID))
 
 
 class Field(NamedTuple):
@@ -38,6 +41,7 @@ _POINT = (
     Field("loss", 64, "up", "sums"),
     Field("yr", 64, "down", "sums"),
     Field("rr", 64, "up", "sums"),
+    Field("no_dual", 64, "nearest", ""),
     Field("dual", 64, "down", "sums"),
     Field("held_out", 64, "nearest", "sums"),
     Field("z", 64, "up", "squares"),
@@ -47,7 +51,7 @@ _POINT = (
 )
 FIELDS: dict[str, tuple[Field, ...]] = {
     "sizes": (Field("sizes", 32, "nearest", ""),),
-    "norms": (Field("norms", 64, "up", ""),),
+    "norms": (Field("norms", 64, "up", "squares"),),
     "point": _POINT,
     "part": (
         Field("loss", 64, "up", "sums"),
@@ -72,7 +76,7 @@ class Answer:
         For the squared loss y'r, for others the constant that reported objectives have beside the loss
         (`DataLoss.constant`; it may be below 0, so that tolerances are relative to the loss without it); u'u.
     dual : array of shape (29,)
-        -F*(-k u) for each k of `GRID`.
+        -F*(-k u) for each k of `GRID`; where one is minus infinity at a site, all are.
     z : array of shape (a,)
         c_j^2 on the question's features.
     hessian : array of shape (a, a) or None
@@ -199,23 +203,16 @@ def size(question: Question, n_features: int) -> int:
 
 
 def to_words(answer: Answer, question: Question, units: Units, n_features: int) -> Words:
-    """The integers of a site's answer. Where numbers of a group do not fit, the flag of the group is 1 and all numbers
-    are 0: a site must not send that as it is (`masks.unfit_hidden`), since a sum without it would show its own."""
+    """The integers of a site's answer. Where numbers of a group do not fit, or are not finite, the flag of the group is
+    1 and all numbers are 0; where a dual value is minus infinity, `NO_DUAL` is 1 and all dual values are 0. A site must
+    not send that as it is (`masks.unfit_hidden`, `masks.no_dual_hidden`): a sum without it would show its own. Nor does
+    it refuse, which would tell whose numbers are so large."""
     pieces: dict[int, list[Array]] = {64: [], 32: []}
-    unfit = dict.fromkeys(GROUPS, 0)
+    unfit = dict.fromkeys(("", *GROUPS), 0)  # "": flags and counts, which always fit
     for part in _sent(question):
         numbers = _numbers(answer, part.name, question, n_features)
         whole = _rounded(numbers, _powers(part.name, question, units), part.rounding)
-        limit = 2.0 ** bits(part.ring, units.sites)
-        if part.name == "dual":  # too small is minus infinity; room for telling sums with one from sums without
-            least = limit / (2 * units.sites)
-            over = bool((whole > least).any())
-            whole = np.where(whole < -least, -limit, whole)
-        else:
-            over = bool((np.abs(whole) > limit).any())
-        if over:
-            if not part.group:
-                raise FederatedError("range", f"{part.name} of this site are larger than the sizes it has sent")
+        if not (np.abs(whole) <= 2.0 ** bits(part.ring, units.sites)).all():
             unfit[part.group] = 1
         pieces[part.ring].append(whole)
     fits = not any(unfit.values())
@@ -236,16 +233,20 @@ def from_words(words: Words, question: Question, units: Units, n_features: int) 
         raise Misfit(tuple(group for group, flag in zip(GROUPS, flags.tolist(), strict=True) if flag))
     at = {64: FIRST_NUMBER, 32: 0}
     parts: dict[str, Any] = {}
+    no_dual = question.kind == "point" and bool(long[NO_DUAL])
     for part in _sent(question):
         n = _length(part.name, question, n_features)
         whole = (long if part.ring == 64 else short)[at[part.ring] : at[part.ring] + n].astype(np.int64)
         at[part.ring] += n
         bound = units.sites << bits(part.ring, units.sites)
+        if part.name == "no_dual":
+            continue
+        if part.name == "dual" and no_dual:  # what is there is noise
+            parts[part.name] = np.full(n, -np.inf)
+            continue
         if part.name != "sizes" and (np.abs(whole) > bound).any():
             raise FederatedError("masks", f"the answers do not add up in {part.name}")
         numbers = np.ldexp(_outward(whole, part.rounding), _powers(part.name, question, units))
-        if part.name == "dual":
-            numbers = np.where(whole < -(1 << (bits(64, units.sites) - 1)), -np.inf, numbers)
         parts[part.name] = _shaped(part.name, numbers, question)
     if question.kind == "point":
         parts.setdefault("held_out", np.zeros(3))
@@ -268,7 +269,10 @@ def _length(name: str, question: Question, n_features: int) -> int:
 
 
 def _numbers(answer: Answer, name: str, question: Question, n_features: int) -> Array:
-    given = getattr(answer, name)
+    no_dual = question.kind == "point" and answer.dual is not None and bool(np.isneginf(answer.dual).any())
+    if name == "no_dual":
+        return np.array([float(no_dual)])
+    given = np.zeros(len(GRID)) if name == "dual" and no_dual else getattr(answer, name)
     if given is None:
         raise FederatedError("answer", f"the answer has no {name}")
     numbers = np.asarray(given, dtype=np.float64)
@@ -277,15 +281,12 @@ def _numbers(answer: Answer, name: str, question: Question, n_features: int) -> 
     numbers = numbers.reshape(-1)
     if len(numbers) != _length(name, question, n_features):
         raise FederatedError("answer", f"{name} has {len(numbers)} numbers, which is not what was asked for")
-    unlimited = np.isnan(numbers).any() if name == "dual" else not np.isfinite(numbers).all()
-    if unlimited or (name == "dual" and (numbers == np.inf).any()):
-        raise FederatedError("answer", f"{name} is not finite at this point")
     return numbers
 
 
 def _powers(name: str, question: Question, units: Units) -> Any:
     """Exponents of the units of each number of a field."""
-    if name == "sizes":
+    if name in ("sizes", "no_dual"):
         return 0
     if name == "norms":
         return units.norms
@@ -304,7 +305,7 @@ def _powers(name: str, question: Question, units: Units) -> Any:
 
 def _rounded(numbers: Array, powers: Any, rounding: str) -> Array:
     """Whole numbers of units; dividing by a power of two is exact but where it is too small for a double."""
-    with np.errstate(over="ignore", under="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         scaled = np.ldexp(numbers, -np.asarray(powers))
     if rounding == "up":
         return np.where(numbers > 0.0, np.maximum(np.ceil(scaled), 1.0), np.ceil(scaled))

@@ -15,12 +15,13 @@ import numpy as np
 
 from ..atomic import remove_parts, write_bytes
 from .answer import Answer, Words, counts, misfits
+from .answer_log import MESSAGE
 from .errors import FederatedError
 from .keys import Agreement, PrivateKeys, roster
-from .messages import seal_round, unseal_words
-from .node import MESSAGE
+from .messages import COORDINATOR, seal_round, unseal, unseal_refusal, unseal_words
 from .question import Question, Round
 from .sums import Summing
+from .transport import SiteRefused, printable
 from .units import Units
 
 
@@ -102,7 +103,7 @@ class Asking(Summing):
         message = seal_round(asked, self.keys)
         replies = self._logged(asked, message)
         if replies is None:
-            replies = dict(self.transport.exchange(message))
+            replies = self._sent(message)
             total = self._total(asked, replies)  # nothing is kept that is not what was asked for
             self._keep(asked, replies)
         else:
@@ -116,6 +117,21 @@ class Asking(Summing):
         if any(question.kind == "part" and fit for question, fit in zip(questions, fits, strict=True)):
             self.strict.append((message, replies))
         return total
+
+    def _sent(self, message: bytes) -> dict[str, bytes]:
+        """The replies of all sites; a refusal counts if the site has signed it."""
+        try:
+            return dict(self.transport.exchange(message))
+        except SiteRefused as refused:
+            site, said, keys = refused.site, refused, self.sites.get(refused.site)
+        words = f"a refusal in the name of site {site} is not signed by it, so it may be somebody else's: {said.said}"
+        if keys is None:
+            raise FederatedError("signature", words)
+        try:
+            rule, reason = unseal_refusal(said.signed, message, site, keys)
+        except FederatedError as error:
+            raise FederatedError(error.rule if error.rule == "version" else "signature", words) from None
+        raise SiteRefused(site, printable(rule), printable(reason), said.signed)
 
     def _total(self, asked: Round, replies: Mapping[str, bytes]) -> list[Words]:
         missing, unknown = sorted(set(self.sites) - set(replies)), sorted(set(replies) - set(self.sites))
@@ -132,8 +148,14 @@ class Asking(Summing):
         if not place.exists():
             write_bytes(place, message)
             return None
-        if place.read_bytes() != message:
-            raise FederatedError("resume", f"{self._folder} is of another run: it has other questions in {place.name}")
+        if (kept := place.read_bytes()) != message:
+            try:
+                unseal(kept, "round", COORDINATOR, self.keys.public())
+            except FederatedError:  # damaged on the disk; replies say themselves which questions they answer
+                write_bytes(place, message)
+            else:
+                words = f"{self._folder} is of another run: it has other questions in {place.name}"
+                raise FederatedError("resume", words)
         files = {site: self._reply(asked, site) for site in self.sites}
         if not all(file.exists() for file in files.values()):
             return None

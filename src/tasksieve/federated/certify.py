@@ -81,8 +81,9 @@ def part_of(site: Site) -> Archive:
     plan, log = site.agreed(), site.node().log
     for entry in reversed(log.rounds(plan.digest).values()):
         asked = unseal_round(log.message(entry), plan)
-        pairs = [pair for pair in zip(asked.questions, asked.units, strict=True) if pair[0].kind == "part"]
-        if pairs:
+        every = zip(asked.questions, asked.units, strict=True)
+        pairs = [pair for pair in every if (pair[0].kind, pair[0].problem) == ("part", "all")]
+        if pairs and entry["answer"] is not None:
             questions, units = zip(*pairs, strict=True)
             return site.local.part(site.name, site.keys.salt, questions, units, names=plan.columns)
     raise FederatedError("part", "nobody has asked this site for bounds of a certificate")

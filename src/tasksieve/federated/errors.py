@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+#: rule and words of a site that failed for reasons that stay there: they may speak of rows
+SITE_ERROR = ("site-error", "it could not answer; its own log says why")
+
 
 class FederatedError(RuntimeError):
     """A message that is not answered, or an answer that is not used.
@@ -20,6 +23,9 @@ class FederatedError(RuntimeError):
     >>> print(FederatedError("min-sites", "two sites take part, at least three are needed"))
     min-sites: two sites take part, at least three are needed
     """
+
+    #: the same as a message that the refusing site has signed (`messages.seal_refusal`); empty: nobody has
+    signed: bytes = b""
 
     def __init__(self, rule: str, words: str) -> None:
         super().__init__(rule, words)

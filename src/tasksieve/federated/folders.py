@@ -21,6 +21,7 @@ from ..messages import ParameterError
 from .errors import SiteSilent
 from .transport import LONGEST, DamagedResponse, Reply, SiteRefused, is_answer, reply_in, respond
 
+_LAST = 10**9 - 2  # names have nine digits at most, whatever somebody has put into a folder
 _QUESTION = re.compile(r"question-(\d{4,9})-([0-9a-f]{32})\.message")
 
 
@@ -114,7 +115,7 @@ class Folders:
                 if found := _QUESTION.fullmatch(path.name.replace("answer-", "question-", 1)):
                     if found[2] == digest:
                         return found[0]
-                    last = max(last, int(found[1]))
+                    last = max(last, min(int(found[1]), _LAST))
         return f"question-{last + 1:04d}-{digest}.message"
 
 

@@ -154,9 +154,9 @@ class PrivateKeys:
             code.update(piece)
         return code.digest()
 
-    def own_secret(self) -> bytes:
-        """A secret that nobody else has, for noise of its own."""
-        return hmac.digest(self.exchange, b"tasksieve noise 1", "sha256")
+    def own_secret(self, purpose: str = "noise") -> bytes:
+        """A secret that nobody else has: for noise of its own, for the seals of its log."""
+        return hmac.digest(self.exchange, f"tasksieve {purpose} 1".encode(), "sha256")
 
     def sign(self, content: bytes) -> bytes:
         """A signature of 64 bytes; the same content has the same."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .answer import FIRST_NUMBER, Words, misfits
+from .answer import DUAL, FIRST_NUMBER, NO_DUAL, Words, misfits
 from .errors import FederatedError
 from .units import BINS
 
@@ -59,6 +59,19 @@ def unfit_hidden(words: Words, secret: bytes, context: bytes) -> Words:
     long[0] = words.long[0]
     long[1:FIRST_NUMBER] = np.where(flags, long[1:FIRST_NUMBER] | np.uint64(1), np.uint64(0))
     return Words(long, noise.short)
+
+
+def no_dual_hidden(words: Words, secret: bytes, context: bytes) -> Words:
+    """The words of a site that has no dual value at a point: noise of its own in their place.
+
+    The sum of the other sites' dual values, less that of all of them at a point nearby, would be this site's.
+    """
+    if not words.long[NO_DUAL]:
+        return words
+    noise, long = stream(secret, context + b"dual", len(words.long), 0), words.long.copy()
+    long[NO_DUAL] = noise.long[NO_DUAL] | np.uint64(1)
+    long[DUAL] = noise.long[DUAL]
+    return Words(long, words.short)
 
 
 def largest_only(words: Words, secret: bytes, context: bytes) -> Words:

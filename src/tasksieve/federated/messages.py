@@ -80,6 +80,20 @@ def unseal_words(message: bytes, asked: Round, site: str, keys: PublicKeys) -> W
     return Words(arrays["long"].astype(np.uint64), arrays["short"].astype(np.uint32))
 
 
+def seal_refusal(error: FederatedError, message: bytes, site: str, keys: PrivateKeys) -> bytes:
+    """A site's refusal of a message: rule and words, signed, so that nobody else can refuse in its name."""
+    header = {"of": message_digest(message), "rule": error.rule, "words": error.words}
+    return seal("refusal", site, header, {}, keys)
+
+
+def unseal_refusal(refusal: bytes, message: bytes, site: str, keys: PublicKeys) -> tuple[str, str]:
+    """Rule and words of a refusal of this message that the site has signed."""
+    header, _ = unseal(refusal, "refusal", site, keys)
+    if header.get("of") != message_digest(message):
+        raise FederatedError("replay", f"{site} has refused other questions than these")
+    return str(header.get("rule")), str(header.get("words"))
+
+
 def message_digest(message: bytes) -> str:
     """SHA-256 of a message, by which logs know it."""
     return hashlib.sha256(message).hexdigest()

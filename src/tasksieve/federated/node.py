@@ -1,31 +1,30 @@
 """A site among others: checks who asks and what, answers, turns numbers into words, masks and signs them.
 
-An answer is a function of data and round: asked again, a site gives the same bytes. What it has answered is written
-down before it leaves, each message as it came, so that the rules count it and everything can be gone through again.
+An answer is a function of data and round: asked again, a site gives the same bytes. What it is asked is written down
+before it is answered (`answer_log`), each message as it came, so that the rules count it and everything can be gone
+through again. Refusals are signed, too.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from ..atomic import write_bytes
-from .answer import Answer, Words, to_words
-from .errors import FederatedError
+from .answer import Answer, Words, size, to_words
+from .answer_log import AnswerLog
+from .errors import SITE_ERROR, FederatedError
 from .keys import Agreement, PrivateKeys, roster
-from .masks import largest_only, masked, unfit_hidden
-from .messages import message_digest, seal_words, unseal_round
+from .masks import largest_only, masked, no_dual_hidden, unfit_hidden
+from .messages import message_digest, seal_refusal, seal_words, unseal_round
 from .question import Question, Round
+from .transport import LONGEST
 
-MESSAGE = ".message"
-_LINES = "answered.jsonl"
+_LOG = logging.getLogger("tasksieve.federated")
 
 
 class Answering(Protocol):
@@ -52,7 +51,7 @@ class SiteNode:
         Folder for what was answered; made where it is missing.
     allow : callable, optional
         ``allow(questions, answered)`` refuses, with a `FederatedError` that names a rule, what this site does not
-        answer; `answered` counts the different questions before.
+        answer; `answered` counts the different questions before, those that it failed to answer among them.
     """
 
     def __init__(
@@ -75,35 +74,51 @@ class SiteNode:
         if own.data != sites[name].data:
             raise FederatedError("data", "the rows of this site are no longer those that the plan was made with")
         self.name, self.keys, self.plan, self.local, self.allow = name, keys, plan, local, allow
-        self.log = AnswerLog(log)
+        self.log = AnswerLog(log, keys)
         self._secrets = keys.secrets(name, sites) if plan.masked else {}
         if plan.masked and len(self._secrets) < 2:
             raise FederatedError("min-sites", "masks need three sites: of two, each would see the other's numbers")
         self._lock = threading.Lock()
 
     def reply(self, message: bytes) -> bytes:
-        """The answer to a message of the coordinator, signed and, unless the plan says open, masked."""
-        with self._lock:
-            asked = unseal_round(message, self.plan)
+        """The answer to a message of the coordinator, signed and, unless the plan says open, masked.
+
+        Whatever stands against it is raised as a `FederatedError` with a refusal that this site has signed. The words
+        of errors that are not meant for the coordinator, which may be about rows, go to the log of this process.
+        """
+        try:
+            with self._lock:
+                return self._reply(message)
+        except FederatedError as refused:
+            error = refused
+        except Exception:
+            _LOG.exception("A message could not be answered; the coordinator is told no more than that.")
+            error = FederatedError(*SITE_ERROR)
+        error.signed = seal_refusal(error, message, self.name, self.keys)
+        raise error from None
+
+    def _reply(self, message: bytes) -> bytes:
+        asked = unseal_round(message, self.plan)
+        if sum(size(question, self.plan.n_features) for question in asked.questions) > LONGEST:
+            raise FederatedError("length", "the answer to these questions would be longer than messages are")
+        parts = asked.parts()
+        with self.log.locked():
             before = self.log.rounds(self.plan.digest)
-            parts = asked.parts()
             if self.allow is not None:
                 known = {part for entry in before.values() for part in entry["questions"]} - set(parts)
                 self.allow(asked.questions, len(known))
-            answer = self._answer(asked)
-            digest = message_digest(answer)
-            logged = before.get(asked.digest().hex())
-            if logged is None:
-                self.log.add(message, asked, parts, digest)
-            elif logged["answer"] != digest:
-                # one mask on two different answers would show their difference
-                raise FederatedError("answer-changed", "this site would now answer these questions otherwise")
-            return answer
+            if asked.digest().hex() not in before:
+                self.log.ask(message, asked, parts)
+        answer = self._answer(asked)
+        self.log.answer(asked, message_digest(answer))
+        return answer
 
     def replay(self) -> dict[int, bool]:
-        """Go through the log: the number of each round, and whether the same answer comes out now."""
+        """Go through the log: the number of each round that was answered, and whether the same answer comes out now."""
         found: dict[int, bool] = {}
         for digest, entry in self.log.rounds(self.plan.digest).items():
+            if entry["answer"] is None:  # stopped, or failed, before one was there
+                continue
             asked = unseal_round(self.log.message(entry), self.plan)
             same = asked.digest().hex() == digest and message_digest(self._answer(asked)) == entry["answer"]
             found[asked.number] = found.get(asked.number, True) and same
@@ -115,6 +130,8 @@ class SiteNode:
             words = to_words(self.local.answer(question), question, units, self.plan.n_features)
             context = asked.digest() + k.to_bytes(8, "little")
             hide = largest_only if question.kind == "sizes" else unfit_hidden
+            if question.kind == "point":
+                words = no_dual_hidden(words, own, context)
             pieces.append(hide(words, own, context))
         words = joined(pieces)
         if self.plan.masked:
@@ -125,60 +142,3 @@ class SiteNode:
 def joined(pieces: Sequence[Words]) -> Words:
     """The words of several answers, one after the other."""
     return Words(np.concatenate([piece.long for piece in pieces]), np.concatenate([piece.short for piece in pieces]))
-
-
-class AnswerLog:
-    """What a site has answered: a folder with each message as it came, and a line of JSON for each.
-
-    - `folder`: Made where it is missing.
-    """
-
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._lines = self.folder / _LINES
-
-    def rounds(self, plan: bytes) -> dict[str, dict[str, Any]]:
-        """Digest of each round of a plan that was answered, and what was noted of it."""
-        if not self._lines.exists():
-            return {}
-        found = {}
-        for line in self._lines.read_bytes().split(b"\n")[:-1]:
-            # what does not end with a line end was cut off while it was written, so nothing has left the site for it
-            try:
-                entry = json.loads(line)
-                if entry["plan"] == plan.hex():
-                    found[entry["round"]] = entry
-            except (ValueError, KeyError, TypeError):
-                raise FederatedError("log", f"the log of this site has been damaged: {self._lines}") from None
-        return found
-
-    def message(self, entry: dict[str, Any]) -> bytes:
-        """A message as it came."""
-        return (self.folder / entry["message"]).read_bytes()
-
-    def add(self, message: bytes, asked: Round, parts: Sequence[str], answer: str) -> None:
-        """Note a round before its answer leaves."""
-        name = f"{asked.number:04d}-{hashlib.sha256(message).hexdigest()[:16]}{MESSAGE}"
-        write_bytes(self.folder / name, message)
-        entry = {
-            "number": asked.number, "plan": asked.plan.hex(), "round": asked.digest().hex(), "questions": list(parts),
-            "answer": answer, "message": name,
-        }  # fmt: skip
-        with open(self._lines, "ab+") as file:
-            content = json.dumps(entry).encode() + b"\n"
-            if file.tell() and not _ends_line(file):
-                self._drop_unfinished()
-                file.seek(0, os.SEEK_END)
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-
-    def _drop_unfinished(self) -> None:
-        whole = self._lines.read_bytes()
-        os.truncate(self._lines, whole.rfind(b"\n") + 1)
-
-
-def _ends_line(file: Any) -> bool:
-    file.seek(-1, os.SEEK_END)
-    return bool(file.read(1) == b"\n")

@@ -32,7 +32,7 @@ from ..tasks.readable import by_task
 from .answer import FIELDS, GRID, Answer, Words, counts, misfits, to_words
 from .errors import FederatedError
 from .question import Question
-from .units import Units, bits
+from .units import Units
 
 Array = np.ndarray[Any, Any]
 
@@ -213,8 +213,6 @@ class SiteProof:
         dual = _below(found.gain)
         if question.levels is not None:
             c2 = c2[question.levels]
-        if not (np.isfinite(loss) and np.isfinite(w2).all() and np.isfinite(c2).all() and np.isfinite(dual).all()):
-            raise FederatedError("part", "losses or products of this site leave the range of double precision")
         return Half(float(loss), dual, w2, c2)
 
     def digests(self, salt: bytes) -> dict[str, list[str]]:
@@ -272,7 +270,7 @@ class SiteProof:
             **({} if table is None else {"table": table}),
         }
         agreed = agreed_arrays(questions, units, self._free, self._scales)
-        return Archive(header, {**own, **agreed, **added_words(words, questions, units, d)})
+        return Archive(header, {**own, **agreed, **added_words(words, questions, d)})
 
 
 def _above(box: verify.Box) -> Any:
@@ -331,11 +329,11 @@ def agreed_arrays(
 
 
 def added_words(
-    words: Sequence[Words], questions: Sequence[Question], units: Sequence[Units], n_features: int, n_sites: int = 1
+    words: Sequence[Words], questions: Sequence[Question], n_features: int, n_sites: int = 1
 ) -> dict[str, Array]:
     """Words of a site, or words that were added up over `n_sites`, question after question, as arrays of the format."""
     found: dict[str, list[Array]] = {"loss": [], "gain": [], "w2": [], "c2": []}
-    for one, question, unit in zip(words, questions, units, strict=True):
+    for one, question in zip(words, questions, strict=True):
         whole = one.long.view(np.int64)
         if misfits(one).any():
             raise FederatedError("part", "numbers of a site did not fit their units: these are no bounds")
@@ -347,8 +345,6 @@ def added_words(
             own = whole[at : at + lengths[part.name]]
             at += lengths[part.name]
             found["gain" if part.name == "dual" else part.name].append(own)
-        if (found["gain"][-1] < -(1 << (bits(64, unit.sites) - 1))).any():
-            raise FederatedError("part", "a site has no dual value at this point")
     return {
         "loss": np.concatenate(found["loss"]),
         "gain": np.stack(found["gain"]),

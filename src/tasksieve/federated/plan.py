@@ -327,7 +327,11 @@ _RANGES: Mapping[str, tuple[float, bool, float, bool]] = {
     "eps": (0.0, False, 1.0, True),
     "tol": (0.0, False, 1.0, False),
 }
-_COUNTS = {"n_alphas": 1, "cv": 0, "n_pairs": 0, "q": 1, "random_state": 0}
+#: field -> (lowest, highest)
+_COUNTS = {
+    "n_alphas": (1, 10_000), "cv": (0, 1_000), "n_pairs": (0, 10_000), "q": (1, 2**31 - 1),
+    "random_state": (0, 2**31 - 1),
+}  # fmt: skip
 _CHOICES = {"answers": ("masked", "open"), "standardize": ("no", "task")}
 
 
@@ -337,10 +341,10 @@ def _check(plan: Plan) -> None:
     for name, known in _CHOICES.items():
         _must(getattr(plan, name) in known, name, f"one of {', '.join(known)}", getattr(plan, name))
     _must(isinstance(plan.fit_intercept, bool), "fit_intercept", "true or false", plan.fit_intercept)
-    for name, lowest in _COUNTS.items():
+    for name, (lowest, highest) in _COUNTS.items():
         value = getattr(plan, name)
-        whole = isinstance(value, int) and not isinstance(value, bool) and lowest <= value < 2**31
-        _must(whole, name, f"a whole number, at least {lowest}", value)
+        whole = isinstance(value, int) and not isinstance(value, bool) and lowest <= value <= highest
+        _must(whole, name, f"a whole number, at least {lowest} and at most {highest}", value)
     _must(plan.cv != 1, "cv", "0 or at least 2", plan.cv)
     for name, (low, closed, high, closed_above) in _RANGES.items():
         value = getattr(plan, name)

@@ -33,7 +33,9 @@ class Rules:
     open_share : float, default=0.33
         Without masks: most features whose second derivatives are asked for, as a part of the rows of the smallest task.
     masked_share : float, default=0.0
-        The same under masks; 0: no limit.
+        The same under masks; 0: no limit. A coordinator can find out where it ends, and so this number of rows.
+    min_held_out : int, default=3
+        Fewest rows of each task here that a fold leaves out: sums with and without them show what they add.
 
     Examples
     --------
@@ -49,9 +51,10 @@ class Rules:
     open: bool = False
     open_share: float = 0.33
     masked_share: float = 0.0
+    min_held_out: int = 3
 
     def __post_init__(self) -> None:
-        for name, least in {"min_sites": 2, "min_rows": 2, "max_questions": 1}.items():
+        for name, least in {"min_sites": 2, "min_rows": 2, "max_questions": 1, "min_held_out": 1}.items():
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise ParameterError(name, f"must be a whole number of at least {least}", value)
@@ -110,6 +113,10 @@ class Rules:
                 raise FederatedError(
                     "min-rows", f"a task has {least} rows{where}, this site wants at least {self.min_rows}"
                 )
+            left = [every - own for every, own in zip(rows["all"], rows[problem], strict=True)]
+            if problem != "all" and min(left) < self.min_held_out:
+                words = f"{problem!r} leaves out {min(left)} rows of a task, this site wants at least "
+                raise FederatedError("min-held-out", f"{words}{self.min_held_out}")
 
     def check_questions(
         self, plan: Plan, questions: Sequence[Question], answered: int, rows: Mapping[str, Sequence[int]]
@@ -142,11 +149,8 @@ class Rules:
         for question in questions:
             n_rows = min(rows[question.problem])
             if question.hessian and len(question.features) > share * n_rows:
-                raise FederatedError(
-                    rule_name(name),
-                    f"second derivatives of {len(question.features)} features are asked for, this site gives at most "
-                    f"{share:g} of its {n_rows} rows",
-                )
+                words = f"second derivatives of {len(question.features)} features are asked for"
+                raise FederatedError(rule_name(name), f"{words}, more than {share:g} of the rows of this site")
 
 
 def rule_name(field: str) -> str:

@@ -18,6 +18,9 @@ from .units import Units
 
 KINDS = ("sizes", "norms", "point", "part")
 LARGEST_FEATURE = 2**32 - 1  # places travel as unsigned 32-bit numbers
+#: s and l1 are at most so large: with numbers beyond, whether a product overflows would tell about one site's columns
+LARGEST = 2.0**400
+_LAST_ROUND = 10**6
 _FLAGS = ("hessian", "cross", "held_out")
 
 
@@ -80,13 +83,13 @@ class Question:
         s = np.asarray(self.s, dtype=np.float64)
         if s.shape != self.features.shape:
             raise FederatedError("question", f"{len(self.features)} features, but s has the shape {s.shape}")
-        if not (np.isfinite(s).all() and (s >= 0.0).all()):
-            raise FederatedError("question", "s must be finite and >= 0")
+        if not ((s >= 0.0) & (s <= LARGEST)).all():
+            raise FederatedError("question", f"s must be >= 0 and at most {LARGEST:.2g}")
         object.__setattr__(self, "s", s + 0.0)  # no negative zeros: the same point has the same bytes
-        for name in ("l1", "reach"):
+        for name, most in (("l1", LARGEST), ("reach", np.finfo(float).max)):
             number = float(getattr(self, name))
-            if not (np.isfinite(number) and number >= 0.0):
-                raise FederatedError("question", f"{name} must be a finite number >= 0")
+            if not 0.0 <= number <= most:
+                raise FederatedError("question", f"{name} must be >= 0 and at most {most:.2g}")
             object.__setattr__(self, name, number + 0.0)
         for name in _FLAGS:
             object.__setattr__(self, name, bool(getattr(self, name)))
@@ -160,8 +163,8 @@ class Round:
     units: tuple[Units, ...]
 
     def __post_init__(self) -> None:
-        if not (type(self.number) is int and self.number >= 0 and isinstance(self.plan, bytes)):
-            raise FederatedError("format", "a round has a number >= 0 and the digest of a plan")
+        if not (type(self.number) is int and 0 <= self.number <= _LAST_ROUND and isinstance(self.plan, bytes)):
+            raise FederatedError("format", f"a round has a number from 0 to {_LAST_ROUND} and the digest of a plan")
         if not self.questions or len(self.questions) != len(self.units):
             raise FederatedError("format", "a round has questions, each with its units")
         for question, units in zip(self.questions, self.units, strict=True):
@@ -191,7 +194,7 @@ class Round:
             powers = [Units(hessian=numbers.pop("hessian"), **given) for numbers, given in zip(own, units, strict=True)]
             questions = [Question.from_packed(*asked) for asked in zip(headers, own, strict=True)]
             found = cls(header["number"], bytes.fromhex(header["plan"]), tuple(questions), tuple(powers))
-        except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
+        except (KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError) as error:
             raise FederatedError("format", f"this is no round of questions ({error})") from None
         if found.packed()[0] != dict(header):
             raise FederatedError("format", "this is no round of questions")

@@ -3,7 +3,7 @@
     site.toml       name, [data]: the table and its columns, [rules]
     private.json    keys and salt; readable by their owner alone, and never sent
     plan.toml       the plan, once it was agreed to
-    log/            every message that was answered
+    log/            every message that was answered, and lines that show when they were cut or edited
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ import numpy as np
 from ..atomic import write_bytes
 from ..fitted.restore import set_state
 from ..tables import TableError
+from .answer_log import AnswerLog
 from .errors import FederatedError
 from .fitted import FederatedFit
 from .keys import PrivateKeys, roster
 from .local import LocalProblem
 from .messages import unseal_round
-from .node import AnswerLog, SiteNode
+from .node import SiteNode
 from .plan import Plan, toml_value
 from .policy import Rules
 from .question import Question
@@ -188,6 +189,7 @@ class Site:
         if self.plan is not None and self.plan.digest != plan.digest:
             raise FederatedError("plan", "this site has agreed to another plan: a new plan needs a new site folder")
         self.check(plan)
+        AnswerLog(self.folder / LOG, self.keys, begin=self.plan is None).rounds(plan.digest)
         write_bytes(self.folder / PLAN, plan.to_toml().encode())
         self.__dict__.pop("plan", None)
 
@@ -218,6 +220,7 @@ class Site:
         -------
         SiteNode
         """
+        self.answered()  # a log that is missing or damaged is said before the rows are read
         given = (self.name, self.keys, self.agreed(), self.local, self.data_digest, self.folder / LOG)
         return SiteNode(*given, allow=self._allow)
 
@@ -246,13 +249,13 @@ class Site:
         return lines
 
     def answered(self) -> set[str]:
-        """Digests of the questions of this plan that were answered.
+        """Digests of the questions of this plan that were answered, or that this site tried to answer.
 
         Returns
         -------
         set of str
         """
-        entries = AnswerLog(self.folder / LOG).rounds(self.agreed().digest).values()
+        entries = AnswerLog(self.folder / LOG, self.keys, begin=False).rounds(self.agreed().digest).values()
         return {part for entry in entries for part in entry["questions"]}
 
     def model(self, result: FederatedFit | str | Path, k: int | None = None) -> Any:

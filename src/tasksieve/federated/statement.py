@@ -71,6 +71,8 @@ class SignedSums:
         self, questions: Sequence[Question], free: Array, column_scale: Array | None, site: str | None = None
     ) -> dict[str, Array]:
         """What sites have agreed on, and the words of one site or of all together, as arrays of the format."""
+        if any(question.problem != "all" for question in questions):
+            raise FederatedError("part", "a statement is about all rows, and here is a question about some of them")
         missing = [k for k, question in enumerate(questions) if question.digest() not in self._answers]
         if missing:
             raise FederatedError("part", f"no site has signed an answer to question {missing[0]}")
@@ -79,7 +81,7 @@ class SignedSums:
         words = [answer[2] if site is None else answer[3][site] for answer in found]
         agreed = agreed_arrays(questions, units, free, column_scale)
         n_sites = len(self.plan.sites) if site is None else 1
-        return {**agreed, **added_words(words, questions, units, self.plan.n_features, n_sites)}
+        return {**agreed, **added_words(words, questions, self.plan.n_features, n_sites)}
 
 
 def make_statement(
@@ -203,6 +205,12 @@ def check_signatures(statement: Any, plan: Agreement) -> None:
         raise FederatedError("plan", "the statement's features are not those of the plan")
     if hasattr(plan, "weights") and not np.array_equal(arrays["feature_weights"], plan.weights):
         raise FederatedError("plan", "the statement's feature weights are not those of the plan")
+    if hasattr(plan, "ridge") and not np.array_equal(arrays["ridge"], np.full(len(arrays["l1"]), plan.ridge)):
+        raise FederatedError("plan", "the statement's ridge is not that of the plan")
+    if hasattr(plan, "l1_ratio"):  # products in another order: the same but for rounding
+        entries = plan.l1_ratio * arrays["alpha"] * read.header["unit"]
+        if (np.abs(arrays["l1"] - entries) > 1e-9 * entries).any():
+            raise FederatedError("plan", "the statement's strength on single coefficients is not that of the plan")
     if "message" not in arrays:
         raise FederatedError("signature", "the statement has no messages that sites have signed")
     raw, starts = arrays["message"].tobytes(), arrays["message_start"].tolist()

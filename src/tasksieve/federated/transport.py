@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
-from .errors import FederatedError
+from .errors import SITE_ERROR, FederatedError
 
 Reply = Callable[[bytes], bytes]  #: `SiteNode.reply`, or anything like it
 
@@ -51,19 +51,22 @@ class SiteRefused(FederatedError):
         Of the site; ``"site-error"`` where it failed for reasons that stay there.
     words : str
         What the site says.
+    signed : bytes
+        The same as a message that the site has signed. Transports only carry it; who asks looks at it, so that nobody
+        on the way can refuse in the name of a site.
 
     Examples
     --------
-    >>> print(SiteRefused("north", "min-rows", "a task has 4 rows, at least 10 are needed"))
-    min-rows: site north refuses: a task has 4 rows, at least 10 are needed
+    >>> print(SiteRefused("north", "max-questions", "5000 questions were answered"))
+    max-questions: site north refuses: 5000 questions were answered
     """
 
-    def __init__(self, site: str, rule: str, words: str) -> None:
+    def __init__(self, site: str, rule: str, words: str, signed: bytes = b"") -> None:
         super().__init__(rule, f"site {site} refuses: {words}")
-        self.site, self.said = site, words
+        self.site, self.said, self.signed = site, words, signed
 
-    def __reduce__(self) -> tuple[type[SiteRefused], tuple[str, str, str]]:
-        return SiteRefused, (self.site, self.rule, self.said)
+    def __reduce__(self) -> tuple[type[SiteRefused], tuple[str, str, str, bytes]]:
+        return SiteRefused, (self.site, self.rule, self.said, self.signed)
 
 
 class DamagedResponse(ValueError):
@@ -79,13 +82,16 @@ def respond(reply: Reply, message: bytes, site: str = "") -> bytes:
     try:
         kind, body = _ANSWER, reply(message)
     except FederatedError as error:
-        kind, body = _REFUSAL, json.dumps({"rule": error.rule, "words": error.words}).encode()
+        kind, body = _REFUSAL, _refusal(error)
     except Exception:
         _LOG.exception("A message could not be answered; the coordinator is told no more than that.")
-        words = "it could not answer; its own log says why"
-        kind, body = _REFUSAL, json.dumps({"rule": "site-error", "words": words}).encode()
+        kind, body = _REFUSAL, _refusal(FederatedError(*SITE_ERROR))
     about = kind + hashlib.sha256(message).digest() + _named(site)
     return b"".join([_MAGIC, about, hashlib.sha256(about + body).digest(), body])
+
+
+def _refusal(error: FederatedError) -> bytes:
+    return json.dumps({"rule": error.rule, "words": error.words, "signed": error.signed.hex()}).encode()
 
 
 def _named(site: str) -> bytes:
@@ -108,10 +114,10 @@ def reply_in(response: bytes, site: str, message: bytes) -> bytes:
         return body
     try:
         said = json.loads(body)
-        rule, words = str(said["rule"]), str(said["words"])
+        rule, words, signed = str(said["rule"]), str(said["words"]), bytes.fromhex(said["signed"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise DamagedResponse("its refusal cannot be read") from None
-    raise SiteRefused(site, _printable(rule), _printable(words))
+    raise SiteRefused(site, printable(rule), printable(words), signed)
 
 
 def is_answer(response: bytes) -> bool:
@@ -119,7 +125,7 @@ def is_answer(response: bytes) -> bool:
     return response.startswith(_MAGIC + _ANSWER)
 
 
-def _printable(words: str) -> str:
+def printable(words: str) -> str:
     """At most 500 characters of another computer's words, none of which can act on a terminal."""
     return "".join(c if c.isprintable() else "?" for c in words[:500])
 

@@ -105,6 +105,8 @@ class Units:
         more = _LARGER[group]
         if group == "levels":
             return replace(self, levels=self.levels + more, cross=self.cross + more)
+        if group == "squares":  # of products and of columns
+            return replace(self, squares=self.squares + more, norms=self.norms + NORM_POWER * more // 2)
         name = "base" if group == "hessian" else group
         return replace(self, **{name: getattr(self, name) + more})
 
@@ -153,7 +155,7 @@ class Sizes:
         null = self.level + _ROOM["levels"] - short
         return Units(
             self.sites,
-            # a dual value that is minus infinity needs as many integers again as there are sites
+            # dual values below zero may be larger than any loss: they have one bit more, and one for each doubling of T
             sums=self.total + _ROOM["sums"] - (long - 1 - (self.sites - 1).bit_length()),
             squares=max(level, self.level) + _ROOM["squares"] - long,
             levels=levels,
