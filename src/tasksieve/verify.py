@@ -942,6 +942,8 @@ _LISTS = {"start": ("feature", "output", "coef"), "open_start": ("open",), "sure
 _ARRAYS = {"alpha", "ridge", "objective", "dual_value", "gap", "intercept", "dual", "edges", "feature_weights", "l1"}
 _ARRAYS |= {"thresholds", "group_of", "group_weights", "sorted_weights", "absent", "absent_start", *_LISTS}
 _ARRAYS |= {name for part in _LISTS.values() for name in part}
+_NEED = ("need_value", "need_start", "need", "need_delta", "need_dual")  # claims that features are needed
+_ARRAYS |= {*_NEED}
 _PARAMETERS = {
     "clipped": {"mu", "epsilon", "low", "high", "labels"},
     "tweedie": {"power"},
@@ -1209,6 +1211,30 @@ def _check_arrays(self: Certificate) -> None:
             raise Unreadable("group_of and group_weights do not belong together, or a weight is not positive")
     if self.header["penalty"]["name"] == "sorted" and (np.diff(get("sorted_weights", "f", (d,), 0.0)) > 0.0).any():
         raise Unreadable("array 'sorted_weights' must be falling")
+    if any(name in arrays for name in _NEED):
+        _check_need_arrays(self, get)
+
+
+def _check_need_arrays(self: Certificate, get: Callable[..., Array]) -> None:
+    """Claims of need: the value each is about, its features, by how much models without them are worse, a vector."""
+    count = len(self.arrays.get("need_value", ()))
+    if self.header["penalty"]["name"] == "none":
+        raise Unreadable("array 'need' cannot be combined with the penalty 'none'")
+    if count and get("need_value", "i", (count,), 0).max() >= self.n_values:
+        raise Unreadable(f"array 'need_value' holds {self.arrays['need_value'].max()}, which is too large")
+    bounds = get("need_start", "i", (count + 1,), 0)
+    if bounds[0] != 0 or (np.diff(bounds) <= 0).any():
+        raise Unreadable("array 'need_start' must rise from 0: each claim is about a feature or more")
+    features = get("need", "i", (int(bounds[-1]),), 0)
+    if len(features) and features.max() >= self.n_features:
+        raise Unreadable(f"array 'need' holds {features.max()}, which is too large")
+    if any((np.diff(features[slice(*bounds[i : i + 2])]) <= 0).any() for i in range(count)):
+        raise Unreadable("array 'need' must rise within each claim")
+    if count and get("need_delta", "f", (count,), 0.0).min() <= 0.0:
+        raise Unreadable("array 'need_delta' must be positive")
+    get("need_value", "i", (count,))
+    get("need_delta", "f", (count,))
+    get("need_dual", "f", (count, self.arrays["dual"].shape[1]))
 
 
 def _check_absent(self: Certificate, get: Callable[..., Array]) -> None:
@@ -3723,14 +3749,27 @@ class Value:
 
 
 @dataclass
+class Need:
+    """What was found for one claim that features are needed: every model in which all of them are zero is worse than
+    the coefficients of the value by `delta` at least."""
+
+    value: int
+    features: list[int]
+    claimed: float
+    delta: float
+    failures: list[str]
+
+
+@dataclass
 class Verdict:
-    """`proved`, `words` for people, `failures` (why not), and the `values` that were looked at. False if not
-    proved."""
+    """`proved`, `words` for people, `failures` (why not), the `values` that were looked at, and the claims of `needs`
+    about them. False if not proved."""
 
     proved: bool
     words: str
     failures: list[str] = field(default_factory=list)
     values: list[Value] = field(default_factory=list)
+    needs: list[Need] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return self.proved
@@ -3849,6 +3888,39 @@ class Checker:
             self._check_zeros(k, point, reading, c, failures)
             self._check_sure(k, features, rows, ridged[: len(places)], places, failures)
         return value
+
+    def without(self, k: int, point: Dual, reading: Reading, features: Array, wanted: Any = None) -> Box:
+        """The dual value of a point for the problem without some features: at most the objective of every model in
+        which they are zero. Their rows of M are in no constraint, and so they count as 0. (All norms here are no larger
+        where rows become zero: the dual ball of what is left is the part of the ball with zeros there.)
+
+        `wanted`: What the value should be. Products are read in twice the precision where it is less. """
+        problem, penalty, nothing = self.problem, self.penalty, features[:0]
+        empty = problem.arith.numbers(np.zeros((0, len(problem.task_of))))
+        mine = np.isin(penalty.features, features)
+        if reading.levels is not None:
+            beside = self._whole(mine)  # what is left of their groups
+            read_more(problem, penalty, reading, point, beside[~np.isin(beside, features)])
+            reading.levels[mine] = 0
+        for again in (False, True):
+            if again:
+                read_more(problem, penalty, reading, point, self._close(k, reading, nothing, empty), twice=True)
+            else:
+                self._read_open(k, point, reading, nothing)
+            gone = np.isin(reading.features, features)
+            for end in (reading.products.lo, reading.products.hi):
+                end[gone] = problem.arith.one(0.0).lo
+            size = self._sizes(k, reading, nothing, empty)
+            c, _ = penalty.scale(size, self._rows(reading), reading)
+            scale = Box(self._in_domain(point, c))
+            dual = problem.dual_losses(point, scale).total()
+            if problem.cert.arrays["ridge"][k] > 0.0:
+                other = self._leaning(k, point, reading, nothing, empty, size, c)
+                if other is not None and other[0].lo > dual.lo:
+                    dual = other[0]
+            if problem.arith.exact or wanted is None or dual.lo >= wanted:
+                break
+        return dual
 
     # -- pieces ----------------------------------------------------------------------------------------------
 
@@ -4248,6 +4320,8 @@ def verify(
                 found = _check_values(cert, tasks, values, arith, say)
                 if not any(one.close for one in found):
                     break
+            good = {one.index: one.objective for one in found if not one.failures}
+            needs = _check_needs(cert, tasks, good, Exact(160, quick=True) if exact else Floating(quick=True), say)
         except (Mismatch, Undecided) as error:
             return _refuse([str(error)])
         except (MemoryError, OverflowError, ZeroDivisionError) as error:
@@ -4255,15 +4329,33 @@ def verify(
     failures = [f"value {one.index} (alpha = {one.alpha:g}): {words}" for one in found for words in one.failures]
     if any(one.close for one in found) and not exact:
         failures.append(_CLOSE)
+    failures += [f"value {need.value}: {words}" for need in needs for words in need.failures]
     if failures:
-        return Verdict(False, "\n".join(["not proved:", *failures]), failures, found)
+        return Verdict(False, "\n".join(["not proved:", *failures]), failures, found, needs)
     worst = max(one.gap for one in found)
     what = "no model of this kind is better" if len(found) == 1 else f"none of {len(found)} models can be better"
     words = f"proved: {what} by more than {_upwards(worst)} ({(Exact if exact else Floating).words})"
-    return Verdict(True, "\n".join([words, *described(cert, tasks, found), f"verify.py {PROGRAM}"]), [], found)
+    told = [words, *_need_words(cert, needs), *described(cert, tasks, found), f"verify.py {PROGRAM}"]
+    return Verdict(True, "\n".join(told), [], found, needs)
 
 
 _CLOSE = "so little is missing that rounding may be the reason: exact arithmetic (--exact) decides"
+
+
+_NEEDS_TOLD = 20
+
+
+def _need_words(cert: Certificate, needs: list[Need]) -> list[str]:
+    """What is needed, the strongest first."""
+    if not needs:
+        return []
+    found = [f"proved, too: {len(needs)} claim{'s' * (len(needs) != 1)} that features are needed, where models without "
+             "them are worse than these coefficients, by at least"]  # fmt: skip
+    for need in sorted(needs, key=lambda one: -one.claimed)[:_NEEDS_TOLD]:
+        names = ", ".join(cert.name(j) for j in need.features)
+        several = "" if len(need.features) == 1 else f" (one of {len(need.features)})"
+        found.append(f"  {need.claimed:.6g} without {names}{several}")
+    return found + [f"  ... and {len(needs) - _NEEDS_TOLD} more"] * (len(needs) > _NEEDS_TOLD)
 
 
 def _upwards(number: float) -> str:
@@ -4371,7 +4463,7 @@ def read_values(
             pairs = zip(some, points, strict=True) if problem.arith.exact and problem.arith.quick else ()
             whole = [read_whole(problem, checker.penalty, point, k, norms, say) for k, point in pairs]
             readings = [one for one in whole if one is not None] or read_features(problem, points, norms, say)
-        if quick:
+        if quick and len(cert.arrays["coef"]):
             problem.read_scores(some)
         yield from zip(some, points, readings, strict=True)
         say(f"{a + len(some)} of {len(values)} values")
@@ -4388,6 +4480,59 @@ def _check_values(
                 narrow = Exact(arith.bits) if arith.exact else Floating()
                 found[i] = _check_values(cert, tasks, [one.index], narrow, say)[0]
     return found
+
+
+def reduced_problems(cert: Certificate, at: Array, duals: Array) -> Certificate:
+    """Values of a certificate, each as often as it is listed, without coefficients and with other vectors."""
+    arrays = cert.arrays
+    own = ("alpha", "ridge", "objective", "dual_value", "gap", "intercept", "thresholds")
+    others = {"dual", *own, *_NEED, *_LISTS, *(name for part in _LISTS.values() for name in part)}
+    found = {name: values for name, values in arrays.items() if name not in others}
+    found |= {name: arrays[name][at] for name in own if name in arrays}
+    nothing = np.zeros(0, dtype=np.int64)
+    found |= {"start": np.zeros(len(at) + 1, dtype=np.int64), "feature": nothing, "output": nothing}
+    return Certificate(cert.header, found | {"coef": np.zeros(0), "dual": duals})
+
+
+def _check_needs(
+    cert: Certificate, tasks: list[Task], objectives: dict[int, float], arith: Any, say: Callable[[str], None]
+) -> list[Need]:
+    """The claims of need about some values, given upper bounds of the objectives of their coefficients."""
+    arrays = cert.arrays
+    which = np.flatnonzero(np.isin(arrays.get("need_value", ()), list(objectives)))
+    if not len(which):
+        return []
+    found: list[Need] = []
+    reduced = reduced_problems(cert, arrays["need_value"][which], arrays["need_dual"][which])
+    checker = Checker(Problem(reduced, tasks, arith))
+    for i, point, reading in read_values(checker, range(len(which)), False, say):
+        one, k = which[i], int(arrays["need_value"][which[i]])
+        features = arrays["need"][slice(*arrays["need_start"][one : one + 2])]
+        top, claimed = arith.one(objectives[k]), arith.one(arrays["need_delta"][one])
+        least = (top + claimed).hi
+        dual = checker.without(i, point, reading, features, least)
+        need = Need(k, features.tolist(), float(arrays["need_delta"][one]), _float((dual - top).lo, False), [])
+        if not least <= dual.lo:
+            names = ", ".join(map(cert.name, need.features))
+            need.failures.append(
+                f"models without {names} are proved to be worse by {need.delta:.6g} only, claimed {need.claimed:.6g}"
+            )
+        found.append(need)
+    if arith.quick:  # what has failed is checked again, with the narrowest bounds
+        for i, need in enumerate(found):
+            if need.failures:
+                narrow = Exact(640) if arith.exact else Floating()
+                found[i] = _check_needs(_one_need(cert, int(which[i])), tasks, objectives, narrow, say)[0]
+    return found
+
+
+def _one_need(cert: Certificate, i: int) -> Certificate:
+    """The certificate with one of its claims of need."""
+    arrays = dict(cert.arrays)
+    here = slice(*arrays["need_start"][i : i + 2])
+    arrays |= {name: arrays[name][i : i + 1] for name in ("need_value", "need_delta", "need_dual")}
+    arrays |= {"need": arrays["need"][here], "need_start": np.array([0, here.stop - here.start])}
+    return Certificate(cert.header, arrays)
 
 
 # --- files of data ------------------------------------------------------------------------------------------

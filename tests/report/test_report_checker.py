@@ -72,7 +72,7 @@ def random_problem(rng: np.random.Generator) -> tuple[Any, Data]:
 def mutated(rng: np.random.Generator, certificate: Certificate) -> Certificate:
     """Another claim, point or problem; perhaps a true one, too."""
     header, arrays = dict(certificate.header), {name: values.copy() for name, values in certificate.arrays.items()}
-    d, kind = header["n_features"], int(rng.integers(8))
+    d, kind = header["n_features"], int(rng.integers(10))
     if kind == 0:
         arrays[str(rng.choice(CLAIMS))] *= 1.0 + float(rng.choice([-1.0, 1.0])) * 10.0 ** rng.integers(-12, 0)
     elif kind == 1 and arrays["coef"].size:
@@ -92,6 +92,11 @@ def mutated(rng: np.random.Generator, certificate: Certificate) -> Certificate:
     elif kind == 6:
         name = str(rng.choice(["standardize", "positive", "intercept"]))
         header[name] = not header[name]
+    elif kind == 7 and "need" in arrays:
+        arrays["need_delta"] *= 1.0 + float(rng.choice([-1.0, 1.0])) * 10.0 ** rng.integers(-9, 1)
+        arrays["need_delta"] = np.abs(arrays["need_delta"]) + 1e-300
+    elif kind == 8 and "need" in arrays:
+        arrays["need_dual"] *= 1.0 + float(rng.choice([-1.0, 1.0])) * 10.0 ** rng.integers(-9, 1)
     else:
         header["unit"] *= 1.0 + 10.0 ** rng.integers(-9, 0)
     return Certificate(header, arrays)
@@ -108,10 +113,11 @@ def proved(content: bytes, data: Data, exact: bool = False) -> bool:
 @pytest.mark.parametrize("count", [40, pytest.param(600, marks=pytest.mark.slow)])
 def test_both_checkers_agree(count: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(count)
-    cases, given = [], []
+    cases, given, claims = [], [], 0
     while len(cases) < 2 * count:
         model, data = random_problem(rng)
-        certificate = model.certificate(**data)
+        certificate = model.certificate(**data, need=True)
+        claims += len(certificate.needs())
         stream = io.BytesIO()
         np.savez(stream, **data)
         for one in (certificate, mutated(rng, certificate)):
@@ -129,6 +135,7 @@ def test_both_checkers_agree(count: int, tmp_path: Path) -> None:
             assert theirs == proved(content, data, exact=True), f"{kind}: {words}"
         refused += not theirs
     assert count // 4 < refused < count  # the mutations that are no longer true
+    assert claims >= count // 2
 
 
 @pytest.mark.filterwarnings("ignore:Unpenalised feature")

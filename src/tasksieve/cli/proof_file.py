@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +61,7 @@ def write_proof(job: Job, fitted: Fitted) -> None:
         whole = False
         job.display.log(f"{PROOF} is about the chosen value; path.certificate in Python writes that of all values")
     try:
-        answer = fitted.path if whole else fitted.model
-        certificate = answer.certificate(problem.X, problem.y, **problem.row_arguments(groups=False))
+        certificate = _certificate(job, fitted, whole)
     except (ValueError, MemoryError, verify.Undecided) as error:
         job.display.log(f"no {PROOF}: {in_words(error) or 'not enough memory'}")
         return
@@ -75,6 +75,17 @@ def write_proof(job: Job, fitted: Fitted) -> None:
     else:
         _add_recipe(job, certificate)
     certificate.save(job.folder / PROOF)
+
+
+def _certificate(job: Job, fitted: Fitted, whole: bool) -> Certificate:
+    """Of all values or of the model; of what is shown as the answer, that its features are needed, too."""
+    answer: Any = fitted.path if whole else fitted.model
+    asked: dict[str, Any] = {}
+    if job.config["command"] == "fit" and "need" in signature(answer.certificate).parameters:
+        asked = {"need": fitted.chosen if whole else True}
+    rows = job.problem.row_arguments(groups=False)
+    found: Certificate = answer.certificate(job.problem.X, job.problem.y, **rows, **asked)
+    return found
 
 
 def _add_recipe(job: Job, certificate: Certificate) -> None:

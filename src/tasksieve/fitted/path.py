@@ -273,13 +273,24 @@ class RegularizationPath(SolvedValues):
         """Which features tasks have, where X came from `by_pattern`; None elsewhere."""
         return None if self._facts is None else self._facts.patterns
 
-    def certificate(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Any:
+    def certificate(
+        self,
+        X: Any,
+        y: Any,
+        task: Any = None,
+        sample_weight: Any = None,
+        *,
+        offset: Any = None,
+        need: int | None = None,
+    ) -> Any:
         """The proof of all values, which an independent program can check.
 
         Parameters
         ----------
         X, y, task, sample_weight, offset
             The data of the path.
+        need : int, optional
+            A value of which it is proved, too, that the features in use are needed (`Certificate.needs`).
 
         Returns
         -------
@@ -298,7 +309,9 @@ class RegularizationPath(SolvedValues):
         if self._estimator is None or not len(self):
             raise ValueError("a certificate needs a path of an estimator with at least one value.")
         X, task = pattern_rows(X, task, self)
-        return self._estimator._certificate_of_path(self, self._points, X, y, task, sample_weight, offset)
+        if need is not None and not -len(self) <= need < len(self):
+            raise ValueError(f"need={need}: the path has {len(self)} values.")
+        return self._estimator._certificate_of_path(self, self._points, need, X, y, task, sample_weight, offset)
 
     def predict(self, X: Any, k: int, task: Any = None, *, offset: Any = None) -> Predictions:
         """Linear predictions x . w_t + b_t + offset of the solution at value k.

@@ -355,13 +355,13 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         """Whose problem the certificate is about, and its strength."""
         return self, float(getattr(self, "alpha_", self.alpha))
 
-    def _certificate_of_path(self, path: Any, points: Any, *given: Any) -> Certificate:
-        """Of solutions of a path, on X, y, task, sample_weight, offset."""
+    def _certificate_of_path(self, path: Any, points: Any, need: int | None, *given: Any) -> Certificate:
+        """Of solutions of a path, on X, y, task, sample_weight, offset; `need`: of which it is proved what it needs."""
         found = [
             (float(alpha), point.features, point.rows, point.intercept, float(gap), point.thresholds)
             for alpha, gap, point in zip(path.alphas, path.dual_gaps, points, strict=True)
         ]
-        return Statement(self, *given).certificate(found)
+        return Statement(self, *given).certificate(found, need)
 
     def _last_solution(self, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
         """Selected features and their rows in the units of the solver, where the last fit has the same shape."""

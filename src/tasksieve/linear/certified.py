@@ -13,6 +13,7 @@ from ..proof.certificate import Certificate
 from ..proof.claims import ClaimedSolution, certify, tidy
 from ..proof.dual import DualPoints
 from ..proof.forms import form_of, plain_labels
+from ..proof.reduced import ReducedProblems
 from ..tasks import count_rows, read_labels
 from ..tasks.named import takes_named_tasks
 from ..tasks.readable import by_task
@@ -28,7 +29,14 @@ class CertifiedModel:
 
     @takes_named_tasks
     def certificate(
-        self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        task: Any = None,
+        sample_weight: Any = None,
+        *,
+        offset: Any = None,
+        need: bool = False,
     ) -> Certificate:
         """The proof of the fit, which an independent program can check.
 
@@ -39,6 +47,9 @@ class CertifiedModel:
         X, y, task, sample_weight, offset
             The data of the fit. (Other data with the same tasks and features: the certificate says how good the
             coefficients are there.)
+        need : bool, default=False
+            Also prove for each feature in use that it is needed: that every model without it is worse, and by how much
+            (`Certificate.needs`). The file grows by one float64 for each row and such feature.
 
         Returns
         -------
@@ -53,7 +64,7 @@ class CertifiedModel:
         gap = float(getattr(model, "dual_gap_", np.inf))
         constants = np.asarray(state.constants, dtype=np.float64)
         point = (alpha, features, rows[features], constants, gap, state.stored_thresholds)
-        found = Statement(stated, X, y, task, sample_weight, offset).certificate([point])
+        found = Statement(stated, X, y, task, sample_weight, offset).certificate([point], 0 if need else None)
         if found.header["n_features"] == model.n_features_in_:
             model._proven = found.proven_zero(), found.proven_nonzero()
         return found
@@ -225,10 +236,23 @@ class Statement:
             found["features"] = [str(name) for name in names]
         return found
 
-    def certificate(self, points: Sequence[tuple[float, Array, Array, Array, float, Array | None]]) -> Certificate:
+    def certificate(
+        self, points: Sequence[tuple[float, Array, Array, Array, float, Array | None]], need: int | None = None
+    ) -> Certificate:
+        """That of some values; `need` is the one of which it is proved what it needs."""
         answers = [self.answer(*point) for point in points]
         strengths = [(point[0], point[4]) for point in points]
-        return certify(self.header(), self.arrays, self.tasks, answers, lambda k: self._better(*strengths[k]))
+        asked = None
+        if need is not None:
+            k = range(len(points))[need]
+            asked = k, self._reduced(*points[k][:3]), lambda dual: self.duals.listed(dual) * self._dual_scale()
+        return certify(self.header(), self.arrays, self.tasks, answers, lambda k: self._better(*strengths[k]), asked)
+
+    def _reduced(self, alpha: float, features: Array, rows: Array) -> ReducedProblems:
+        """The problem of a value without some features."""
+        units, order = self.problem.units, np.argsort(features, kind="stable")
+        lam = float(self.model._inward(self.data, units, np.array([alpha]))[0])
+        return ReducedProblems(self.problem, lam, features[order], units.rows(rows[order]), self.model.max_iter)
 
     def answer(
         self,

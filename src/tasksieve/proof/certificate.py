@@ -95,7 +95,29 @@ class Certificate:
         """Which features are not zero in any solution, of shape (d,)."""
         found = np.zeros(self.header["n_features"], dtype=bool)
         found[self._listed("sure", value)] = True
+        for features, _ in self.needs(value):
+            found[features] |= len(features) == 1
         return found
+
+    @described_by(VALUE)
+    def needs(self, value: int = 0) -> list[tuple[Array, float]]:
+        r"""Which features are needed, and by how much.
+
+        .. math:: P(W', b') \ge P(W, b) + \delta \qquad \text{for every } W', b' \text{ with } W'_S = 0
+
+        Returns
+        -------
+        list of (features, delta)
+            Of each claim the features S (one; or several near copies, or a group, of which one is needed), and delta in
+            the units of the objective. Empty unless need was asked for (``certificate(..., need=True)``).
+        """
+        if "need" not in self.arrays:
+            return []
+        value, arrays = range(self.n_values)[value], self.arrays
+        return [
+            (arrays["need"][slice(*arrays["need_start"][i : i + 2])], float(arrays["need_delta"][i]))
+            for i in np.flatnonzero(arrays["need_value"] == value)
+        ]
 
     def _listed(self, name: str, value: int) -> Array:
         if name not in self.arrays:

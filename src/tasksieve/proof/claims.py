@@ -17,6 +17,8 @@ from .. import verify
 from ..messages import Message, value_error
 from ..user_warnings import warn
 from .certificate import Certificate
+from .need import Proved
+from .reduced import ReducedProblems
 
 Array = np.ndarray[Any, Any]
 
@@ -53,12 +55,15 @@ def certify(
     tasks: list[verify.Task],
     answers: Sequence[ClaimedSolution],
     better: Callable[[int], Iterator[Array]] | None = None,
+    need: tuple[int, ReducedProblems, Callable[[Array], Array]] | None = None,
 ) -> Certificate:
     """The certificate of some answers.
 
     - `header`, `arrays`: The problem; digests, rows and claims are filled in here.
     - `tasks`: The data, as the format lists them.
     - `better`: Further dual points for a value whose gap is above its goal, best last.
+    - `need`: The value of which it is proved what it needs, its problem without features, and what turns a dual point
+      of the solver into one of the format.
     """
     shared = header["shared"]
     header = {
@@ -95,6 +100,11 @@ def certify(
         _list(whole, "open", finder.open)
     if some:
         _list(whole, "sure", finder.sure)
+    if need is not None:
+        k, reduced, listed = need
+        proved = Proved(stated, tasks, k, finder.tops[k], finder.widths[k])
+        with np.errstate(all="ignore"):
+            whole |= proved.arrays(reduced, lambda residual: inside_domain(finder.problem, listed(residual)))
     return Certificate(header, whole)
 
 
@@ -210,6 +220,7 @@ class _Finder(verify.Checker):
         self.gaps, self.widths = np.full(n_values, np.inf), np.zeros(n_values)
         self.open, self.sure = [every] * n_values, [every[:0]] * n_values
         self.scales, self.dropped = np.ones(n_values), [list[str]()] * n_values
+        self.tops = np.full(n_values, np.inf)  # upper bounds of the objectives
         self._rounding = 8.0 * verify.gamma(max(len(y) for y in problem.y) + 64)
 
     def find(self, values: Sequence[int]) -> None:
@@ -218,7 +229,8 @@ class _Finder(verify.Checker):
         for k in values:
             duals[k] = inside_domain(problem, duals[k])
         for k, point, reading in verify.read_values(self, values, True, lambda words: None):
-            self.scales[k], self.dropped[k] = self.check(k, point, reading).scale, point.dropped
+            value = self.check(k, point, reading)
+            self.scales[k], self.tops[k], self.dropped[k] = value.scale, value.objective, point.dropped
 
     def improve(self, k: int, dual: Array) -> None:
         """Another dual point for a value, if it proves more."""

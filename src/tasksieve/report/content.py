@@ -165,6 +165,10 @@ class ReportContent:
         Why there is no `proof`, as part of a sentence.
     proven_zero, proven_nonzero : bool arrays of shape (d,), optional
         Features that are zero in every solution, and in none, by the certificate of the model shown.
+    needs : sequence of (features, delta)
+        Features of which one is needed at least, and by how much models without them are worse (`Certificate.needs`).
+    needs_carried : bool
+        Whether `proof` has these claims, too.
     fitted : bool
         Whether there is a model; where there are only findings, `coef` is empty and not shown.
     genome : Genome, optional
@@ -226,6 +230,8 @@ class ReportContent:
     no_proof: str = ""
     proven_zero: Array | None = None
     proven_nonzero: Array | None = None
+    needs: Sequence[tuple[Array, float]] = ()
+    needs_carried: bool = True
     fitted: bool = True
     genome: Genome | None = None
     risk: RiskGroups | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -303,7 +304,9 @@ def _content_of_path(
 def _prove(content: ReportContent, model: Any, X: Any, y: Any, given: dict[str, Any]) -> None:
     """The certificate of the model on its data, or why there is none."""
     words = "".join(f", {name}={name}" for name in _given_apart(given))
-    content.proof_command = f"model.certificate(X, y{words}).verify(X, y{words})"
+    selects = "need" in signature(getattr(model, "certificate", _prove)).parameters
+    asked, more = ({"need": True}, ", need=True") if selects else ({}, "")
+    content.proof_command = f"model.certificate(X, y{words}{more}).verify(X, y{words})"
     if X is None:
         content.no_proof = "the data were not given with the model"
         return
@@ -311,7 +314,7 @@ def _prove(content: ReportContent, model: Any, X: Any, y: Any, given: dict[str, 
         content.no_proof, content.proof_command = f"{type(model).__name__} writes none", ""
         return
     try:
-        found = model.certificate(X, y, **given)
+        found = model.certificate(X, y, **given, **asked)
     except (ValueError, TypeError, MemoryError, Mismatch) as error:
         content.no_proof, content.proof_command = (str(error) or "not enough memory").rstrip("."), ""
         return

@@ -17,6 +17,7 @@ import scipy.sparse
 
 from .content import ReportContent, count_selected, stability_of, without_columns
 from .intervals import interval_data
+from .need import need_data
 from .survival import risk_data
 from .trust import Trust
 from .words import capital, number, numbers, plural
@@ -107,6 +108,8 @@ def pack(content: ReportContent) -> Packed:
         "tolerance": number(content.certificate.get("tol")),
         "stable": None if stability is None else numbers(stability.probabilities[order]),
         "proven": proven_marks(content, order),
+        "needs": need_data(content, order),
+        "needsCarried": content.needs_carried,
         "trust": None if content.trust is None else trust_data(content.trust, content.features),
         "stream": None if content.stream is None else content.stream.data(shorten(content.features.tolist())),
         "path": None,
@@ -136,10 +139,12 @@ def _absent(content: ReportContent, features: np.ndarray, tasks: np.ndarray) -> 
 
 
 def proven_marks(content: ReportContent, features: np.ndarray) -> list[int] | None:
-    """1: not zero in any solution, -1: zero in every solution, 0: the gap does not decide it."""
+    """1: not zero in any solution, 2: one of several is not, -1: zero in every solution, 0: not decided."""
     if content.proven_zero is None or content.proven_nonzero is None:
         return None
     marks = content.proven_nonzero[features].astype(int) - content.proven_zero[features].astype(int)
+    several = np.concatenate([np.empty(0, dtype=np.int64), *(own for own, _ in content.needs if len(own) > 1)])
+    marks[(marks == 0) & np.isin(features, several)] = 2
     return [int(mark) for mark in marks]
 
 

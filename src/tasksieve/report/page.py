@@ -18,14 +18,14 @@ from ..optional import require
 from ..verify import read_certificate
 from .content import ReportContent, mean_of, stability_of
 from .intervals import explanation, interval_words
-from .packing import Packed, pack, shorten
+from .packing import Packed, pack, proven_marks, shorten
 from .proof import checker_script
 from .standardised import PER_DEVIATION
 from .trust import Trust
 from .words import are, count, plural, quantity, score, small
 
 HERE = Path(__file__).parent
-MARKS = {1: "✓ always", -1: "✗ never", 0: "undecided"}
+MARKS = {1: "✓ always", 2: "✓ one of several", -1: "✗ never", 0: "undecided"}
 STATIC_ROWS = 25  # of the table of features: what is there without the script, and on paper
 # The script in parts, in their order; what shows a fitted model is left out where there is none.
 SCRIPT = (
@@ -53,7 +53,7 @@ def render(content: ReportContent) -> str:
         certificate={name: value for name, value in content.certificate.items() if value is not None},
     )
     if not content.selects:  # that a weight is not zero says nothing there
-        content = replace(content, proven_zero=None, proven_nonzero=None)
+        content = replace(content, proven_zero=None, proven_nonzero=None, needs=())
     check(content)
     packed = pack(content)
     proved = content.proof is not None
@@ -266,7 +266,7 @@ def static_rows(content: ReportContent, packed: Packed) -> list[dict[str, str]]:
                 "name": names[rank],
                 "strength": quantity(packed.strengths[rank]),
                 "stable": stable_share(content, int(packed.order[rank])),
-                "proven": "" if packed.data["proven"] is None else MARKS[packed.data["proven"][rank]],
+                "proven": _proven(packed, rank),
                 "tasks": f"{np.count_nonzero(coefficients):,} of {len(tasks):,}" + _not_measured(packed, rank),
                 "largest": f"{quantity(coefficients[at] * scales[at], sign=True)} in {tasks[at]}",
             }
@@ -274,17 +274,34 @@ def static_rows(content: ReportContent, packed: Packed) -> list[dict[str, str]]:
     return rows
 
 
+def _proven(packed: Packed, rank: int) -> str:
+    marks, needs = packed.data["proven"], packed.data["needs"]
+    if marks is None:
+        return ""
+    return MARKS[marks[rank]] if needs is None or needs[rank] is None else str(needs[rank]["words"])
+
+
 def proven_words(content: ReportContent, packed: Packed) -> str:
     """What the marks of features mean, and how many of each there are."""
     if content.proven_zero is None or content.proven_nonzero is None:
         return ""
     sure, never = int(content.proven_nonzero.sum()), int(content.proven_zero.sum())
-    left = content.coef.shape[1] - sure - never
+    marks = proven_marks(content, np.arange(content.coef.shape[1]))
+    several = 0 if marks is None else marks.count(2)
+    left = content.coef.shape[1] - sure - never - several
+    among = f"{several:,} {are(several)} one of several near copies that are, " if several else ""
+    worth = ""
+    if content.needs:
+        worth = (
+            "+3 %: models without the feature lack 3 % at least of what this one takes off the objective of the empty "
+            "model. One of four: that holds of models without any of four near copies. "
+        )
+    open_words = "a model without it may be as good" if content.needs else "the gap leaves it open"
     said = (
-        "Proved by the duality gap, for the chosen model. Always: every model with the lowest objective on these data "
-        "uses the feature. Never: none does. Undecided: the gap leaves it open, and a smaller tolerance may decide it. "
-        f"Of all {content.coef.shape[1]:,} features {sure:,} {are(sure)} always used, {never:,} {are(never)} never "
-        f"used, {left:,} {are(left)} undecided. It is a statement about these data and this penalty, not about "
+        "Proved by duality, for the chosen model. Always: every model with the lowest objective on these data "
+        f"uses the feature. Never: none does. {worth}Undecided: {open_words}, and a smaller tolerance may decide it. "
+        f"Of all {content.coef.shape[1]:,} features {sure:,} {are(sure)} always used, {among}{never:,} {are(never)} "
+        f"never used, {left:,} {are(left)} undecided. It is a statement about these data and this penalty, not about "
         "new data."
     )
     wrong = int(np.count_nonzero(content.proven_zero[packed.order[: packed.data["nKept"]]]))

@@ -227,11 +227,12 @@ if (data.stable) featureColumns.push({
   label: "Stable in % of halves", number: true, down: true, class: "wrap", note: "Share of the random halves of the data that selected the feature, too", sort: (f) => data.stable[f],
   cell: (f) => cell(data.stable[f] === null ? "–" : html("span", { class: data.stable[f] >= data.trust.stability.threshold - 1e-9 ? "good" : null }, `${Math.round(100 * data.stable[f])} %`), "number"),
 });
-const PROVEN = { 1: ["✓ always", "good"], "-1": ["✗ never", "bad"], 0: ["undecided", null] };
+const PROVEN = { 1: ["✓ always", "good"], 2: ["✓ one of several", "good"], "-1": ["✗ never", "bad"], 0: ["undecided", null] };
+const need = (f) => data.needs ? data.needs[f] : null;
 const proven = (f) => now === chosen ? data.proven[f] : null; // known of the chosen model only
 if (data.proven) featureColumns.push({
-  label: "Proved", down: true, note: "Whether the duality gap proves that every best model uses the feature, or none", sort: proven,
-  cell: (f) => proven(f) === null ? cell("–") : html("td", { class: PROVEN[proven(f)][1] }, PROVEN[proven(f)][0]),
+  label: "Proved", down: true, note: "Whether every best model uses the feature, or none, and how much worse models without it are", sort: (f) => proven(f) === null ? null : need(f) ? 2 + need(f).delta : proven(f),
+  cell: (f) => proven(f) === null ? cell("–") : html("td", { class: PROVEN[proven(f)][1], title: need(f)?.note ?? null }, need(f)?.words ?? PROVEN[proven(f)][0]),
 });
 if (nTasks > 1) featureColumns.push({
   label: capital(ROW_NOUNS), number: true, down: true, class: "optional", note: `${capital(ROW_NOUNS)} in which the coefficient is not zero`, sort: (f) => (about(f) || { used: null }).used,

@@ -27,17 +27,26 @@
     }
     return null;
   };
-  // the marks of features
-  const marksDiffer = ({ open, sure }) => {
-    const left = new Set(open ?? []), always = new Set(sure ?? []);
-    const mark = (column) => open === null ? 0 : Number(always.has(column)) - Number(!left.has(column));
-    const other = data.proven ? data.columns.findIndex((column, f) => data.proven[f] !== mark(column)) : -1;
+  // the marks of features, and what they are worth
+  const marksDiffer = ({ open, sure, needs }) => {
+    const left = new Set(open ?? []), always = new Set(sure ?? []), single = new Map(), several = new Map();
+    for (const { features, delta } of needs) for (const j of features) {
+      const known = features.length > 1 ? several : single;
+      if (!known.has(j)) known.set(j, delta);
+    }
+    const mark = (column) => always.has(column) || single.has(column) ? 1 : several.has(column) ? 2 : open === null || left.has(column) ? 0 : -1;
+    const worth = (column) => single.get(column) ?? several.get(column) ?? null;
+    const differs = (column, f) => data.proven[f] !== mark(column) || (data.needs && (data.needs[f]?.delta ?? null) !== worth(column));
+    const other = data.proven && data.needsCarried ? data.columns.findIndex(differs) : -1;
     return other < 0 ? null : `the report marks “${data.features[other]}” as its certificate does not`;
   };
-  const listed = ({ open, sure, complete }) => {
+  const listed = ({ open, sure, complete, needs, needsChecked }) => {
     if (!data.proven) return "";
-    if (!complete) return ` That features are zero in every solution was checked, too; that others are in every solution was not, which would take long here: run “${data.proofCommand}” for that.`;
-    return ` The marks of features are proved, too: ${count((sure ?? []).length, "feature")} in every solution, ${whole(open === null ? 0 : data.nColumns - new Set(open).size)} in none.`;
+    const elsewhere = ` which would take long here: run “${data.proofCommand}” for that.`;
+    if (!complete) return ` That features are zero in every solution was checked, too; that others are in every solution was not,${elsewhere}`;
+    const always = new Set([...(sure ?? []), ...needs.flatMap(({ features }) => features.length > 1 ? [] : features)]);
+    const said = ` The marks of features are proved, too: ${count(always.size, "feature")} in every solution, ${whole(open === null ? 0 : data.nColumns - new Set(open).size)} in none.`;
+    return needsChecked && data.needsCarried ? said : ` That features are zero in every solution was checked, too; that others are needed was not,${elsewhere}`;
   };
   // the numbers that the report gives in its text: a hair of rounding is allowed
   const toldDiffers = (verdict) => {

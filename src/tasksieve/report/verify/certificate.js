@@ -105,7 +105,8 @@ const checkSupport = (header, arrays) => {
   demand(isNumber(penalty.group ?? 1, 0) && isNumber(penalty.l1 ?? 0, 0), "penalty.group and penalty.l1 must be numbers >= 0");
 };
 
-const ARRAYS = ["alpha", "ridge", "objective", "dual_value", "gap", "intercept", "start", "feature", "output", "coef", "dual", "feature_weights", "l1", "open_start", "open", "sure_start", "sure"];
+const ARRAYS = ["alpha", "ridge", "objective", "dual_value", "gap", "intercept", "start", "feature", "output", "coef", "dual", "feature_weights", "l1", "open_start", "open", "sure_start", "sure",
+  "need_value", "need_start", "need", "need_delta", "need_dual"];
 const checkArrays = (header, arrays) => {
   for (const name of Object.keys(arrays)) demand(ARRAYS.includes(name), `the array “${name}” is not known here`);
   const d = header.n_features, Q = header.tasks.length, total = header.rows.reduce((a, b) => a + b, 0);
@@ -140,10 +141,23 @@ const checkArrays = (header, arrays) => {
   const l1 = arrays.l1 ? take("l1", d) : new Float64Array(d).fill(header.penalty.l1 ?? 0);
   demand(u.every((w) => w >= 0) && l1.every((w) => w >= 0), "weights must not be negative");
   demand(!header.positive || u.every((w) => w > 0), "free features are not combined with “positive”");
+  const needs = [];
+  if (["need_value", "need_start", "need", "need_delta", "need_dual"].some((name) => name in arrays)) {
+    const count = "need_value" in arrays ? arrays.need_value.values.length : 0, bounds = take("need_start", count + 1);
+    demand(take("need_value", count).every((k) => k === 0), "“need_value” names a value that is not there");
+    const listed = take("need", bounds[count]), delta = take("need_delta", count), duals = take("need_dual", count, total);
+    demand(bounds[0] === 0, "“need_start” must rise from 0");
+    for (let k = 0; k < count; k++) {
+      demand(bounds[k + 1] > bounds[k] && delta[k] > 0, "a claim of need is about no feature, or says nothing");
+      const features = Array.from(listed.subarray(bounds[k], bounds[k + 1]));
+      demand(features.every((j, i) => isCount(j) && j < d && (i === 0 || j > features[i - 1])), "“need” must list features");
+      needs.push({ features, delta: delta[k], dual: duals.subarray(k * total, (k + 1) * total) });
+    }
+  }
   const b = take("intercept", 1, Q);
   demand(header.intercept || b.every((value) => value === 0), "intercepts without “intercept”");
   return {
     alpha: one("alpha", 0), ridge: one("ridge", 0), gap: one("gap", 0), objective: one("objective", -Infinity), dualValue: one("dual_value", -Infinity),
-    intercept: b, outputs, dual: take("dual", 1, total), u: Array.from(u), l1, group: header.penalty.group ?? 1, open: list("open"), sure: list("sure"),
+    intercept: b, outputs, dual: take("dual", 1, total), u: Array.from(u), l1, group: header.penalty.group ?? 1, open: list("open"), sure: list("sure"), needs,
   };
 };

@@ -2,7 +2,6 @@
 const checkClaims = (cert, tasks, progress) => {
   const { header } = cert, d = header.n_features, Q = tasks.length;
   const N = ball(header.unit), alpha = ball(cert.alpha), ridge = ball(cert.ridge);
-  const bound = (j) => mul(mul(N, alpha), ball(cert.u[j])); // N alpha u_j
   let loss = ZERO, squares = ZERO, at = 0;
   const rowsOf = new Map(), U = new Float64Array(Q * d), points = [], reach = new Float64Array(d);
   const curved = cert.ridge > 0, products = [], coefficients = curved ? new Float64Array(Q * d) : null;
@@ -18,7 +17,7 @@ const checkClaims = (cert, tasks, progress) => {
     const p = projected(cert, task, q, s, cert.dual.subarray(at, at + task.n));
     at += task.n;
     const own = lossOf(header, q), unit = ball(unitOf(header, q));
-    points.push({ task, s, p, own });
+    points.push({ task, s, p, own, sigma });
     for (let i = 0; i < task.n; i++) {
       if (isZero(s[i])) continue;
       if (own.labels && !own.labels(task.y[i])) differ(`task “${header.tasks[q]}”: the loss (${own.name}) has no label ${task.y[i]}`);
@@ -56,64 +55,70 @@ const checkClaims = (cert, tasks, progress) => {
   const half = mul(ball(0.5), mul(ridge, squares));
   const primal = add(add(div(loss, N), mul(alpha, penalty)), half);
 
-  const limits = Array.from({ length: d }, (_, j) => {
-    const limit = bound(j);
-    return [Math.max(0, down(mul(limit, ball(cert.group)))), Math.max(0, down(mul(limit, ball(cert.l1[j]))))];
-  });
-  // the largest scale up to `most` that keeps a row of these sizes in the dual ball
-  const rowScale = (sizes, j, most) => {
-    const inside = (c) => rowInside(sizes, j, d, Q, c, ...limits[j]);
-    if (inside(most)) return most;
-    let low = 0, high = most;
-    for (let k = 0; k < 80; k++) {
-      const middle = (low + high) / 2;
-      if (inside(middle)) low = middle; else high = middle;
-    }
-    return low;
-  };
-  const dualOf = (sizes, half) => {
-    let scale = 1, tightest = -1;
-    for (let j = 0; j < d; j++) {
-      if (cert.u[j] === 0) continue;
-      const own = rowScale(sizes, j, scale);
-      if (own < scale) [scale, tightest] = [own, j];
-    }
-    const c = ball(scale);
-    let gain = ZERO;
-    for (const { task, s, p, own } of points) {
-      for (let i = 0; i < task.n; i++) {
-        if (isZero(s[i])) continue;
-        const moved = mul(c, p[i]), cost = own.cost(own.scaled(ball(task.y[i])), moved);
-        const shifted = task.offset ? add(cost, mul(moved, own.scaled(ball(task.offset[i])))) : cost;
-        gain = sub(gain, mul(s[i], shifted));
-      }
-    }
-    return { dual: sub(div(gain, N), mul(mul(c, c), half)), scale, tightest };
-  };
-  let found = dualOf(U, half);
+  let found = dualOf(cert, points, U, half);
   if (curved && brokenClaims(cert, { primal, ...found }).length) {
-    // Any matrix V may stand in the place of W in M - R V and in the square: the best has rows on the ball's boundary, or V = 0 inside of it.
-    const raw = new Float64Array(Q * d), strength = header.unit * cert.ridge, V = coefficients.slice();
-    for (let q = 0; q < Q; q++) for (let j = 0; j < d; j++) raw[q * d + j] = sizeOf(products[q][j]);
-    for (let j = 0; j < d; j++) {
-      if (cert.u[j] === 0) continue;
-      const idle = rowScale(raw, j, 1) === 1, share = idle ? 1 : rowScale(U, j, 2);
-      for (let at = j, q = 0; q < Q; q++, at += d) {
-        const away = products[q][j].h - strength * V[at];
-        V[at] = idle ? 0 : V[at] + (1 - share) * (header.positive ? Math.max(0, away) : away) / strength;
-      }
-    }
-    const sizes = new Float64Array(Q * d);
-    let squared = ZERO;
-    for (let q = 0; q < Q; q++) for (let j = 0; j < d; j++) {
-      const v = ball(V[q * d + j]);
-      sizes[q * d + j] = sizeOf(sub(products[q][j], mul(mul(N, ridge), v)));
-      squared = add(squared, mul(v, v));
-    }
-    const other = dualOf(sizes, mul(ball(0.5), mul(ridge, squared)));
+    const other = leaningDual(cert, points, products, U, coefficients);
     if (down(other.dual) > down(found.dual)) found = other;
   }
   return { primal, ...found, U, reach, points, rowsOf };
+};
+
+// the largest scale up to `most` that keeps a row of these sizes in the dual ball
+const rowScale = (cert, sizes, j, most) => {
+  const { header } = cert, limit = mul(mul(ball(header.unit), ball(cert.alpha)), ball(cert.u[j])); // N alpha u_j
+  const group = Math.max(0, down(mul(limit, ball(cert.group)))), entry = Math.max(0, down(mul(limit, ball(cert.l1[j]))));
+  const inside = (c) => rowInside(sizes, j, header.n_features, header.tasks.length, c, group, entry);
+  if (inside(most)) return most;
+  let low = 0, high = most;
+  for (let k = 0; k < 80; k++) {
+    const middle = (low + high) / 2;
+    if (inside(middle)) low = middle; else high = middle;
+  }
+  return low;
+};
+// the dual value of points whose rows of M - R V have these sizes; half: of the square of V
+const dualOf = (cert, points, sizes, half) => {
+  let scale = 1, tightest = -1;
+  for (let j = 0; j < cert.header.n_features; j++) {
+    if (cert.u[j] === 0) continue;
+    const own = rowScale(cert, sizes, j, scale);
+    if (own < scale) [scale, tightest] = [own, j];
+  }
+  const c = ball(scale);
+  let gain = ZERO;
+  for (const { task, s, p, own } of points) {
+    for (let i = 0; i < task.n; i++) {
+      if (isZero(s[i])) continue;
+      const moved = mul(c, p[i]), cost = own.cost(own.scaled(ball(task.y[i])), moved);
+      const shifted = task.offset ? add(cost, mul(moved, own.scaled(ball(task.offset[i])))) : cost;
+      gain = sub(gain, mul(s[i], shifted));
+    }
+  }
+  return { dual: sub(div(gain, ball(cert.header.unit)), mul(mul(c, c), half)), scale, tightest };
+};
+// Any matrix V may stand in the place of W in M - R V and in the square: the best has rows on the ball's boundary, or V = 0 inside of it. U: sizes of rows
+// of M - R W, W from where to start.
+const leaningDual = (cert, points, products, U, W) => {
+  const { header } = cert, d = header.n_features, Q = header.tasks.length, N = ball(header.unit), ridge = ball(cert.ridge);
+  const sizeOf = (m) => header.positive ? Math.max(0, up(m)) : size(m);
+  const raw = new Float64Array(Q * d), strength = header.unit * cert.ridge, V = W.slice();
+  for (let q = 0; q < Q; q++) for (let j = 0; j < d; j++) raw[q * d + j] = sizeOf(products[q][j]);
+  for (let j = 0; j < d; j++) {
+    if (cert.u[j] === 0) continue;
+    const idle = rowScale(cert, raw, j, 1) === 1, share = idle ? 1 : rowScale(cert, U, j, 2);
+    for (let at = j, q = 0; q < Q; q++, at += d) {
+      const away = products[q][j].h - strength * V[at];
+      V[at] = idle ? 0 : V[at] + (1 - share) * (header.positive ? Math.max(0, away) : away) / strength;
+    }
+  }
+  const sizes = new Float64Array(Q * d);
+  let squared = ZERO;
+  for (let q = 0; q < Q; q++) for (let j = 0; j < d; j++) {
+    const v = ball(V[q * d + j]);
+    sizes[q * d + j] = sizeOf(sub(products[q][j], mul(mul(N, ridge), v)));
+    squared = add(squared, mul(v, v));
+  }
+  return dualOf(cert, points, sizes, mul(ball(0.5), mul(ridge, squared)));
 };
 const featureName = (header, j) => header.features ? `feature “${header.features[j]}”` : `feature ${j + 1}`;
 

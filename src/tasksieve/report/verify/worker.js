@@ -19,7 +19,9 @@ const verdictOf = async (file, proof) => {
   if (wrong.length) return { kind: "unproved", words: wrong };
   const lists = brokenLists(cert, tasks, numbers);
   if (lists.wrong.length) return { kind: "unproved", words: lists.wrong };
-  return { kind: "verified", gap: up(sub(numbers.primal, numbers.dual)), objective: up(numbers.primal), claimed: cert.objective, claimedGap: cert.gap, coefficients: cert.outputs, open: cert.open, sure: cert.sure, complete: lists.complete };
+  const needs = brokenNeeds(cert, numbers, progress("proving need"));
+  if (needs !== null && needs.length) return { kind: "unproved", words: needs };
+  return { kind: "verified", needs: cert.needs.map(({ features, delta }) => ({ features, delta })), needsChecked: needs !== null, gap: up(sub(numbers.primal, numbers.dual)), objective: up(numbers.primal), claimed: cert.objective, claimedGap: cert.gap, coefficients: cert.outputs, open: cert.open, sure: cert.sure, complete: lists.complete };
 };
 onmessage = async ({ data: { file, proof } }) => {
   try {
