@@ -60,7 +60,7 @@ class RowsOfSite:
         L = slice(None) if question.levels is None else question.levels
         hessian = XC.T @ M @ XC if question.hessian else None
         return Answer(loss + 0.5 * moved, loss, float(u @ y), float(u @ u), dual, c[A] ** 2, hessian, c[L] ** 2,
-                      (c * null)[L], np.zeros(3))  # fmt: skip
+                      (c * null)[L], np.zeros(4))  # fmt: skip
 
     def pieces(self) -> list[bytes]:
         return [self.X.tobytes(), self.y.tobytes()]

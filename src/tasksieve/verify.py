@@ -5237,13 +5237,31 @@ def _check_words(header: dict[str, Any], arrays: dict[str, Array], n_sites: int)
             raise Unreadable(f"array {name!r} holds words beyond 2^62 / {n_sites}: sums of these may wrap around")
 
 
-def _check_problem(problem: Any) -> None:
+def check_losses(loss: Any, sites: Sequence[str]) -> None:
+    """The loss of all sites, or where they have their own, of each: of a half that of its site."""
+    each = [loss]
+    if isinstance(loss, dict) and loss.get("name") == "by-site" and sites:
+        own = loss.get("losses")
+        if set(loss) != {"name", "losses"} or not isinstance(own, dict) or set(own) != set(sites):
+            raise Unreadable("header: the loss 'by-site' must have 'losses', one for each site")
+        each = list(own.values())
+    for one in each:
+        _check_one_loss(one)
+        if one["name"] == "square-root":
+            raise Unreadable("header: the loss 'square-root' has no parts")
+
+
+def problem_of_site(problem: dict[str, Any], site: str) -> dict[str, Any]:
+    """That of a half: with the loss of its site."""
+    loss = problem["loss"]
+    return {**problem, "loss": loss["losses"][site]} if loss["name"] == "by-site" else problem
+
+
+def _check_problem(problem: Any, sites: Sequence[str] = ()) -> None:
     """What kind of problem all sites have."""
     if not isinstance(problem, dict) or set(problem) != {"loss", "intercept", "standardize"}:
         raise Unreadable("header: 'problem' must have 'loss', 'intercept' and 'standardize'")
-    _check_one_loss(problem["loss"])
-    if problem["loss"]["name"] == "square-root":
-        raise Unreadable("header: the loss 'square-root' has no parts")
+    check_losses(problem["loss"], sites)
     if not isinstance(problem["intercept"], bool) or problem["standardize"] not in [*_STANDARDIZED]:
         raise Unreadable("header: 'problem' has an intercept, or a standardisation, that is not known")
 
@@ -5475,7 +5493,6 @@ class Statement:
         header, arrays = self.header, self.arrays
         keys = {"unit", "n_features", "names", "problem", "sites", "masked"}
         _check_file(header, STATEMENT, keys, {"features", "about"})
-        _check_problem(header["problem"])
         sites = header["sites"]
         keys = {"name"} if header["masked"] else {"name", "half"}
         if not isinstance(sites, list) or not sites or any(
@@ -5485,6 +5502,7 @@ class Statement:
             raise Unreadable("header: 'sites' must have a name each, and the digest of its half unless 'masked'")
         if not isinstance(header["masked"], bool) or len({one["name"] for one in sites}) != len(sites):
             raise Unreadable("header: 'sites' names one twice, or 'masked' is neither true nor false")
+        _check_problem(header["problem"], [one["name"] for one in sites])
         if _number(header["unit"], "unit", 0.0) <= 0.0:
             raise Unreadable("header: unit must be positive")
         claims = {"alpha", "ridge", "objective", "dual_value", "gap", "feature_weights"}
@@ -5625,8 +5643,9 @@ def compare_halves(statement: Statement, halves: Sequence[Any]) -> list[str]:
             return [f"the half of site {name!r} is not that of the statement (its digest differs)"]
         Words(half.header, half.arrays, len(wanted))  # words so small that their sums are exact
         seen[name] = half
+        own = {**statement.header, "problem": problem_of_site(statement.header["problem"], name)}
         for key in ("n_features", "names", "problem"):
-            if half.header[key] != statement.header[key]:
+            if half.header[key] != own[key]:
                 return [f"site {name!r}: {key!r} differs from the statement's"]
         for key in AGREED:
             mine, common = half.arrays.get(key), statement.arrays.get(key)
@@ -5655,9 +5674,11 @@ def _statement_words(statement: Statement, values: list[int], names: str) -> lis
     alphas, ridge = arrays["alpha"][values], float(arrays["ridge"][values].max())
     l1 = float(arrays["l1"][values].max())
     span = f"{alphas[0]:g}" if len(alphas) == 1 else f"{alphas.max():g} to {alphas.min():g}"
-    weights = arrays["feature_weights"]
+    weights, loss = arrays["feature_weights"], problem["loss"]
+    by_site = loss["losses"].items() if loss["name"] == "by-site" else ()
+    told = ", ".join(f"{_loss_words(own)} at {site!r}" for site, own in by_site) or _loss_words(loss)
     parts = [
-        f"loss {_loss_words(problem['loss'])}",
+        f"loss {told}",
         "penalty rows",
         f"alpha = {span}",
         f"ridge up to {ridge:g}" if ridge else "",

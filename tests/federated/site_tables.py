@@ -18,9 +18,10 @@ FEATURES = [f"x{j}" for j in range(12)]
 
 
 class Tables:
-    """Rows of three sites, of which "west" has two tasks where that is asked for."""
+    """Rows of three sites, of which "west" has two tasks where that is asked for; `spread`: columns of unlike sizes,
+    and of means that differ between sites."""
 
-    def __init__(self, loss: str = "squared", several: bool = False, n: int = 30) -> None:
+    def __init__(self, loss: str = "squared", several: bool = False, n: int = 30, spread: bool = False) -> None:
         rng = np.random.default_rng(7)
         self.X, self.y, self.task, self.age = {}, {}, {}, {}
         for name in NAMES:
@@ -28,6 +29,8 @@ class Tables:
             X, age = rng.standard_normal((rows, len(FEATURES))), rng.normal(50.0, 10.0, rows)
             z = X[:, :3] @ rng.normal(1.0, 0.3, 3) + 0.02 * age + 0.5 * rng.standard_normal(rows)
             labels = {"logistic": (z > 1.0).astype(float), "poisson": rng.poisson(np.exp(0.3 * z)).astype(float)}
+            if spread:
+                X = (X + rng.normal(size=len(FEATURES))) * np.geomspace(1e-3, 1e3, len(FEATURES))
             self.X[name], self.age[name], self.y[name] = X, age, labels.get(loss, z)
             own = np.repeat([f"{name}-{k}" for k in range(rows // n)], n) if rows > n else np.full(rows, name)
             self.task[name] = own

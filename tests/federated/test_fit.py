@@ -30,7 +30,12 @@ def pooled_path(plan: Plan, tables: Tables, fit: FederatedFit) -> Any:
     }  # fmt: skip
     model = (ts.MultiTaskClassifier if plan.loss == "logistic" else ts.MultiTaskRegressor)(plan.loss, **given)
     X, y, task = tables.pooled(bool(plan.covariates))
-    return model.path(X, y, task=task, alphas=fit.alphas)
+    return model.path(X / pooled_scales(plan, X), y, task=task, alphas=fit.alphas)
+
+
+def pooled_scales(plan: Plan, X: Any) -> Any:
+    """Standard deviations over all rows, where the plan divides by these; 1 for covariates."""
+    return np.where(plan.weights > 0.0, X.std(axis=0), 1.0) if plan.standardize == "pooled" else np.ones(X.shape[1])
 
 
 CASES = {
@@ -40,13 +45,15 @@ CASES = {
     "logistic": {"loss": "logistic"},
     "poisson": {"loss": "poisson", "covariates": ["age"]},
     "sparse group": {"l1_ratio": 0.5},
+    "pooled scales": {"standardize": "pooled", "covariates": ["age"]},
+    "pooled scales, no intercept": {"standardize": "pooled", "fit_intercept": False, "ridge": 0.2, "l1_ratio": 0.3},
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_model_of_all_rows(tmp_path: Path, case: str) -> None:
     several, given = case == "squared", CASES[case]
-    tables = Tables(given.get("loss", "squared"), several)
+    tables = Tables(given.get("loss", "squared"), several, spread=given.get("standardize") == "pooled")
     plan, keys, sites = make(tmp_path, tables, several, n_alphas=4, **given)
     found = fit(plan, transport(sites), keys)
     assert found.converged.all()
@@ -60,7 +67,7 @@ def test_the_model_of_all_rows(tmp_path: Path, case: str) -> None:
         own = path.coef(k).toarray()
         np.testing.assert_array_equal(np.setdiff1d(path.features(k), free), found.features(k))
         models = [sites[name].model(found, k) for name in NAMES]
-        coef = np.vstack([model.coef_ for model in models])
+        coef = np.vstack([model.coef_ for model in models]) * pooled_scales(plan, tables.pooled(len(free) > 0)[0])
         # the gap bounds the distance: an objective with a curvature near 1 a row
         np.testing.assert_allclose(coef, own, atol=20.0 * np.sqrt(found.dual_gaps[k]) + 1e-6)
     statement = found.statement
@@ -75,7 +82,8 @@ def test_the_model_of_all_rows(tmp_path: Path, case: str) -> None:
     assert model.objective_ == pytest.approx(found.objectives[-1])
     assert model.dual_gap_ == pytest.approx(found.dual_gaps[-1])
     X = np.column_stack([tables.X["west"], tables.age["west"]]) if plan.covariates else tables.X["west"]
-    direct = path.predict(X, len(path) - 1, task=tables.task["west"])
+    scales = pooled_scales(plan, tables.pooled(len(free) > 0)[0])
+    direct = path.predict(X / scales, len(path) - 1, task=tables.task["west"])
     got = model.decision_function(X, task=tables.task["west"]) if plan.loss == "logistic" else None
     if got is None:
         got = model.predict(X, task=tables.task["west"])
@@ -83,9 +91,12 @@ def test_the_model_of_all_rows(tmp_path: Path, case: str) -> None:
     np.testing.assert_allclose(got, direct, atol=0.05)
 
 
-def test_folds(tmp_path: Path) -> None:
-    tables = Tables()
-    plan, keys, sites = make(tmp_path, tables, cv=3)
+@pytest.mark.parametrize("given", [{}, {"loss": "logistic"}])
+def test_folds(tmp_path: Path, given: dict[str, Any]) -> None:
+    """Scores and choice are those of the pooled rows' cross-validation: tasks count alike, though "west" has two of
+    them, and folds that differ in size have their own strengths."""
+    tables = Tables(given.get("loss", "squared"), several=True, n=31)
+    plan, keys, sites = make(tmp_path, tables, several=True, cv=3, **given)
     reports: list[Any] = []
     found = fit(plan, transport(sites), keys, progress=reports.append)
     assert reports[-1].solved == reports[-1].values == 8 * 4
@@ -93,19 +104,17 @@ def test_folds(tmp_path: Path) -> None:
     assert [one.rounds for one in reports] == sorted({one.rounds for one in reports})
     held = found.held_out
     assert held is not None
-    assert held.weights.sum() == 90
-    # the same by hand: each fold's model, fitted to the pooled rows that it learns from
+    assert held.n_tasks.tolist() == [4, 4, 4]
     X, y, task = tables.pooled(False)
-    losses = np.zeros((3, 8))
-    for k in range(3):
-        train = np.concatenate([sites[n].rows.problems(sites[n].local.data)[f"fold {k}"] for n in NAMES]) > 0
-        model = ts.MultiTaskRegressor(standardize=True, tol=1e-9)
-        path = model.path(X[train], y[train], task=task[train], alphas=found.alphas)
-        for i in range(8):
-            left = y[~train] - path.predict(X[~train], i, task=task[~train])
-            losses[k, i] = np.mean(ts.losses.Squared().deviance(y[~train], y[~train] - left))
-    np.testing.assert_allclose(held.scores, losses.T, rtol=1e-3)
-    assert found.chosen == int(np.argmin(losses.mean(axis=0)))
+    problems = [sites[n].rows.problems(sites[n].local.data) for n in NAMES]
+    trains = [np.concatenate([own[f"fold {k}"] for own in problems]) > 0 for k in range(3)]
+    folds = [(np.flatnonzero(train), np.flatnonzero(~train)) for train in trains]
+    assert len({len(test) for _, test in folds}) > 1
+    kind = ts.MultiTaskClassifierCV if plan.loss == "logistic" else ts.MultiTaskRegressorCV
+    model = kind(plan.loss, standardize=True, tol=1e-9, fold_tol=1e-9, alphas=found.alphas, cv=folds)
+    model.fit(X, y, task=task)
+    np.testing.assert_allclose(held.scores, model.cv_scores_, rtol=1e-3)
+    assert found.alphas[found.chosen] == model.alpha_
     assert sites["north"].model(found).alpha == found.alphas[found.chosen]
 
 

@@ -187,7 +187,7 @@ def test_held_out_rows_are_scored_by_the_model_of_the_others(name: str) -> None:
     held = np.arange(len(data.y)) % 4 == 1
     site = LocalProblem(data, name, problems={"fold 0": np.where(held, 0.0, data.weights)})
     q = question(12, problem="fold 0", held_out=True)
-    found, loss, weight = site.answer(q).held_out
+    found, loss, n_tasks, weight = site.answer(q).held_out
     coef = site.coefficients(q)
     total = null = 0.0
     for t, (low, high) in enumerate(zip(data.offsets, data.offsets[1:], strict=False)):
@@ -196,19 +196,20 @@ def test_held_out_rows_are_scored_by_the_model_of_the_others(name: str) -> None:
         z = X[t][:, coef.features] @ coef.rows[:, t] + coef.intercept[t]
         if name == "squared":
             mean = labels[~out].mean()
-            total += np.sum((labels - z)[out] ** 2)
-            null += np.sum((labels - mean)[out] ** 2)
+            total += np.mean((labels - z)[out] ** 2)
+            null += np.mean((labels - mean)[out] ** 2)
         else:
             share = np.mean(labels[~out] > 0)
             level = np.log(share / (1.0 - share))
-            total += np.sum(np.logaddexp(0.0, -labels * z)[out])
-            null += np.sum(np.logaddexp(0.0, -labels * level)[out])
-    assert weight == held.sum()
+            total += np.mean(np.logaddexp(0.0, -labels * z)[out])
+            null += np.mean(np.logaddexp(0.0, -labels * level)[out])
+    assert n_tasks == data.n_tasks
+    assert weight == np.sum(~held)
     assert found == pytest.approx(total, rel=1e-10)
     assert loss == pytest.approx(null, rel=1e-8)
     # all rows: nothing is held out, and the weight is what objectives are divided by, times the tasks
     everything = site.answer(question(12, held_out=True)).held_out
-    assert everything.tolist() == [0.0, 0.0, data.n_bar * data.n_tasks]
+    assert everything.tolist() == [0.0, 0.0, 0.0, data.n_bar * data.n_tasks]
 
 
 def partial_likelihood(y: Any, z: Array, rows: Array) -> float:
@@ -229,24 +230,47 @@ def test_held_out_rows_of_losses_that_have_no_intercept(name: str) -> None:
     train = np.where(held, 0.0, data.weights)
     site = LocalProblem(data, model._loss_of(data), problems={"fold 0": train})
     q = question(12, problem="fold 0", held_out=True)
-    found, null, weight = site.answer(q).held_out
+    found, null, n_tasks, weight = site.answer(q).held_out
     coef, nothing = site.coefficients(q), site.coefficients(Question(problem="fold 0"))
-    expected = np.zeros(3)
+    expected = np.zeros(2)
     for t, (low, high) in enumerate(zip(data.offsets, data.offsets[1:], strict=False)):
         out, labels, own = held[low:high], data.y[low:high], X[t]
+        size = np.sum(out & labels["event"]) if name == "cox" else np.sum(out)
         for k, model_of in enumerate((coef, nothing)):
             z = own[:, model_of.features] @ model_of.rows[:, t]
             if name == "cox":
                 whole = partial_likelihood(labels, z, np.ones(len(z), bool))
-                expected[k] += 2.0 * (partial_likelihood(labels, z, ~out) - whole)
+                expected[k] += 2.0 * (partial_likelihood(labels, z, ~out) - whole) / size
             else:
                 edges = np.concatenate([[-np.inf], model_of.thresholds[:, t], [np.inf]])
                 below = 1.0 / (1.0 + np.exp(z[:, None] - edges))
                 chance = np.take_along_axis(np.diff(below, axis=1), labels.astype(int)[:, None], axis=1)[:, 0]
-                expected[k] -= 2.0 * np.sum(np.log(chance[out]))
-        expected[2] += np.sum(out & labels["event"]) if name == "cox" else np.sum(out)
-    assert weight == expected[2]
-    assert [found, null] == pytest.approx(expected[:2].tolist(), rel=1e-9)
+                expected[k] -= 2.0 * np.sum(np.log(chance[out])) / size
+    assert n_tasks == data.n_tasks
+    assert weight == np.sum(~held)
+    assert [found, null] == pytest.approx(expected.tolist(), rel=1e-9)
+
+
+def test_a_fold_without_an_event_says_nothing() -> None:
+    """One task: were there others, the same sums would come of them alone."""
+    X, y = rows("cox")
+    labels = y[0].copy()
+    labels["event"] = np.arange(len(labels)) < 3
+    model = ts.MultiTaskCox(alpha=1.0)
+    data = model._read_with([X[0]], [labels], None, None, None)
+    events = data.y["event"]
+    problems = {"fold 0": np.where(events, 0.0, 1.0), "fold 1": np.where(np.arange(len(events)) % 2, 0.0, 1.0)}
+    site = LocalProblem(data, model._loss_of(data), problems=problems)
+    answer = site.answer(question(12, problem="fold 0", held_out=True))
+    assert (answer.phi, answer.loss, answer.rr) == (0.0, 0.0, 0.0)
+    assert not answer.dual.any()
+    assert not answer.levels.any()
+    assert not answer.z.any()
+    assert not site.coefficients(question(12, problem="fold 0")).rows.any()
+    # what is held out has events, and is judged: no model knows anything about them
+    score, null, n_tasks, weight = answer.held_out
+    assert (n_tasks, weight) == (1.0, np.sum(~events))
+    assert score == null > 0.0
 
 
 @pytest.mark.parametrize("name", MODELS)

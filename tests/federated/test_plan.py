@@ -19,7 +19,8 @@ SITES = {"north": "a", "south": "b", "west": "c"}
 OTHER: dict[str, Any] = {
     "title": "other", "sites": {**SITES, "east": "d"}, "features": ("bmi", "hb", "crp"), "coordinator": "other",
     "n_tasks": {"south": 2}, "answers": "open", "loss": "logistic", "loss_options": {"delta": 2.0}, "l1_ratio": 0.5,
-    "ridge": 1.0, "fit_intercept": False, "standardize": "no", "n_alphas": 7, "eps": 0.1, "tol": 1e-5, "cv": 5,
+    "site_losses": {"west": "squared"}, "ridge": 1.0, "fit_intercept": False, "standardize": "no", "n_alphas": 7,
+    "eps": 0.1, "tol": 1e-5, "cv": 5,
     "n_pairs": 20, "q": 9, "random_state": 1, "covariates": ("sex",), "feature_weights": {"bmi": 2.0}, "units": "mol/L",
 }  # fmt: skip
 

@@ -25,7 +25,7 @@ def test_folds_score_as_models_of_their_rows() -> None:
     assert seen == list(range(1, rounds + 1))
     assert np.array_equal(whole.lams, alone.lams)
     scores = held_out(folds)
-    assert scores.weights.sum() == 90
+    assert scores.n_tasks.tolist() == [3, 3, 3]
     for f in range(3):
         train = [(X[own != f], y[own != f]) for (X, y), own in zip(tasks, fold, strict=True)]
         pooled = pooled_path(ts.MultiTaskLasso(tol=1e-10), train, whole.lams)
@@ -35,9 +35,9 @@ def test_folds_score_as_models_of_their_rows() -> None:
                 y[own == f] - model.predict(X[own == f], task=np.full(np.sum(own == f), t))
                 for t, ((X, y), own) in enumerate(zip(tasks, fold, strict=True))
             ]
-            assert scores.scores[k, f] == pytest.approx(np.mean(np.concatenate(errors) ** 2), rel=2e-3)
+            assert scores.scores[k, f] == pytest.approx(np.mean([np.mean(own**2) for own in errors]), rel=2e-3)
         null = [y[own == f] - y[own != f].mean() for (_, y), own in zip(tasks, fold, strict=True)]
-        assert scores.null_scores[f] == pytest.approx(np.mean(np.concatenate(null) ** 2), rel=1e-9)
+        assert scores.null_scores[f] == pytest.approx(np.mean([np.mean(own**2) for own in null]), rel=1e-9)
 
 
 def test_folds_wait_for_strengths_that_are_searched_for() -> None:
@@ -93,5 +93,5 @@ def test_the_best_value_by_either_rule() -> None:
 def test_folds_without_held_out_rows_are_refused() -> None:
     path = FederatedPath(4)
     path.values.append(Value(1.0, 0.0, np.ones(4, bool)))
-    with pytest.raises(ValueError, match="holds out no rows"):
+    with pytest.raises(ValueError, match="holds out no row"):
         held_out([path])

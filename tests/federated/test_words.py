@@ -41,6 +41,8 @@ def random_answer(rng, question, scale=1.0):
     a, levels = len(question.features), question.n_levels(D)
     if question.kind == "norms":
         return Answer(norms=rng.uniform(1.0, 8.0, D) ** NORM_POWER)
+    if question.kind == "moments":
+        return Answer(weight=20.0 * rng.random(), first=rng.normal(size=a), second=rng.random(a))
     if question.kind == "part":
         return Answer(
             loss=scale * rng.random(), dual=scale * rng.normal(size=len(GRID)),
@@ -50,7 +52,7 @@ def random_answer(rng, question, scale=1.0):
     return Answer(
         phi=scale * rng.normal(), loss=scale * rng.normal(), yr=scale * rng.normal(), rr=scale * rng.random(),
         dual=scale * rng.normal(size=len(GRID)), z=rng.random(a), hessian=1e-2 * (half + half.T),
-        levels=rng.random(levels), cross=rng.normal(size=levels), held_out=scale * np.array([1.5, 2.5, 20.0]),
+        levels=rng.random(levels), cross=rng.normal(size=levels), held_out=scale * np.array([1.5, 2.5, 4.0, 20.0]),
     )  # fmt: skip
 
 
@@ -66,7 +68,8 @@ def units_of(question, n_sites, **more):
 def test_rounds_are_the_same_after_packing(seed):
     rng = np.random.default_rng(seed)
     questions = tuple(random_question(rng, kind=kind, l1=rng.random(), problem=f"fold {kind}") for kind in FIELDS)
-    asked = Round(3, bytes(range(32)), questions, tuple(units_of(question, 5) for question in questions))
+    scales = np.arange(1.0, D + 1.0) if seed % 2 else None
+    asked = Round(3, bytes(range(32)), questions, tuple(units_of(question, 5) for question in questions), scales)
     header, arrays = unpack(pack(*asked.packed()))
     again = Round.from_packed(header, arrays)
     assert again.digest() == asked.digest()
@@ -135,7 +138,7 @@ def test_bytes_that_are_no_message_are_refused():
 
 
 @pytest.mark.parametrize("n_sites", [1, 3, 8, 20])
-@pytest.mark.parametrize("kind", ["point", "norms", "part"])
+@pytest.mark.parametrize("kind", ["point", "norms", "moments", "part"])
 def test_sums_of_words_are_bounds_of_the_sums(kind, n_sites):
     """Against rational arithmetic: rounded up is above, down is below, nearest is within half a unit a site."""
     rng = np.random.default_rng(n_sites)

@@ -288,12 +288,14 @@ FEDERATE = (
     Option("out", str, "Folder for exchanges and results; what is there is gone on with.", flag="--out,-o"),
     Option("keys", str, "File with the keys of the coordinator.", default="coordinator.json"),
     Option("new_keys", bool, "Make that file, print the line for the plan, and end.", default=False),
+    Option("new_certificate", bool, "For HTTPS: write a certificate, signed by itself, and its key beside that file, "
+           "and end.", default=False),
     Option("check", bool, "Only check the plan, and say what it would take.", default=False),
     Option("folders", str, "Exchange files: a folder in which each site has one of its name."),
     Option("addresses", list[str], "Exchange over HTTPS: NAME=https://host:port, of each site."),
     *CERTIFICATES,
     Option("patience", float, "Seconds to wait for sites; 0: take what is there, and end.", default=600.0),
-    *(QUIET, DEBUG),
+    *(REPORT, QUIET, DEBUG),
 )  # fmt: skip
 
 
@@ -335,8 +337,8 @@ LEARN = """Learn one row at a time from a TABLE of any length, in bounded memory
 With --resume, an interrupted stream continues from its last checkpoint (standard input must be given from its
 beginning) and ends with the same bytes."""
 
-FEDERATED = """Fit the model of all sites of a PLAN, whose rows stay where they are, and leave the path, its gaps and \
-result.npz in a folder.
+FEDERATED = """Fit the model of all sites of a PLAN, whose rows stay where they are, and leave the path, its gaps, a \
+report and result.npz in a folder.
 
 Exchanges are kept there: called again, it goes on where it was. Exit codes: 0 done, 1 wrong input or a site refuses, \
 2 wrong options, 3 not converged (the answer is written, its gap is true), 5 sites have not answered yet."""

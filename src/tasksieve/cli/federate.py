@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import report
 from ..federated.errors import SiteSilent
 from ..federated.estimate import estimate
 from ..federated.fitted import FederatedFit
@@ -15,7 +16,8 @@ from ..federated.fitting import RoundProgress, fit
 from ..federated.folders import Folders
 from ..federated.keys import PrivateKeys
 from ..federated.plan import Plan
-from ..federated.review import named, plan_in_words
+from ..federated.plan_words import named
+from ..report.page import need_jinja
 from ..report.words import count
 from ..tables import write_table
 from .exit_codes import NOT_CONVERGED, OK, SITES_SILENT, UsageError, say
@@ -23,20 +25,27 @@ from .options import Asked
 
 RESULT = "result.npz"
 STATEMENT = "statement.npz"
+REPORT = "report.html"
+#: the name in the certificate of a coordinator that makes its own
+COORDINATOR = "coordinator"
 
 
 def run_federate(asked: Asked) -> int:
     if asked.new_keys:
         return make_keys(asked)
+    if asked.new_certificate:
+        return make_certificate(asked)
     if asked.plan is None:
         raise UsageError("name the plan, a .toml file")
     plan = Plan.read(asked.plan)
     if not asked.quiet:
-        print("\n".join([*plan_in_words(plan), estimate(plan).words()]), flush=True)
+        print("\n".join([*plan.in_words(), estimate(plan).words()]), flush=True)
     if asked.check:
         return OK
     if asked.out is None:
         raise UsageError("--out: name a folder for exchanges and results")
+    if asked.report:
+        need_jinja()
     if not Path(asked.keys).is_file():
         raise UsageError(f"--keys: there is no file {asked.keys}; --new-keys makes one")
     transport = make_transport(plan, asked)
@@ -48,6 +57,8 @@ def run_federate(asked: Asked) -> int:
         say(f"tasksieve: no answer yet from {', '.join(silent.names)}; the same command goes on from here")
         return SITES_SILENT
     write_results(found, folder)
+    if asked.report:
+        report.write_report(found, folder / REPORT, plan=plan)
     if not asked.quiet:
         print("\n".join(summary(found, folder)), flush=True)
     return OK if found.converged.all() else NOT_CONVERGED
@@ -63,6 +74,18 @@ def make_keys(asked: Asked) -> int:
         say(f"{asked.keys} never leaves this computer; fingerprint of its keys: {keys.public().fingerprint()}")
         say("the line for the top of the plan:")
     print(f'coordinator = "{keys.public().line()}"')
+    return OK
+
+
+def make_certificate(asked: Asked) -> int:
+    """A certificate of the coordinator, for sites to trust."""
+    from ..federated.certificates import write_certificate
+
+    folder = Path(asked.keys).parent
+    if (folder / f"{COORDINATOR}.certificate.pem").exists():
+        raise UsageError(f"--new-certificate: there is one in {folder}; it is never replaced")
+    for file in write_certificate(folder, COORDINATOR):
+        print(file)
     return OK
 
 

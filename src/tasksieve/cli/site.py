@@ -15,7 +15,6 @@ from ..federated.folders import SiteFolder
 from ..federated.keys import PublicKeys
 from ..federated.plan import Plan
 from ..federated.policy import Rules
-from ..federated.review import plan_in_words
 from ..federated.site import LOG, Site
 from ..federated.site_rows import SETTINGS
 from ..report.words import count
@@ -52,7 +51,7 @@ def run_show(asked: Asked) -> int:
     if site.plan is None:
         print("no plan was agreed to")
         return OK
-    print("\n".join(["", "the plan that was agreed to:", *plan_in_words(site.plan)]))
+    print("\n".join(["", "the plan that was agreed to:", *site.plan.in_words()]))
     answered = count(len(site.answered()), "question")
     print(f"\n{answered} answered; the messages are in {site.folder / LOG}{os.sep}")
     return OK
@@ -64,7 +63,7 @@ def _value(value: Any) -> str:
 
 def run_agree(asked: Asked) -> int:
     site, plan = Site(asked.site), Plan.read(asked.plan)
-    print("\n".join(plan_in_words(plan)))
+    print("\n".join(plan.in_words()))
     coordinator = PublicKeys.from_line(plan.coordinator).fingerprint() if plan.coordinator else "none"
     print(f"keys of the coordinator: {coordinator}")
     for name in plan.names:

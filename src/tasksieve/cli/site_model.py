@@ -63,7 +63,7 @@ def run_model(asked: Asked) -> int:
         )  # fmt: skip
         covariates = np.flatnonzero(plan.weights == 0.0)
         write_coefficients(folder, *coefficient_rows(model), row_labels(model, [target]), names, covariates)
-        kind, facts = _KINDS.get(plan.loss, "any"), {"offset": site.settings.get("offset"), "chosen": -1}
+        kind, facts = _KINDS.get(plan.at(site.name).loss, "any"), {"offset": site.settings.get("offset"), "chosen": -1}
         encoding = Encoding([(name, None) for name in names])
         save_model(folder, SavedModel(model, kind, encoding, None, [target], site.settings.get("task"), facts))
         given = {"task": site.rows.task, "sample_weight": site.rows.sample_weight, "offset": site.rows.offset}

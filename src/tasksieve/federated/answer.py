@@ -18,8 +18,9 @@ from .units import BINS, GROUPS, NORM_POWER, Units, bits, histogram
 
 # Scales k at which dual values -F*(-k u) are sent: they are concave in k, so chords between two are lower bounds.
 GRID = 1.0 - np.concatenate([[0.0], np.geomspace(1e-9, 0.5, 28)])
-_WEIGHT = -30  # held-out weights are sent in units of 2^-30
-_WEIGHT_PLACE = 2
+_WEIGHT = -30  # weights, and numbers of tasks, are sent in units of 2^-30
+_WEIGHT_PLACES = slice(2, 4)
+HELD_OUT = 4  # numbers about rows that are held out
 FIRST_NUMBER = 1 + len(GROUPS)  # before it stand a 1, so that its sum is the number of sites, and a flag for each group
 _FLAGS = slice(1, FIRST_NUMBER)
 #: place of the word of a point that is not 0 where a site has no dual value, and places of the dual values
@@ -52,6 +53,11 @@ _POINT = (
 FIELDS: dict[str, tuple[Field, ...]] = {
     "sizes": (Field("sizes", 32, "nearest", ""),),
     "norms": (Field("norms", 64, "up", "squares"),),
+    "moments": (
+        Field("weight", 64, "nearest", "sums"),
+        Field("first", 64, "nearest", "sums"),
+        Field("second", 64, "up", "squares"),
+    ),
     "point": _POINT,
     "part": (
         Field("loss", 64, "up", "sums"),
@@ -83,20 +89,25 @@ class Answer:
         c_j c_k x_j' M x_k.
     levels, cross : array of shape (l,) or (d,)
         c_j^2, and c_j(u) c_j(u at s = 0).
-    held_out : array of shape (3,)
-        Loss of the held-out rows, that of the null model of the training rows, their weight. Of a problem that holds
-        out no row the weight of all rows, which is the number of tasks times what estimators divide by.
+    held_out : array of shape (4,)
+        Scores of held-out rows added up over tasks, those of the null model of the training rows, how many tasks have a
+        score, and the weight of the training rows, which is the number of tasks times what estimators divide by.
     norms : array of shape (d,) or None
         ||x_jt|| to the power `NORM_POWER`, added up over tasks.
     sizes : array of shape (3, 512) or None
         Histograms of exponents, see `units.histogram`.
+    weight : float
+        Of a question of kind "moments": the weight of all rows.
+    first, second : array of shape (a,) or None
+        Weighted sums of the question's columns less its numbers s, and of the squares of these differences.
     w2, c2 : array or None
         Of a strict part (`Half`): squared coefficients on the question's features, squared products, from above. Its
         loss and dual values are bounds, too: from above and from below.
     slack : float
-        How far each number of `cross` may be from the sum, because it was rounded.
+        How far each number of `cross` may be from the sum, because it was rounded. Of kind "moments" that of `second`,
+        in units of its column.
     sum_slack : float
-        The same of phi, loss, yr, rr and the dual values.
+        The same of phi, loss, yr, rr and the dual values, and of `first`, in units of its column.
     """
 
     phi: float = 0.0
@@ -111,6 +122,9 @@ class Answer:
     held_out: Array | None = None
     norms: Array | None = None
     sizes: Array | None = None
+    weight: float = 0.0
+    first: Array | None = None
+    second: Array | None = None
     w2: Array | None = None
     c2: Array | None = None
     slack: float = 0.0
@@ -249,8 +263,10 @@ def from_words(words: Words, question: Question, units: Units, n_features: int) 
         numbers = np.ldexp(_outward(whole, part.rounding), _powers(part.name, question, units))
         parts[part.name] = _shaped(part.name, numbers, question)
     if question.kind == "point":
-        parts.setdefault("held_out", np.zeros(3))
+        parts.setdefault("held_out", np.zeros(HELD_OUT))
         parts["slack"] = float(np.ldexp(0.5 * units.sites, units.cross))
+    if question.kind == "moments":
+        parts["slack"] = float(np.ldexp(units.sites, units.squares))
     parts["sum_slack"] = float(np.ldexp(units.sites, units.sums))
     return Answer(**parts)
 
@@ -262,8 +278,8 @@ def _sent(question: Question) -> tuple[Field, ...]:
 
 def _length(name: str, question: Question, n_features: int) -> int:
     a = len(question.features)
-    known = {"dual": len(GRID), "held_out": 3, "sizes": 3 * BINS, "norms": n_features}
-    known |= {"z": a, "w2": a, "hessian": a * (a + 1) // 2}
+    known = {"dual": len(GRID), "held_out": HELD_OUT, "sizes": 3 * BINS, "norms": n_features}
+    known |= {"z": a, "w2": a, "first": a, "second": a, "hessian": a * (a + 1) // 2}
     known |= dict.fromkeys(("levels", "cross", "c2"), question.n_levels(n_features))
     return known.get(name, 1)
 
@@ -294,11 +310,16 @@ def _powers(name: str, question: Question, units: Units) -> Any:
         row, column = np.tril_indices(len(question.features))
         each = units.hessian.astype(np.int64)
         return each[row] + each[column] + units.base
+    if name == "weight":
+        return _WEIGHT
+    if name in ("first", "second"):
+        each = units.hessian.astype(np.int64)
+        return each + units.sums if name == "first" else 2 * each + units.squares
     if name == "w2":  # w_j = s_j c_j
         return units.squares + 2 * np.frexp(question.s)[1].astype(np.int64)
     if name == "held_out":
-        powers = np.full(3, units.sums)
-        powers[_WEIGHT_PLACE] = _WEIGHT
+        powers = np.full(HELD_OUT, units.sums)
+        powers[_WEIGHT_PLACES] = _WEIGHT
         return powers
     return {"z": units.squares, "c2": units.squares, "levels": units.levels, "cross": units.cross}.get(name, units.sums)
 
@@ -330,7 +351,7 @@ def _nothing(parts: list[Array]) -> Array:
 
 
 def _shaped(name: str, numbers: Array, question: Question) -> Any:
-    if name in ("phi", "loss", "yr", "rr"):
+    if name in ("phi", "loss", "yr", "rr", "weight"):
         return float(numbers[0])
     if name == "sizes":
         return numbers.reshape(3, BINS).astype(np.int64)

@@ -92,7 +92,7 @@ class AnswerLog:
         write_bytes(self.folder / name, message)
         entry = {
             "number": asked.number, "plan": asked.plan.hex(), "round": asked.digest().hex(), "questions": list(parts),
-            "message": digest, "file": name,
+            "message": digest, "file": name, "scales": asked.scales_digest(),
         }  # fmt: skip
         self._write_head(*self._append(entry))
 

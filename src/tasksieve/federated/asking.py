@@ -7,7 +7,7 @@ the same bytes, and are not asked again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -19,7 +19,7 @@ from .answer_log import MESSAGE
 from .errors import FederatedError
 from .keys import Agreement, PrivateKeys, roster
 from .messages import COORDINATOR, seal_round, unseal, unseal_refusal, unseal_words
-from .question import Question, Round
+from .question import KINDS, Question, Round
 from .sums import Summing
 from .transport import SiteRefused, printable
 from .units import Units
@@ -44,6 +44,9 @@ class Traffic:
         Bytes to each site, and from the site that has sent most.
     reused : int
         Exchanges that were in the log already.
+    exchanges : list of (int, int, int, int)
+        Of each: the kind of its first question, as a place in `question.KINDS`, how many questions, bytes to each site
+        and from the site that has sent most.
     """
 
     rounds: int = 0
@@ -51,6 +54,7 @@ class Traffic:
     down: int = 0
     up: int = 0
     reused: int = 0
+    exchanges: list[tuple[int, int, int, int]] = field(default_factory=list)
 
 
 class Asking(Summing):
@@ -92,14 +96,15 @@ class Asking(Summing):
         rounding = units.sites * (4.0 * 2.0**units.sums + float(question.s.sum()) * 2.0**units.squares)
         near = rounding + 1e-7 * (abs(answer.phi) + abs(answer.loss) + moved)
         holds = abs(answer.phi - answer.loss - 0.5 * moved) <= near
-        if getattr(self.plan, "loss", "") == "squared" and question.l1 == 0.0:
+        squared = getattr(self.plan, "loss", "") == "squared" and not getattr(self.plan, "mixed", False)
+        if squared and question.l1 == 0.0:
             holds &= abs(answer.yr - answer.rr - moved) <= near + 1e-7 * (abs(answer.yr) + answer.rr)
         if not holds:
             raise FederatedError("identity", "the sums contradict each other: one of the sites computes otherwise")
 
     def exchange(self, questions: Sequence[Question], units: Sequence[Units]) -> list[Words]:
         """The sums of the sites' words, from the log where they were kept."""
-        asked = Round(self.traffic.rounds, self.plan.digest, tuple(questions), tuple(units))
+        asked = Round(self.traffic.rounds, self.plan.digest, tuple(questions), tuple(units), self.scales)
         message = seal_round(asked, self.keys)
         replies = self._logged(asked, message)
         if replies is None:
@@ -109,10 +114,12 @@ class Asking(Summing):
         else:
             total = self._total(asked, replies)
             self.traffic.reused += 1
+        up = max(map(len, replies.values()))
+        self.traffic.exchanges.append((KINDS.index(questions[0].kind), len(questions), len(message), up))
         self.traffic.rounds += 1
         self.traffic.questions += len(questions)
         self.traffic.down += len(message)
-        self.traffic.up += max(map(len, replies.values()))
+        self.traffic.up += up
         fits = [not misfits(words).any() for words in total]
         if any(question.kind == "part" and fit for question, fit in zip(questions, fits, strict=True)):
             self.strict.append((message, replies))

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..proof.forms import form_of
 from .asking import Asking
 from .errors import FederatedError
 from .fitted import FederatedFit
@@ -18,7 +17,7 @@ from .part import Archive
 from .plan import Plan
 from .question import Question
 from .site import Site
-from .statement import make_statement
+from .statement import loss_form, make_statement
 from .transport import Transport
 
 
@@ -46,7 +45,9 @@ def certify(
     """
     chosen = [result.chosen] if values is None else [range(len(result.alphas))[k] for k in values]
     questions = [replace(result._questions[k], kind="part", hessian=False) for k in chosen]
-    return state(Asking(plan, keys, transport), plan, questions, np.asarray(result.alphas)[chosen], result.unit)
+    asking = Asking(plan, keys, transport)
+    asking.scales = result.column_scale
+    return state(asking, plan, questions, np.asarray(result.alphas)[chosen], result.unit)
 
 
 def state(
@@ -55,13 +56,13 @@ def state(
     """Ask for strict bounds at given points, and state what they prove; objectives are sums divided by `unit`."""
     asking.ask(questions)
     problem = {
-        "loss": form_of(plan.make_loss()),
+        "loss": loss_form(plan),
         "intercept": bool(plan.fit_intercept),
         "standardize": str(plan.standardize),
     }
     return make_statement(
         plan, asking.strict, questions, problem=problem, alpha=alphas, ridge=plan.ridge, unit=unit,
-        feature_weights=plan.weights, names=plan.columns,
+        feature_weights=plan.weights, column_scale=asking.scales, names=plan.columns,
     )  # fmt: skip
 
 
@@ -85,5 +86,6 @@ def part_of(site: Site) -> Archive:
         pairs = [pair for pair in every if (pair[0].kind, pair[0].problem) == ("part", "all")]
         if pairs and entry["answer"] is not None:
             questions, units = zip(*pairs, strict=True)
-            return site.local.part(site.name, site.keys.salt, questions, units, names=plan.columns)
+            local = site.local_with(asked.scales)
+            return local.part(site.name, site.keys.salt, questions, units, names=plan.columns)
     raise FederatedError("part", "nobody has asked this site for bounds of a certificate")

@@ -72,6 +72,7 @@ def _question(plan: Plan, n_features: int) -> int:
 
 
 def _amount(number: float) -> str:
+    """Bytes as a person would write them."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if number < 1000.0 or unit == "GB":
             return f"{number:.0f} {unit}" if unit == "bytes" else f"{number:.3g} {unit}"

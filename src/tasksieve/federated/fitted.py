@@ -17,7 +17,8 @@ from .asking import Traffic
 from .errors import FederatedError
 from .packing import Array
 from .part import Archive
-from .question import Question
+from .question import KINDS, Question
+from .review import EXCHANGES
 from .together import HeldOut
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 FORMAT = "tasksieve-federated-result"
 VERSION = 1
+_OPTIONAL = ("selection_probabilities", "column_scale", "exchanges")
 
 
 class FederatedFit(SolvedValues):
@@ -46,16 +48,23 @@ class FederatedFit(SolvedValues):
     null_objective : float
         The objective of the model without features.
     columns : list of str
-        Names of features and covariates.
+        Names of features and covariates; the last `n_covariates` are those of covariates, which are not penalised.
+    n_covariates : int
     held_out : HeldOut or None
         Losses of the rows that folds have held out, of a cross-validation.
     selection_probabilities : ndarray of shape (d,) or None
         The part of the halves of the rows in which a feature is among the first q that are used.
+    column_scale : ndarray of shape (d,) or None
+        With pooled standardisation: the standard deviations of columns over the rows of all sites, 1 for covariates and
+        for columns that do not vary.
     statement : Archive or None
         The gap of the chosen value with all rounding, from sums that the sites have signed: ``statement.save(path)``
         writes a file for ``verify.py statement``. Not part of the file of `save`.
     halves : dict of str to Archive
         With open answers each site's part of it.
+    exchanges : int ndarray of shape (rounds, 4) or None
+        Of each exchange what it asked for (a place in ``("sizes", "moments", "norms", "point", "part")``), how many
+        questions, and bytes to each site and from the site that has sent most.
     rounds, questions, bytes_up, bytes_down : int
         Exchanges with all sites, questions in them, and bytes from and to each site (up: of the site with most).
     """
@@ -74,6 +83,7 @@ class FederatedFit(SolvedValues):
         columns: list[str],
         sites: list[str],
         n_tasks: int,
+        n_covariates: int = 0,
         tol: float,
         unit: float,
         null_objective: float,
@@ -84,6 +94,8 @@ class FederatedFit(SolvedValues):
         norms: list[Array],
         held_out: HeldOut | None = None,
         selection_probabilities: Array | None = None,
+        column_scale: Array | None = None,
+        exchanges: Array | None = None,
         rounds: int = 0,
         questions: int = 0,
         bytes_up: int = 0,
@@ -91,7 +103,7 @@ class FederatedFit(SolvedValues):
     ) -> None:
         self.plan_digest, self.title, self.columns, self.sites = plan_digest, title, columns, sites
         self.tol, self.unit, self.null_objective = tol, unit, null_objective
-        self.tasks, self.n_features = np.arange(n_tasks), len(columns)
+        self.tasks, self.n_features, self.n_covariates = np.arange(n_tasks), len(columns), n_covariates
         self.alphas, self.objectives, self.dual_gaps = alphas, objectives, dual_gaps
         self.converged = dual_gaps <= tol * null_objective
         # a value ends where double precision, or the units of the words, resolve no smaller gap
@@ -100,6 +112,7 @@ class FederatedFit(SolvedValues):
         self._questions, self._norms = questions_asked, norms
         self.n_selected = np.array([len(own) for own in norms], dtype=np.int64)
         self.held_out, self.selection_probabilities = held_out, selection_probabilities
+        self.column_scale, self.exchanges = column_scale, exchanges
         self.rounds, self.questions, self.bytes_up, self.bytes_down = rounds, questions, bytes_up, bytes_down
         self.statement: Archive | None = None
         self.halves: dict[str, Archive] = {}
@@ -113,6 +126,7 @@ class FederatedFit(SolvedValues):
         """
         self.rounds, self.questions = traffic.rounds, traffic.questions
         self.bytes_up, self.bytes_down = traffic.up, traffic.down
+        self.exchanges = np.array(traffic.exchanges, dtype=np.int64)
 
     @property
     def relative_gaps(self) -> Array:
@@ -129,6 +143,11 @@ class FederatedFit(SolvedValues):
         if self.held_out is None:
             raise AttributeError("explained is known where the plan has folds (cv).")
         return np.asarray(1.0 - self.held_out.scores.mean(axis=1) / self.held_out.null_scores.mean())
+
+    @property
+    def exchange_words(self) -> list[str]:
+        """What each exchange asked for."""
+        return [] if self.exchanges is None else [EXCHANGES[KINDS[kind]] for kind in self.exchanges[:, 0].tolist()]
 
     def features(self, k: int) -> Array:
         """Places of the features selected at value k.
@@ -201,7 +220,7 @@ class FederatedFit(SolvedValues):
         ----------
         path : str or Path
         """
-        known = ("title", "columns", "sites", "tol", "unit", "null_objective")
+        known = ("title", "columns", "n_covariates", "sites", "tol", "unit", "null_objective")
         traffic = ("rounds", "questions", "bytes_up", "bytes_down")
         header = {name: getattr(self, name) for name in (*known, *traffic)}
         header |= {"format": FORMAT, "version": VERSION, "plan": self.plan_digest.hex(), "n_tasks": len(self.tasks)}
@@ -216,8 +235,9 @@ class FederatedFit(SolvedValues):
         }
         if self.held_out is not None:
             arrays |= {f"held_out_{name}": values for name, values in asdict(self.held_out).items()}
-        if self.selection_probabilities is not None:
-            arrays["selection_probabilities"] = self.selection_probabilities
+        for name in _OPTIONAL:
+            if getattr(self, name) is not None:
+                arrays[name] = getattr(self, name)
         write_atomically(Path(path), lambda file: np.savez(file, **arrays))
 
     @classmethod
@@ -256,5 +276,5 @@ class FederatedFit(SolvedValues):
             questions_asked=[Question("all", places, s, l1=l1, hessian=False) for places, s, l1 in points],
             norms=parts["norms"],
             held_out=None if held["scores"] is None else HeldOut(**held),  # type: ignore[arg-type]
-            selection_probabilities=arrays.get("selection_probabilities"),
+            **{name: arrays.get(name) for name in _OPTIONAL},
         )

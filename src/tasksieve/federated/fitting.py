@@ -13,16 +13,17 @@ from .answer import Answer
 from .asking import Asking
 from .certify import state
 from .fitted import FederatedFit
+from .in_memory import SitesInMemory
 from .keys import PrivateKeys
 from .path import FederatedPath
 from .plan import Plan
 from .question import Question
+from .scales import find_scales
 from .together import follow, held_out, selection_frequencies
 from .transport import Transport
 
 #: values of a half of the rows, and the last of them as a part of the first: stability is about what is used early
 HALF_VALUES, HALF_EPS = 15, 0.3
-_ROWS = Question("all", levels=np.empty(0, np.int64), hessian=False, held_out=True)
 
 
 @dataclass(frozen=True)
@@ -83,53 +84,71 @@ def fit(
     """
     plan = plan if isinstance(plan, Plan) else Plan.read(plan)
     keys = keys if isinstance(keys, PrivateKeys) else PrivateKeys.read(keys)
-    return _Fit(plan, Asking(plan, keys, transport, folder), progress).run()
+    return FitUnderWay(plan, Asking(plan, keys, transport, folder), progress).run()
 
 
-class _Fit:
-    """A fit that is under way."""
+class FitUnderWay:
+    """A fit of a plan, whoever is asked."""
 
-    def __init__(self, plan: Plan, asking: Asking, progress: Callable[[RoundProgress], Any] | None) -> None:
+    def __init__(
+        self, plan: Plan, asking: Asking | SitesInMemory, progress: Callable[[RoundProgress], Any] | None = None
+    ) -> None:
         self.plan, self.asking, self.progress = plan, asking, progress
         self.unit = self.null_loss = 0.0
+        self.folds: list[FederatedPath] = []
+        #: of all rows that each fold learns from: the same alpha is so much smaller a strength
+        self.parts = [1.0] * plan.cv
 
     def run(self) -> FederatedFit:
         plan = self.plan
+        if plan.standardize == "pooled":
+            find_scales(self.asking, np.flatnonzero(plan.weights > 0.0), centred=plan.centred)
         if plan.ridge:  # in the units of the sum it must be known before the paths begin
-            self._weigh(self.asking.ask([_ROWS])[0])
+            self._weigh(self.asking.ask(self._about_rows()))
         ridge = plan.ridge * self.unit
         whole = self._path("all", ridge=ridge, n_values=plan.n_alphas, eps=plan.eps)
-        # a fold learns from all rows but one in so many: the same alpha is so much smaller a strength
-        part = 1.0 - 1.0 / max(plan.cv, 2)
-        folds = [
-            self._path(f"fold {k}", ridge=part * ridge, leader=whole, part=part, held_out=True) for k in range(plan.cv)
+        self.folds = folds = [
+            self._path(f"fold {k}", ridge=part * ridge, leader=whole, part=part, held_out=True)
+            for k, part in enumerate(self.parts)
         ]
         early = {"n_values": HALF_VALUES, "eps": HALF_EPS, "leader": whole, "own_values": True}
         halves = [self._path(f"half {k}", ridge=0.5 * ridge, **early) for k in range(2 * plan.n_pairs)]
         paths = [whole, *folds, *halves]
         follow(paths, self._ask, None if self.progress is None else lambda rounds: self._report(paths))
         found = self._result(whole, folds, halves)
-        self._prove(whole, found)
+        if isinstance(self.asking, Asking):  # nobody has signed anything in one process
+            question = whole.final_questions("part")[found.chosen]
+            self._prove(self.asking, question, found)
+        found.count(self.asking.traffic)
         return found
 
     def _path(self, problem: str, **options: Any) -> FederatedPath:
         plan = self.plan
         common: dict[str, Any] = {"tol": plan.tol, "weights": plan.weights, "l1_ratio": plan.l1_ratio}
-        return FederatedPath(plan.n_features, problem=problem, loss=plan.make_loss(), **common, **options)
+        return FederatedPath(plan.n_features, problem=problem, loss=plan.loss_of_all(), **common, **options)
 
     def _ask(self, questions: list[Question]) -> Sequence[Answer]:
         """The first round also asks how much all rows weigh."""
         if self.unit:
             return self.asking.ask(questions)
-        *answers, rows = self.asking.ask([*questions, _ROWS])
-        self._weigh(rows)
-        return answers
+        answers = self.asking.ask([*questions, *self._about_rows()])
+        self._weigh(answers[len(questions) :])
+        return answers[: len(questions)]
 
-    def _weigh(self, rows: Answer) -> None:
+    def _about_rows(self) -> list[Question]:
+        """How much all rows weigh, and those that each fold learns from."""
+        names = ["all", *(f"fold {k}" for k in range(self.plan.cv))]
+        none = np.empty(0, np.int64)
+        return [Question(name, levels=none, hessian=False, cross=False, held_out=True) for name in names]
+
+    def _weigh(self, rows: Sequence[Answer]) -> None:
         """What the sum is divided by to give the estimators' objective; and the loss of the model without features."""
-        assert rows.held_out is not None
-        self.unit = float(self.plan.make_loss().unit(float(rows.held_out[2]) / self.plan.total_tasks))
-        self.null_loss = rows.loss
+        weights = [float(answer.held_out[3]) for answer in rows if answer.held_out is not None]
+        self.unit = float(self.plan.loss_of_all().unit(weights[0] / self.plan.total_tasks))
+        self.null_loss = rows[0].loss
+        self.parts = [weight / weights[0] for weight in weights[1:]]
+        for fold, part in zip(self.folds, self.parts, strict=False):
+            fold.part = part
 
     def _report(self, paths: Sequence[FederatedPath]) -> None:
         assert self.progress is not None
@@ -141,12 +160,10 @@ class _Fit:
         sent = (traffic.rounds, traffic.questions, traffic.up, traffic.down)
         self.progress(RoundProgress(*sent, solved, values, worst))
 
-    def _prove(self, whole: FederatedPath, found: FederatedFit) -> None:
+    def _prove(self, asking: Asking, question: Question, found: FederatedFit) -> None:
         """One more round, about the chosen value: bounds with all rounding, which every site signs."""
-        plan, k = self.plan, found.chosen
-        question = whole.final_questions("part")[k]
-        found.statement, found.halves = state(self.asking, plan, [question], found.alphas[k : k + 1], self.unit)
-        found.count(self.asking.traffic)
+        alpha = found.alphas[found.chosen : found.chosen + 1]
+        found.statement, found.halves = state(asking, self.plan, [question], alpha, self.unit)
 
     def _result(
         self, whole: FederatedPath, folds: Sequence[FederatedPath], halves: Sequence[FederatedPath]
@@ -156,6 +173,7 @@ class _Fit:
             plan_digest=plan.digest,
             title=plan.title,
             columns=plan.columns,
+            n_covariates=len(plan.covariates),
             sites=plan.names,
             n_tasks=plan.total_tasks,
             tol=plan.tol,
@@ -168,4 +186,5 @@ class _Fit:
             norms=[value.row_norms for value in whole.values],
             held_out=held_out(folds) if folds else None,
             selection_probabilities=selection_frequencies(halves, plan.q) if halves else None,
+            column_scale=self.asking.scales,
         )

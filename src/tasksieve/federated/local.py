@@ -15,12 +15,14 @@ import numpy as np
 
 from ..design import Design, PackedColumns, Part, one_blas_thread
 from ..design.storage.computed import ComputedStorage
-from ..linear.held_out import Solved, path_scores
-from ..losses import DataLoss, Evaluation, Loss, as_loss
+from ..linear.balance import Balance
+from ..linear.held_out import Judge, Solved, held_out_sizes
+from ..linear.mixed import MixedJudge
+from ..losses import DataLoss, Evaluation, Loss, Mixed, as_loss
 from ..messages import ParameterError
 from ..path.certificate import stored_solution
 from ..tasks import TaskData, lay_out
-from .answer import GRID, Answer, answer_of_sizes
+from .answer import GRID, HELD_OUT, Answer, answer_of_sizes
 from .errors import FederatedError
 from .local_solve import LocalPoint, local_hessian, soft, solve_local
 from .part import Archive, Half, SitePoint, SiteProof
@@ -29,6 +31,7 @@ from .units import NORM_POWER, Units
 
 Array = np.ndarray[Any, Any]
 
+_BLOCK = 1 << 22  # entries of X that moments are taken of at a time
 _KEPT = 1 << 27  # numbers of features x tasks that are kept of problems answered before
 _REFUSED = "of a site must have a second derivative (squared, logistic, Huber, quantile, Poisson, gamma, Cox, ordinal)"
 
@@ -54,15 +57,18 @@ class _Solved:
 
 
 class _NoEvents(DataLoss):
-    """Of a task whose rows all end without an event: nothing of it counts."""
+    """Of tasks whose rows all end without an event: nothing of them counts."""
+
+    differentiable = True
 
     def __init__(self, design: Design) -> None:
         super().__init__(design)
+        self.has_intercept = np.zeros(design.n_tasks, dtype=bool)
         self.null = self.evaluate(np.zeros(design.n_samples))
 
     def evaluate(self, z: Array, start: Array | None = None) -> Evaluation:
         none = np.zeros(self.design.n_samples)
-        return Evaluation(0.0, none, np.zeros((self.design.n_nuisance, 1)), none)
+        return Evaluation(0.0, none, np.zeros((self.design.n_nuisance, self.design.n_tasks)), none)
 
     def settled(self, at: Evaluation) -> Evaluation:
         return at
@@ -75,12 +81,15 @@ class RowProblem:
     """The tasks of a site under given weights of the rows: all of them, those of a fold, a half.
 
     - `weights` (flat array): Sample weights of the rows that are learned from, 0 for others.
+    - `judge`: How rows that are held out are scored.
+    - `mixed`: Whether other sites have other losses: nothing is then sent that the squared loss alone has.
     """
 
     def __init__(
-        self, data: TaskData, loss: Loss, weights: Array, *, fit_intercept: bool, scales: Any, unpenalised: Array
-    ) -> None:
-        self.data, self.loss, self.train = data, loss, weights
+        self, data: TaskData, loss: Loss, weights: Array, judge: Judge, *,
+        fit_intercept: bool, scales: Any, unpenalised: Array, mixed: bool,
+    ) -> None:  # fmt: skip
+        self.data, self.loss, self.train, self.judge, self.mixed = data, loss, weights, judge, mixed
         by_task = np.repeat(data.with_weights(weights).task_weights, np.diff(data.offsets))
         layout = lay_out(data, loss.row_weights(weights, by_task))
         storage, pooled = layout.storage, not isinstance(scales, str)
@@ -95,7 +104,7 @@ class RowProblem:
             data.refuse_not_finite()
             raise FederatedError("data", "X has entries whose squares overflow: divide its columns by a common factor")
         self._y = layout.y
-        self.whole = self._on(self.design)
+        self.whole = self._on(self.design) if self._counts(slice(None)) else _NoEvents(self.design)
         if not _has_second_derivative(self.whole):
             raise ParameterError("loss", _REFUSED, type(loss).__name__)
 
@@ -110,11 +119,13 @@ class RowProblem:
             return [self.whole]
         return [self._of_task(t) for t in range(self.design.n_tasks)]
 
+    def _counts(self, rows: Any) -> bool:
+        """Whether anything of rows counts: of survival, an event."""
+        return self._y.dtype.names is None or bool(np.any(self.train[rows][self._y["event"][rows]] > 0.0))
+
     def _of_task(self, t: int) -> DataLoss:
         rows, design = self._span(t), Part(self.design, np.array([t]))
-        if self._y.dtype.names is not None and not np.any(self.train[rows][self._y["event"][rows]] > 0.0):
-            return _NoEvents(design)
-        return self._on(design, rows)
+        return self._on(design, rows) if self._counts(rows) else _NoEvents(design)
 
     @cached_property
     def null_products(self) -> Array:
@@ -148,7 +159,7 @@ class RowProblem:
     def answer(self, question: Question) -> Answer:
         """Sums at a point."""
         found, l1, a = self.solve(question), question.l1, len(question.features)
-        sums, squared = np.zeros(4), self.whole.squared
+        sums, squared = np.zeros(4), self.whole.squared and not self.mixed
         dual, z = np.zeros(len(GRID)), np.zeros(a)
         hessian = np.zeros((a, a)) if question.hessian else None
         for loss, x, point in zip(self.losses, found.columns, found.points, strict=True):
@@ -167,7 +178,7 @@ class RowProblem:
             null = self.null_products if question.levels is None else self.null_products[question.levels]
             cross = np.einsum("jt,jt->j", levels, null)
         levels = soft(levels, l1)
-        held_out = self.held_out(question, found) if question.held_out else np.zeros(3)
+        held_out = self.held_out(question, found) if question.held_out else np.zeros(HELD_OUT)
         phi, value, yr, rr = sums.tolist()
         squares = np.einsum("jt,jt->j", levels, levels)
         return Answer(phi, value, yr, rr, dual, z, hessian, squares, cross, held_out)
@@ -209,24 +220,18 @@ class RowProblem:
         return point, self.proof.half(question, point)
 
     def held_out(self, question: Question, found: _Solved) -> Array:
-        """Loss of the rows left out, that of the model without features, and how much was left out; where no row is,
-        the weight of all rows, by which estimators divide (the constant that they add is `Answer.yr`)."""
-        data, loss, train = self.data, self.loss, self.train
-        test = np.where(train > 0.0, 0.0, data.weights)
+        """Scores of the tasks' rows left out, as cross-validation of estimators has them, added up; the same of the
+        model without features; how many tasks have a score; and the weight of the rows learned from, by which
+        estimators divide (the constant that they add is `Answer.yr`)."""
+        data, train = self.data, self.train
+        test, weight = np.where(train > 0.0, 0.0, data.weights), float(train.sum())
         if not test.any():
-            return np.array([0.0, 0.0, float(train.sum())])
+            return np.array([0.0, 0.0, 0.0, weight])
         nothing = Question(problem=question.problem)
         points = [self.stored(question, found), self.stored(nothing, self.solve(nothing))]
-        chosen, scores = path_scores(data, test if loss.by_row else train + test, points)
-        total = np.zeros(3)
-        for t, z in scores.items():
-            rows = data.offsets[t] + chosen[t]
-            if loss.by_row:
-                own = test[rows] @ loss.deviance(data.y[rows][:, None], z)
-            else:
-                own = loss.held_out(data.y[rows], z, train[rows], test[rows]).sum(axis=0)
-            total += [*own, loss.held_out_size(data.y[rows], test[rows])]
-        return total
+        scores = self.judge.by_task(data, train, test, points)
+        scores = scores[~np.isnan(scores).any(axis=1)]
+        return np.array([*scores.sum(axis=0), len(scores), weight])
 
 
 def _has_second_derivative(loss: DataLoss) -> bool:
@@ -247,14 +252,16 @@ class LocalProblem:
     loss : str or Loss
         One with a second derivative, the same for all tasks.
     fit_intercept : bool, default=True
-    standardize : {"no", "task"} or array of shape (d,), default="no"
+    standardize : {"no", "task", "pooled"} or array of shape (d,), default="no"
         Columns are divided by nothing, by their standard deviation in each task, or by given numbers, those of all
-        sites together.
+        sites together. "pooled": by numbers that are not known yet, see `scaled`.
     unpenalised : array of int, optional
         Features that are never penalised: their coefficients are fitted at the site, and they have no part in answers.
     problems : mapping of str to array, optional
         Names and flat weights of the rows that are learned from, 0 for those held out. The problem "all" is there
         always.
+    mixed : bool, default=False
+        Whether other sites have other losses.
 
     Examples
     --------
@@ -275,6 +282,7 @@ class LocalProblem:
         standardize: Any = "no",
         unpenalised: Any = None,
         problems: Mapping[str, Array] | None = None,
+        mixed: bool = False,
     ) -> None:
         if data.class_counts is not None:
             raise ParameterError("y", "of a site must be numbers, two classes, ordered classes or times of events")
@@ -283,8 +291,9 @@ class LocalProblem:
             scales = np.asarray(standardize, dtype=np.float64)
             if scales.shape != (data.n_features,) or not np.all((scales > 0.0) & np.isfinite(scales)):
                 raise ParameterError("standardize", f"must hold {data.n_features} positive numbers")
-        elif standardize not in ("no", "task"):
-            raise ParameterError("standardize", "must be 'no', 'task' or a number for each feature", standardize)
+        elif standardize not in ("no", "task", "pooled"):
+            words = "must be 'no', 'task', 'pooled' or a number for each feature"
+            raise ParameterError("standardize", words, standardize)
         self.data, self.loss = data, as_loss(loss)
         self._weights = {"all": data.weights, **(problems or {})}
         for name, weights in self._weights.items():
@@ -293,8 +302,35 @@ class LocalProblem:
         free = np.unique(np.asarray([] if unpenalised is None else unpenalised, dtype=np.int64))
         if len(free) and (free[0] < 0 or free[-1] >= data.n_features):
             raise ParameterError("unpenalised", f"must hold features from 0 to {data.n_features - 1}")
-        self._options = {"fit_intercept": bool(fit_intercept), "scales": scales, "unpenalised": free}
+        self._options = {
+            "fit_intercept": bool(fit_intercept), "scales": scales, "unpenalised": free, "mixed": mixed,
+        }  # fmt: skip
+        self._waits = isinstance(scales, str) and scales == "pooled"  # for scales
         self._known: dict[str, RowProblem] = {}
+        self._scaled: LocalProblem | None = None
+
+    def scaled(self, scales: Array) -> LocalProblem:
+        """The same tasks with columns divided by given numbers; the last one used is kept."""
+        known = self._scaled
+        if known is None or not np.array_equal(known._options["scales"], scales):
+            known = self._scaled = self._with(np.array(scales))
+        return known
+
+    def _with(self, standardize: Any) -> LocalProblem:
+        options = {name: self._options[name] for name in ("fit_intercept", "unpenalised", "mixed")}
+        return LocalProblem(self.data, self.loss, standardize=standardize, problems=self._weights, **options)
+
+    @cached_property
+    def _judge(self) -> Judge:
+        """That of cross-validation: tasks count alike, whatever the number of their rows."""
+        data, folds = self.data, [own for name, own in self._weights.items() if name.startswith("fold ")]
+        tests = [np.where(train > 0.0, 0.0, data.weights) for train in folds]
+        if self._options["mixed"]:
+            ones = np.ones(data.n_tasks)
+            held = [np.array([np.sum(test[part]) for part in data.per_task()]) for test in tests]
+            sizes = np.mean(held, axis=0) if held else ones
+            return MixedJudge(Mixed([self.loss] * data.n_tasks), Balance(ones, ones), sizes)
+        return Judge(self.loss, None, held_out_sizes(data, self.loss, tests))
 
     @property
     def n_features(self) -> int:
@@ -311,7 +347,9 @@ class LocalProblem:
         if found is None:
             if name not in self._weights:
                 raise FederatedError("question", f"there is no problem {name!r} here")
-            found = RowProblem(self.data, self.loss, self._weights[name], **self._options)
+            if self._waits:
+                raise FederatedError("scales", "the scales of columns of all sites together are not known here yet")
+            found = RowProblem(self.data, self.loss, self._weights[name], self._judge, **self._options)
         most = max(_KEPT // (2 * max(self.n_features, 1) * self.data.n_tasks), 1)
         while len(self._known) >= most:
             del self._known[next(iter(self._known))]
@@ -322,6 +360,10 @@ class LocalProblem:
         """Sums over the tasks: the same bits for the same question."""
         question.check(self.n_features)
         with one_blas_thread():
+            if question.kind == "moments":
+                return self.moments(question)
+            if question.kind == "sizes" and self._waits:
+                return self._raw_sizes(question)
             problem = self.problem(question.problem)
             if question.kind == "norms":
                 return problem.norms()
@@ -330,6 +372,34 @@ class LocalProblem:
             if question.kind == "part":
                 return problem.strict(question)[1].answer()
             return problem.answer(question)
+
+    def moments(self, question: Question) -> Answer:
+        """Sums of columns less given numbers, and of the squares of these differences, over the rows of all tasks."""
+        data, features = self.data, question.features
+        if np.isin(features, self._options["unpenalised"]).any():
+            raise FederatedError("question", "features that are not penalised have no place in a question")
+        weights = data.weights.reshape(data.n_tasks, -1).sum(axis=0) if data.shared else data.weights
+        first, second = np.zeros(len(features)), np.zeros(len(features))
+        step = max(_BLOCK // max(data.n_rows, 1), 1)
+        for start in range(0, len(features), step):
+            part = slice(start, start + step)
+            less = np.asarray(data.take(features[part]), dtype=np.float64) - question.s[part]
+            first[part], second[part] = weights @ less, weights @ np.square(less)
+        if not (np.isfinite(first).all() and np.isfinite(second).all()):
+            data.refuse_not_finite()
+            raise FederatedError("data", "X has entries whose squares overflow: divide its columns by a common factor")
+        return Answer(weight=float(weights.sum()), first=first, second=second)
+
+    def _raw_sizes(self, question: Question) -> Answer:
+        """The first exchange where pooled scales are to be found: how large columns are as they lie in the data, and
+        how large numbers are with columns standardised here, which is near to what they will be."""
+        here = np.setdiff1d(np.arange(self.n_features), self._options["unpenalised"])
+        found = self.moments(Question(features=here, s=np.zeros(len(here)), kind="moments"))
+        assert found.second is not None
+        with np.errstate(over="ignore"):
+            norms = Answer(norms=np.sqrt(found.second) ** NORM_POWER)
+        null = self._with("task").answer(Question(problem=question.problem))
+        return answer_of_sizes(null, norms)
 
     def half(self, question: Question) -> Half:
         """Strict bounds at a point: what a question of kind "part" is answered with."""

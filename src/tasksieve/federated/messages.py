@@ -16,7 +16,7 @@ from .answer import Words
 from .errors import FederatedError
 from .keys import Agreement, PrivateKeys, PublicKeys
 from .packing import Array, pack, unpack
-from .question import Round
+from .question import BEFORE_SCALES, Round
 
 PROTOCOL = 1
 COORDINATOR = "coordinator"
@@ -57,7 +57,20 @@ def unseal_round(message: bytes, plan: Agreement) -> Round:
         raise FederatedError("plan", "these questions are for another number of sites than the plan has")
     for question in asked.questions:
         question.check(plan.n_features)
+    _check_scales(asked, plan)
     return asked
+
+
+def _check_scales(asked: Round, plan: Agreement) -> None:
+    """Refuse a round that does not standardise as the plan says."""
+    pooled = getattr(plan, "standardize", "no") == "pooled"
+    if not pooled and any(question.kind == "moments" for question in asked.questions):
+        raise FederatedError("plan", "means and variances of columns are asked for, and the plan does not pool them")
+    if asked.scales is None:
+        if pooled and any(question.kind not in BEFORE_SCALES for question in asked.questions):
+            raise FederatedError("plan", "the plan has pooled standardisation, and these questions name no scales")
+    elif not pooled or asked.scales.shape != (plan.n_features,):
+        raise FederatedError("plan", "these questions name scales of columns that the plan does not have")
 
 
 def seal_words(words: Words, asked: Round, site: str, keys: PrivateKeys) -> bytes:

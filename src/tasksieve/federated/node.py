@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,7 +28,8 @@ _LOG = logging.getLogger("tasksieve.federated")
 
 
 class Answering(Protocol):
-    """What answers at a site; `LocalProblem` does."""
+    """What answers at a site; `LocalProblem` does. Where a plan has pooled standardisation it also has a method
+    ``scaled(scales)``, which gives what answers with columns divided by these."""
 
     def answer(self, question: Question) -> Answer: ...
 
@@ -104,6 +105,7 @@ class SiteNode:
         parts = asked.parts()
         with self.log.locked():
             before = self.log.rounds(self.plan.digest)
+            self._check_scales(asked, before)
             if self.allow is not None:
                 known = {part for entry in before.values() for part in entry["questions"]} - set(parts)
                 self.allow(asked.questions, len(known))
@@ -112,6 +114,12 @@ class SiteNode:
         answer = self._answer(asked)
         self.log.answer(asked, message_digest(answer))
         return answer
+
+    def _check_scales(self, asked: Round, before: Mapping[str, Mapping[str, Any]]) -> None:
+        """One set of scales for a plan: the coordinator finds them once."""
+        known = {entry.get("scales", "") for entry in before.values()} - {""}
+        if asked.scales is not None and known - {asked.scales_digest()}:
+            raise FederatedError("scales", "columns were divided by other numbers in earlier questions of this plan")
 
     def replay(self) -> dict[int, bool]:
         """Go through the log: the number of each round that was answered, and whether the same answer comes out now."""
@@ -126,8 +134,11 @@ class SiteNode:
 
     def _answer(self, asked: Round) -> bytes:
         pieces, own = [], self.keys.own_secret()
+        local: Any = self.local
+        if asked.scales is not None:
+            local = local.scaled(asked.scales)
         for k, (question, units) in enumerate(zip(asked.questions, asked.units, strict=True)):
-            words = to_words(self.local.answer(question), question, units, self.plan.n_features)
+            words = to_words(local.answer(question), question, units, self.plan.n_features)
             context = asked.digest() + k.to_bytes(8, "little")
             hide = largest_only if question.kind == "sizes" else unfit_hidden
             if question.kind == "point":

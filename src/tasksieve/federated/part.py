@@ -233,7 +233,6 @@ class SiteProof:
         halves: Sequence[Half],
         *,
         names: Sequence[str] | None = None,
-        table: dict[str, Any] | None = None,
     ) -> Archive:
         """``certificate-part.npz``: all that proves the halves of some questions but the rows. It stays at the site.
 
@@ -246,8 +245,6 @@ class SiteProof:
             As they were asked and answered, of kind "part" and about all features.
         names : sequence of str, optional
             Of the features.
-        table : dict, optional
-            How the data were read from a table of text, in the words of the format.
         """
         if len(salt) < SALT:
             raise FederatedError("part", f"a salt has {SALT} bytes")
@@ -267,7 +264,6 @@ class SiteProof:
             **self._header,
             "digests": self.digests(salt),
             **({} if names is None else {"features": [str(name) for name in names]}),
-            **({} if table is None else {"table": table}),
         }
         agreed = agreed_arrays(questions, units, self._free, self._scales)
         return Archive(header, {**own, **agreed, **added_words(words, questions, d)})

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..losses import Loss, as_loss
 from ..messages import value_error
-from .answer import Answer, norm_bounds
+from .answer import HELD_OUT, Answer, norm_bounds
 from .balls import Sums, gap_spheres, outside_cut_ball, outside_spheres
 from .points import Common, Point
 from .question import Question
@@ -62,7 +62,7 @@ class Value:
     features: Array = field(default_factory=lambda: np.empty(0, np.int64))
     s: Array = field(default_factory=lambda: np.empty(0))
     row_norms: Array = field(default_factory=lambda: np.empty(0))
-    held_out: Array = field(default_factory=lambda: np.zeros(3))
+    held_out: Array = field(default_factory=lambda: np.zeros(HELD_OUT))
 
     def keep(self) -> None:
         """Take the solution from its point."""
@@ -112,7 +112,8 @@ class FederatedPath:
     own_values : bool
         Strengths relative to the largest of this problem.
     part : float
-        Strengths are this part of the leader's: that of the rows, where ``alpha`` is to be the same.
+        Strengths are this part of the leader's: that of the rows, where ``alpha`` is to be the same. It may be set
+        until the leader's strengths are known.
 
     Attributes
     ----------
@@ -155,7 +156,7 @@ class FederatedPath:
         self.n_values, self.eps, self.l1_ratio = n_values, eps, l1_ratio
         known = as_loss(loss)
         self.common = Common(weights, float(ridge), known.squared, float(known.smoothness))
-        self._part = part
+        self.part = part
         self._leader, self._follows = leader, leader is not None and lams is None and not own_values
         self.values: list[Value] = []
         self._norms = None if norms is None else np.asarray(norms, dtype=np.float64)
@@ -199,7 +200,7 @@ class FederatedPath:
         if not self.values and self._follows and self._leader is not None:
             if not self._leader.values:
                 return []
-            self._start(self._part * self._leader.lams)
+            self._start(self.part * self._leader.lams)
         if self.values:
             self._asked = self._steps()
         else:

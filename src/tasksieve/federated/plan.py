@@ -11,7 +11,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -19,15 +19,17 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from ..losses import BY_NAME, Loss
+from ..losses import BY_NAME, Loss, Mixed
+from ..members import base_name
 from ..messages import ParameterError
+from .plan_words import plan_in_words
 
 FORMAT = "tasksieve-plan"
 VERSION = 1
 
 #: tables of a plan file, and the fields that stand in each; a field outside stands at the top
 TABLES: Mapping[str, tuple[str, ...]] = {
-    "model": ("loss", "loss_options", "l1_ratio", "ridge", "fit_intercept", "standardize"),
+    "model": ("loss", "loss_options", "site_losses", "l1_ratio", "ridge", "fit_intercept", "standardize"),
     "path": ("n_alphas", "eps", "tol"),
     "checks": ("cv", "n_pairs", "q", "random_state"),
     "data": ("features", "covariates", "feature_weights", "units", "n_tasks"),
@@ -75,14 +77,20 @@ class Plan:
         Name of a loss (`tasksieve.losses`).
     loss_options : dict, optional
         Its options: ``{"delta": 1.35}``.
+    site_losses : dict of str to str, optional
+        Sites whose tasks have another loss, with its options behind its name: ``{"west": "logistic", "east":
+        "huber:delta=1.5"}``. The problem is that of `MultiTaskMixed` with weights and scales of 1: bring labels of
+        unlike units to comparable ones in the tables.
     l1_ratio : float, default=0.0
         Strength on single coefficients as a part of that on rows of them (sparse group); then all weights are 1.
     ridge : float, default=0.0
         Strength of a ridge beside the penalty.
     fit_intercept : bool, default=True
         An intercept for each task; it stays at the site.
-    standardize : {"no", "task"}, default="task"
-        Whether the penalty is of coefficients per standard deviation of the column in its task.
+    standardize : {"no", "task", "pooled"}, default="task"
+        Whether the penalty is of coefficients per standard deviation of the column in its task, or over the rows of all
+        sites ("pooled"). For that the sites' sums of columns and of their squares are added up: the coordinator learns
+        means and variances over all sites, all sites learn the variances, and folds and halves use those of all rows.
     n_alphas : int, default=50
         Values of the penalty strength, geometrically from the smallest that selects nothing.
     eps : float, default=0.05
@@ -124,10 +132,11 @@ class Plan:
     answers: Literal["masked", "open"] = "masked"
     loss: str = "squared"
     loss_options: Mapping[str, Any] = field(default_factory=dict)
+    site_losses: Mapping[str, str] = field(default_factory=dict)
     l1_ratio: float = 0.0
     ridge: float = 0.0
     fit_intercept: bool = True
-    standardize: Literal["no", "task"] = "task"
+    standardize: Literal["no", "task", "pooled"] = "task"
     n_alphas: int = 50
     eps: float = 0.05
     tol: float = 1e-6
@@ -218,6 +227,33 @@ class Plan:
         return self.answers == "masked"
 
     @property
+    def centred(self) -> bool:
+        """Whether columns are centred at all sites: tasks have intercepts, or what takes their place."""
+        losses = {self.loss, *(base_name(own) for own in self.site_losses.values())}
+        return self.fit_intercept or losses <= {"cox", "ordinal"}
+
+    @property
+    def mixed(self) -> bool:
+        """Whether sites have losses of their own."""
+        return bool(self.site_losses)
+
+    def at(self, site: str) -> Plan:
+        """The plan as a site has it: with its own loss.
+
+        Parameters
+        ----------
+        site : str
+
+        Returns
+        -------
+        Plan
+        """
+        own = self.site_losses.get(site)
+        if own is None:
+            return self
+        return replace(self, loss=base_name(own), loss_options=BY_NAME.options_of(own))
+
+    @property
     def columns(self) -> list[str]:
         """Features, then covariates: the columns of X at every site."""
         return [*self.features, *self.covariates]
@@ -233,13 +269,33 @@ class Plan:
         return found
 
     def make_loss(self) -> Loss:
-        """The loss with its options.
+        """The loss with its options; that of sites without one of their own.
 
         Returns
         -------
         Loss
         """
         return BY_NAME[self.loss](**self.loss_options)
+
+    def loss_of_all(self) -> Loss:
+        """The loss of all sites together.
+
+        Returns
+        -------
+        Loss
+            `tasksieve.losses.Mixed`, with that of each site, where they differ.
+        """
+        return Mixed([self.at(site).make_loss() for site in self.names]) if self.mixed else self.make_loss()
+
+    def in_words(self) -> list[str]:
+        """What the plan asks of a site, for people.
+
+        Returns
+        -------
+        list of str
+            A line for each thing.
+        """
+        return plan_in_words(self)
 
     def problems(self) -> list[str]:
         """Names of the problems that may be asked about: all rows, those outside each fold, each half.
@@ -332,7 +388,7 @@ _COUNTS = {
     "n_alphas": (1, 10_000), "cv": (0, 1_000), "n_pairs": (0, 10_000), "q": (1, 2**31 - 1),
     "random_state": (0, 2**31 - 1),
 }  # fmt: skip
-_CHOICES = {"answers": ("masked", "open"), "standardize": ("no", "task")}
+_CHOICES = {"answers": ("masked", "open"), "standardize": ("no", "task", "pooled")}
 
 
 def _check(plan: Plan) -> None:
@@ -404,6 +460,16 @@ def _check_loss(plan: Plan) -> None:
     except (TypeError, ValueError) as error:
         words = error.words if isinstance(error, ParameterError) else str(error)
         raise PlanError(f"loss_options: {plan.loss} does not take {dict(plan.loss_options)}: {words}") from error
+    _must(isinstance(plan.site_losses, Mapping), "site_losses", "a table of names of sites and losses")
+    for site, name in plan.site_losses.items():
+        _must(site in plan.sites, "site_losses", "of sites of this plan", site)
+        known = isinstance(name, str) and base_name(name) in LOSSES
+        _must(known, f"site_losses.{site}", f"one of {', '.join(LOSSES)}, with options behind ':'", name)
+        try:
+            BY_NAME.make(name)
+        except (TypeError, ValueError) as error:
+            words = error.words if isinstance(error, ParameterError) else str(error)
+            raise PlanError(f"site_losses.{site}: {words}") from error
 
 
 _NOTHING: Any = object()

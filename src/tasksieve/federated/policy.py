@@ -136,6 +136,8 @@ class Rules:
         for question in questions:
             if question.problem not in known:
                 raise FederatedError("plan", f"the plan has no problem {question.problem!r}")
+            if question.kind == "moments" and question.problem != "all":
+                raise FederatedError("plan", "means and variances of columns are those of all rows")
         if answered + len(questions) > self.max_questions:
             raise FederatedError(
                 "max-questions",

@@ -16,7 +16,9 @@ from .errors import FederatedError
 from .packing import Array, digest
 from .units import Units
 
-KINDS = ("sizes", "norms", "point", "part")
+KINDS = ("sizes", "moments", "norms", "point", "part")
+#: kinds that may be asked before the pooled scales of columns are known
+BEFORE_SCALES = ("sizes", "moments")
 LARGEST_FEATURE = 2**32 - 1  # places travel as unsigned 32-bit numbers
 #: s and l1 are at most so large: with numbers beyond, whether a product overflows would tell about one site's columns
 LARGEST = 2.0**400
@@ -43,7 +45,8 @@ class Question:
     features : array of int, ascending
         A: where z and the Hessian are wanted.
     s : array of float
-        One a feature of A, zeros allowed: coefficients at the sites are w_jt = s_j c_jt.
+        One a feature of A, zeros allowed: coefficients at the sites are w_jt = s_j c_jt. Of kind "moments" the numbers
+        that columns are taken about.
     levels : array of int, ascending, or None
         L: features whose c^2 and cross products are wanted; None: all.
     l1 : float
@@ -51,8 +54,9 @@ class Question:
     hessian, cross, held_out : bool
         Whether second derivatives are wanted, products with what levels are made of at s = 0 (of use for the squared
         loss), and the loss of the rows left out of this problem.
-    kind : {"point", "norms", "sizes", "part"}
-        Sums at s; of the columns' norms; the first exchange, how large numbers are; strict bounds at s.
+    kind : {"point", "norms", "sizes", "moments", "part"}
+        Sums at s; of the columns' norms; the first exchange, how large numbers are; sums and sums of squares of
+        columns, for pooled standardisation; strict bounds at s.
     reach : float
         A guess of the largest c^2 of a site at s, which chooses the unit in which levels are sent; 0: the largest
         that any site had at s = 0. A guess that was too small costs a round, one that is too large costs digits.
@@ -83,8 +87,9 @@ class Question:
         s = np.asarray(self.s, dtype=np.float64)
         if s.shape != self.features.shape:
             raise FederatedError("question", f"{len(self.features)} features, but s has the shape {s.shape}")
-        if not ((s >= 0.0) & (s <= LARGEST)).all():
-            raise FederatedError("question", f"s must be >= 0 and at most {LARGEST:.2g}")
+        least = -LARGEST if self.kind == "moments" else 0.0
+        if not ((s >= least) & (s <= LARGEST)).all():
+            raise FederatedError("question", f"s must be >= {least:.2g} and at most {LARGEST:.2g}")
         object.__setattr__(self, "s", s + 0.0)  # no negative zeros: the same point has the same bytes
         for name, most in (("l1", LARGEST), ("reach", np.finfo(float).max)):
             number = float(getattr(self, name))
@@ -155,12 +160,16 @@ class Round:
     questions : tuple of Question
     units : tuple of Units
         In which each of the answers is sent.
+    scales : array of shape (n_features,), optional
+        With pooled standardisation: what all sites divide their columns by before they answer. Every round has them,
+        so that an answer needs nothing but the rows and the round.
     """
 
     number: int
     plan: bytes
     questions: tuple[Question, ...]
     units: tuple[Units, ...]
+    scales: Array | None = None
 
     def __post_init__(self) -> None:
         if not (type(self.number) is int and 0 <= self.number <= _LAST_ROUND and isinstance(self.plan, bytes)):
@@ -170,6 +179,10 @@ class Round:
         for question, units in zip(self.questions, self.units, strict=True):
             if units.hessian.shape != question.features.shape:
                 raise FederatedError("format", "the units of a question are not those of its features")
+        if self.scales is not None:
+            scales = np.asarray(self.scales)
+            if scales.dtype != np.float64 or scales.ndim != 1 or not np.all((scales > 0.0) & np.isfinite(scales)):
+                raise FederatedError("format", "scales of columns are positive numbers")
 
     def packed(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Header and arrays, as `packing.pack` takes them."""
@@ -179,6 +192,8 @@ class Round:
             headers.append({**asked, "units": units.exponents()})
             arrays.update({f"{i}.{name}": array for name, array in numbers.items()})
             arrays[f"{i}.hessian"] = units.hessian
+        if self.scales is not None:
+            arrays["scales"] = self.scales
         return {"number": self.number, "plan": self.plan.hex(), "questions": headers}, arrays
 
     @classmethod
@@ -188,12 +203,13 @@ class Round:
             headers = [dict(asked) for asked in header["questions"]]
             units = [asked.pop("units") for asked in headers]
             own: list[dict[str, Array]] = [{} for _ in headers]
-            for name, array in arrays.items():
+            scales = arrays.get("scales")
+            for name, array in ((name, array) for name, array in arrays.items() if name != "scales"):
                 place, _, part = name.partition(".")
                 own[int(place)][part] = array
             powers = [Units(hessian=numbers.pop("hessian"), **given) for numbers, given in zip(own, units, strict=True)]
             questions = [Question.from_packed(*asked) for asked in zip(headers, own, strict=True)]
-            found = cls(header["number"], bytes.fromhex(header["plan"]), tuple(questions), tuple(powers))
+            found = cls(header["number"], bytes.fromhex(header["plan"]), tuple(questions), tuple(powers), scales)
         except (KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError) as error:
             raise FederatedError("format", f"this is no round of questions ({error})") from None
         if found.packed()[0] != dict(header):
@@ -203,6 +219,10 @@ class Round:
     def digest(self) -> bytes:
         """Of everything in the round: the masks of its answers are keyed by it."""
         return digest(*self.packed())
+
+    def scales_digest(self) -> str:
+        """Of the scales of columns; "" where there are none."""
+        return "" if self.scales is None else digest({}, {"scales": self.scales}).hex()
 
     def parts(self) -> list[str]:
         """Digest of each question with its units: rules count different ones."""

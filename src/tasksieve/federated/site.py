@@ -174,7 +174,7 @@ class Site:
         if roster(plan)[self.name] != self.keys.public(self.data_digest):
             own = "other keys, or this site has changed its table or [data] since it sent its line"
             raise FederatedError("keys", f"the line of {self.name} in the plan is not that of this site: {own}")
-        rows = read_rows(plan, self.name, self.settings, self.folder)
+        rows = read_rows(plan.at(self.name), self.name, self.settings, self.folder)
         data = rows.data()
         self.rules.check_plan(plan, rows_of_tasks(data, rows.problems(data)))
         return rows
@@ -204,6 +204,19 @@ class Site:
     def local(self) -> LocalProblem:
         """What answers questions from the rows."""
         return self.rows.local()
+
+    def local_with(self, scales: np.ndarray | None) -> LocalProblem:
+        """What answers with columns divided by given numbers, those of a plan with pooled standardisation.
+
+        Parameters
+        ----------
+        scales : ndarray of shape (d,) or None
+
+        Returns
+        -------
+        LocalProblem
+        """
+        return self.local if scales is None else self.local.scaled(scales)
 
     @cached_property
     def _counts(self) -> dict[str, list[int]]:
@@ -278,8 +291,9 @@ class Site:
         if fit.plan_digest != plan.digest:
             raise FederatedError("plan", "this result belongs to another plan than the one that was agreed to")
         k = fit.chosen if k is None else range(len(fit))[k]
-        solved, data = self.local.coefficients(fit.question(k)), self.local.data
-        model = make_estimator(plan, float(fit.alphas[k]), self.rows.categories)
+        local = self.local_with(fit.column_scale)
+        solved, data = local.coefficients(fit.question(k)), local.data
+        model = make_estimator(plan.at(self.name), float(fit.alphas[k]), self.rows.categories, fit.column_scale)
         own = model._unit(data)  # what the model divides by; these two are divided already
         point = SimpleNamespace(
             **{name: getattr(solved, name) for name in ("features", "rows", "intercept", "thresholds")},
@@ -289,7 +303,7 @@ class Site:
             status=fit.statuses[k],
         )
         model._set_solution(data, point)
-        model._set_scale(self.local.problem("all").design.scale, 0)
+        model._set_scale(local.problem("all").design.scale, 0)
         names = np.array(plan.columns, dtype=object)
         return set_state(
             model,

@@ -23,11 +23,14 @@ COLUMNS = ("target", "time", "event", "entry", "strata", "task", "weights", "off
 SETTINGS = ("table", *COLUMNS, "categories", "missing", *READING)
 
 
-def make_estimator(plan: Plan, alpha: float = 1.0, categories: Any = None) -> Any:
-    """The estimator whose objective is that of the plan."""
+def make_estimator(plan: Plan, alpha: float = 1.0, categories: Any = None, column_scale: Any = None) -> Any:
+    """The estimator whose objective is that of the plan. With pooled standardisation, `column_scale`, its penalty is (a
+    ridge beside it is not: estimators do not weight that)."""
     # by their names, which files of a model can hold
     penalty = f"sparse_group:l1={plan.l1_ratio!r},group=1.0" if plan.l1_ratio else "l21"
     weights = plan.weights if plan.covariates or plan.feature_weights else None
+    if column_scale is not None:  # alpha u_j ||scale_j w_j||
+        weights = plan.weights * column_scale
     common: dict[str, Any] = {
         "alpha": alpha, "penalty": penalty, "ridge": plan.ridge, "standardize": plan.standardize == "task",
         "feature_weights": weights, "tol": plan.tol,
@@ -89,6 +92,7 @@ class SiteRows:
             standardize=plan.standardize,
             unpenalised=np.flatnonzero(plan.weights == 0.0),
             problems=self.problems(data),
+            mixed=plan.mixed,
         )
 
 
@@ -113,12 +117,12 @@ def read_rows(plan: Plan, name: str, settings: Mapping[str, Any], folder: Path) 
     survival, target = None, settings.get("target")
     if plan.loss == "cox":
         if "time" not in settings or "event" not in settings:
-            raise FederatedError("data", "the loss of the plan is cox: this site must name columns time and event")
+            raise FederatedError("data", "the plan has the loss cox here: this site must name columns time and event")
         event, _, value = settings["event"].partition("==")
         beside = settings.get("entry"), settings.get("strata"), value or None
         survival, target = {"outcome": SurvivalColumns(settings["time"], event, *beside)}, "outcome"
     elif target is None:
-        raise FederatedError("data", f"the loss of the plan is {plan.loss}: this site must name its target column")
+        raise FederatedError("data", f"the plan has the loss {plan.loss} here: this site must name its target column")
     classes = plan.make_loss().of_classes()
     absent = [column for column in plan.columns if column not in table.columns]
     if absent:

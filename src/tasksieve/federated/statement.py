@@ -51,8 +51,13 @@ class SignedSums:
     def __init__(self, plan: Agreement, exchanges: Sequence[Exchange]) -> None:
         self.plan, keys = plan, roster(plan)
         self._answers: dict[bytes, tuple[Question, Units, Words, dict[str, Words]]] = {}
-        for message, replies in exchanges:
+        #: what the sites have divided their columns by, in the messages that they have answered
+        self.scales: Array | None = None
+        for number, (message, replies) in enumerate(exchanges):
             asked = unseal_round(message, plan)
+            if number and not _same(asked.scales, self.scales):
+                raise FederatedError("scales", "the sites have answered with columns divided by different numbers")
+            self.scales = asked.scales
             if set(replies) != set(keys):
                 raise FederatedError("replies", f"there are replies of {sorted(replies)}, the plan has {sorted(keys)}")
             words = {site: unseal_words(reply, asked, site, keys[site]) for site, reply in replies.items()}
@@ -84,6 +89,18 @@ class SignedSums:
         return {**agreed, **added_words(words, questions, self.plan.n_features, n_sites)}
 
 
+def _same(one: Array | None, other: Array | None) -> bool:
+    return one is other or (one is not None and other is not None and np.array_equal(one, other))
+
+
+def loss_form(plan: Any) -> dict[str, Any]:
+    """The loss of a plan in the words of the format; where sites have their own, each of them."""
+    if not plan.mixed:
+        return dict(form_of(plan.make_loss()))
+    losses = {site: dict(form_of(plan.at(site).make_loss())) for site in sorted(plan.sites)}
+    return {"name": "by-site", "losses": losses}
+
+
 def make_statement(
     plan: Agreement,
     exchanges: Sequence[Exchange],
@@ -107,7 +124,7 @@ def make_statement(
     questions : sequence of Question
         Of kind "part", about all features, one a value.
     problem : mapping
-        ``loss`` (its `certificate_form`), ``intercept`` and ``standardize`` ("no", "task", "pooled").
+        ``loss`` (`loss_form`), ``intercept`` and ``standardize`` ("no", "task", "pooled").
     alpha, ridge : float or array of shape (K,)
         Strengths of the values.
     unit : float
@@ -128,6 +145,7 @@ def make_statement(
     halves = {}
     for site in () if plan.masked else sorted(plan.sites):
         header = {"format": "tasksieve-certificate-half", "version": verify.VERSION, "site": site, **common}
+        header["problem"] = verify.problem_of_site(dict(problem), site)
         read = verify.read_half((json.loads(json.dumps(header)), signed.arrays(questions, free, column_scale, site)))
         halves[site] = Archive(read.header, read.arrays)
     stated: dict[str, Any] = {
@@ -197,8 +215,8 @@ def check_signatures(statement: Any, plan: Agreement) -> None:
         if hasattr(plan, wanted) and read.header["problem"][key] != getattr(plan, wanted):
             raise FederatedError("plan", f"the statement's {key} is not that of the plan")
     if hasattr(plan, "make_loss"):
-        loss = dict(form_of(plan.make_loss()))
-        verify._check_one_loss(loss)
+        loss = loss_form(plan)
+        verify.check_losses(loss, sites)
         if read.header["problem"]["loss"] != loss:
             raise FederatedError("plan", "the statement's loss is not that of the plan")
     if hasattr(plan, "columns") and read.header["names"] != verify.names_digest(list(plan.columns)):
@@ -221,6 +239,8 @@ def check_signatures(statement: Any, plan: Agreement) -> None:
     exchanges = [(pieces[i], dict(zip(sites, pieces[i + 1 : i + each], strict=True)))
                  for i in range(0, len(pieces), each)]  # fmt: skip
     signed = SignedSums(plan, exchanges)
+    if hasattr(plan, "standardize") and not _same(signed.scales, arrays.get("column_scale")):
+        raise FederatedError("sums", "the statement's scales of columns are not those that the sites were given")
     questions = signed.questions()
     if arrays["answered"].max() >= len(questions):
         raise FederatedError("sums", "a value of the statement is about no question that the sites have answered")

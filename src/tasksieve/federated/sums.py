@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from .answer import Answer, Misfit, Words, from_words, norm_bounds
 from .errors import FederatedError
+from .packing import Array
 from .question import Question
 from .units import Sizes, Units
 
@@ -28,6 +29,8 @@ class Summing(ABC):
     def __init__(self, n_sites: int, n_features: int) -> None:
         self.n_sites, self.n_features = n_sites, n_features
         self.sizes: Sizes | None = None
+        #: with pooled standardisation, once they are known: what sites divide columns by
+        self.scales: Array | None = None
         self._asked: tuple[bytes, ...] = ()
         self._units: list[Units] = []
         self._found: dict[int, Answer] = {}
@@ -39,7 +42,16 @@ class Summing(ABC):
     def check(self, question: Question, units: Units, answer: Answer) -> None:  # noqa: B027
         """Refuse sums that cannot be right; nothing is known here that could be checked."""
 
-    def ask(self, questions: Sequence[Question]) -> list[Answer]:
+    def first(self) -> Sizes:
+        """How large the sites' numbers are: asked for once."""
+        self.sizes = self.sizes or self._first()
+        return self.sizes
+
+    def finish_scales(self, scales: Array, norm: int) -> None:
+        """From now on sites divide their columns by these; then none is longer than 2^norm."""
+        self.scales, self.sizes = scales, replace(self.first(), norm=norm)
+
+    def ask(self, questions: Sequence[Question], units: Sequence[Units] | None = None) -> list[Answer]:
         """The sums of all sites' answers, in the order of the questions.
 
         Asked again after an exchange has failed, the same questions go on where they were.
@@ -47,6 +59,8 @@ class Summing(ABC):
         Parameters
         ----------
         questions : sequence of Question
+        units : sequence of Units, optional
+            The first to try; by default those that follow from sizes.
 
         Returns
         -------
@@ -54,11 +68,12 @@ class Summing(ABC):
         """
         for question in questions:
             question.check(self.n_features)
-        sizes = self.sizes = self.sizes or self._first()
+        sizes = self.first()
         asked = tuple(question.digest() for question in questions)
         if self._asked != asked:
             self._asked, self._found = asked, {}
-            self._units = [sizes.units(question.features, question.s, question.reach) for question in questions]
+            usual = (sizes.units(question.features, question.s, question.reach) for question in questions)
+            self._units = list(usual if units is None else units)
         for _ in range(_MOST_TRIES):
             rest = [k for k in range(len(questions)) if k not in self._found]
             if not rest:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..messages import value_error
 from .answer import Answer
 from .path import FederatedPath
 from .question import Question
@@ -52,15 +53,17 @@ class HeldOut:
     Attributes
     ----------
     scores : array of shape (n_values, n_folds)
-        Loss of the held-out rows, a unit of their weight.
+        Loss of the held-out rows: the mean over tasks of that of each task, which is the score of the estimators'
+        cross-validation.
     null_scores : array of shape (n_folds,)
         The same of the model without features.
-    weights : array of shape (n_folds,)
+    n_tasks : array of shape (n_folds,)
+        How many tasks have held-out rows with a score.
     """
 
     scores: Array
     null_scores: Array
-    weights: Array
+    n_tasks: Array
 
     def best(self, rule: str = "min") -> int:
         """The value with the least mean score, or ("1se") the first whose mean is within a standard error of that."""
@@ -74,11 +77,11 @@ class HeldOut:
 
 def held_out(folds: Sequence[FederatedPath]) -> HeldOut:
     """How well the folds' solutions predict the rows that were left out of them."""
-    sums = np.array([[value.held_out for value in fold.values] for fold in folds])  # (folds, values, 3)
-    weights = sums[:, :, 2]
-    if not np.all(weights > 0.0):
-        raise ValueError("a fold holds out no rows.")
-    return HeldOut((sums[:, :, 0] / weights).T, sums[:, 0, 1] / weights[:, 0], weights[:, 0])
+    sums = np.array([[value.held_out for value in fold.values] for fold in folds])  # (folds, values, 4)
+    tasks = sums[:, :, 2]
+    if not np.all(tasks > 0.0):
+        raise value_error("{cv}: a fold holds out no row that could be judged: use fewer folds.")
+    return HeldOut((sums[:, :, 0] / tasks).T, sums[:, 0, 1] / tasks[:, 0], np.rint(tasks[:, 0]).astype(np.int64))
 
 
 def entries(path: FederatedPath, q: int) -> tuple[Array, Array]:

@@ -74,7 +74,8 @@ class Units:
     base : int
         Entry j, k of the Hessian has the unit 2^(hessian_j + hessian_k + base).
     hessian : array of int16
-        One for each feature of the question.
+        One for each feature of the question. Sums of columns have the unit 2^(hessian_j + sums), sums of their squares
+        2^(2 hessian_j + squares).
     """
 
     sites: int
@@ -140,6 +141,15 @@ class Sizes:
         """From the sum over sites."""
         total, level, norm = largest(counts)
         return cls(n_sites, total, level, norm)
+
+    def of_moments(self, roots: Array, root_weight: int) -> Units:
+        """Of sums of columns and of their squares.
+
+        - `roots`: For each column the exponent of the root of the largest sum of squares of a site.
+        - `root_weight`: Exponent of the root of the weight of its rows.
+        """
+        long = bits(64, self.sites)
+        return Units(self.sites, sums=root_weight - long, squares=-long, hessian=roots.astype(np.int16))
 
     def units(self, features: Array, s: Array, reach: float) -> Units:
         """Of a question at s on some features, where c^2 of a site is expected to be at most `reach` (0: as at 0).

@@ -36,19 +36,26 @@ Scores = tuple[list[np.ndarray], dict[int, np.ndarray]]
 
 
 def mean_held_out(data: TaskData, loss: Loss, folds: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray | None:
-    """By task: how much a fold holds out, on average, of a loss that does not judge rows one by one; None of others.
+    """`held_out_sizes`, refused where no fold holds out anything that could be judged."""
+    found = held_out_sizes(data, loss, [test for _, test in folds])
+    if found is not None and np.isnan(found).all():
+        raise value_error("{cv}: no fold holds out an event: use folds that do.")
+    return found
+
+
+def held_out_sizes(data: TaskData, loss: Loss, tests: Sequence[np.ndarray]) -> np.ndarray | None:
+    """By task: how much a fold holds out, on average, of a loss that does not judge rows one by one, NaN where no fold
+    does; None of others.
 
     The deviance of a fold is divided by it, so that the mean over folds is the sum of their deviances over all that was
     held out.
     """
-    if loss.by_row:
+    if loss.by_row or not tests:
         return None
     held = np.zeros(data.n_tasks)
-    for _, test in folds:
+    for test in tests:
         held += [loss.held_out_size(data.y[part], test[part]) for part in data.per_task()]
-    if not held.any():
-        raise value_error("{cv}: no fold holds out an event: use folds that do.")
-    return np.where(held > 0.0, held, np.nan) / len(folds)
+    return np.where(held > 0.0, held, np.nan) / len(tests)
 
 
 class Judge:

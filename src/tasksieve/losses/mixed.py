@@ -73,6 +73,10 @@ class Mixed(Loss):
     def by_row(self) -> bool:  # type: ignore[override]
         return all(loss.by_row for loss in self.losses)
 
+    @property
+    def smoothness(self) -> float:  # type: ignore[override]
+        return max(v * loss.smoothness for v, loss in zip(self.weights, self.losses, strict=True))
+
     def of_task(self, t: int) -> Loss:
         return self.losses[t]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .content import FitQuality, ReportContent
+from .federated import federated_page
 from .from_model import content_from_model, task_quality
 from .page import render, write_page
 
@@ -19,13 +20,13 @@ def write_report(model: Any, path: str | os.PathLike[str], **about: Any) -> Path
 
     Parameters
     ----------
-    model : fitted estimator, RegularizationPath or ReportContent
+    model : fitted estimator, RegularizationPath, FederatedFit or ReportContent
     path : path
         The file to write; it is replaced as a whole or not at all.
     **about
         What to say about an estimator or a path: ``X``, ``y``, ``task``, ``sample_weight``, ``along``, ``held_out``,
         ``permutation``, ``stability``, ``comparison``, ``intervals``, ``feature_names``, ``title``, ``asked``,
-        ``answered``, ... as in `tasksieve.report.content_from_model`.
+        ``answered``, ... as in `tasksieve.report.content_from_model`. Of a `FederatedFit`: its ``plan``.
 
     Returns
     -------
@@ -42,6 +43,8 @@ def write_report(model: Any, path: str | os.PathLike[str], **about: Any) -> Path
     ...     file.read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
+    if hasattr(model, "plan_digest"):  # a federated fit
+        return write_page(federated_page(model, **about), path)
     if not isinstance(model, ReportContent):
         model = content_from_model(model, **about)
     elif about:
