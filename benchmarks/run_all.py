@@ -44,6 +44,7 @@ RUNS: dict[str, Job] = {
     "stability": Job(30, "stability.py"),
     "permutations": Job(2, "permutations.py"),
     "findings": Job(10, "findings.py"),
+    "intervals": Job(60, "intervals.py"),
     "verification": Job(10, "verification.py"),
     "per_task_matrices": Job(20, "per_task_matrices.py"),
     "shared_matrix": Job(15, "shared_matrix.py"),

@@ -25,6 +25,7 @@ _NAMES = {
     "exports": ("export",),
     "findings.bounds": ("pfer_bound",),
     "findings.compare": ("compare",),
+    "findings.debiased": ("debiased_inference",),
     "findings.imputation": ("MultipleImputation",),
     "findings.knockoffs": ("KnockoffSelection",),
     "findings.permutation": ("permutation_test",),
@@ -95,6 +96,7 @@ if TYPE_CHECKING:
     from .exports import export as export
     from .findings.bounds import pfer_bound as pfer_bound
     from .findings.compare import compare as compare
+    from .findings.debiased import debiased_inference as debiased_inference
     from .findings.imputation import MultipleImputation as MultipleImputation
     from .findings.knockoffs import KnockoffSelection as KnockoffSelection
     from .findings.permutation import permutation_test as permutation_test

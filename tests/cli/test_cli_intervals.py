@@ -148,3 +148,42 @@ def test_tasks_too_small_for_their_features(cli: CommandLine, tmp_path: Path) ->
     assert {"intervals", "level", "small_tasks"}.isdisjoint(config)
     cli(*words, "--intervals", "--small-tasks", "drop", "-o", tmp_path / "dropped")
     assert set(pd.read_csv(tmp_path / "dropped" / "intervals.csv").task) == {"a"}
+
+
+def test_debiased_intervals_are_those_of_the_library(cli: CommandLine, reports: Reports, tmp_path: Path) -> None:
+    data, run = table_csv(tmp_path / "t.csv"), tmp_path / "run"
+    words = ("-x", "v*", "-y", "y", "-t", "site", "--alpha", 0.3, "--row-groups", "family")
+    asked = ("--interval-method", "debiased", "--interval-features", "v7, v0", "--level", 0.95)
+    result = cli("fit", tmp_path / "t.csv", *words, "--intervals", *asked, "-o", run)
+    assert "p <= 0.05 after Holm's correction for 2 features" in result.out
+    model = ts.MultiTaskLasso(alpha=0.3, standardize=True).fit(data[NAMES], data.y, data.site)
+    rows = {"groups": data.family.to_numpy(), "level": 0.95}
+    found = ts.debiased_inference(model, data[NAMES], data.y, data.site, ["v0", "v7"], **rows)
+    table = pd.read_csv(run / "intervals.csv")
+    assert list(table) == found.columns
+    assert table.feature.tolist() == found.feature.tolist()
+    for name in found.columns[2:]:
+        np.testing.assert_allclose(table[name], found[name], rtol=1e-9, err_msg=name)
+    again = read_intervals(RunFolder(run))
+    assert again is not None
+    assert (again.n_tests, again.errors) == (2, "robust, of groups of rows")
+    np.testing.assert_array_equal(again.tolerated_error, table.tolerated_error)
+    page = render(reports[-1])
+    assert "which no data can prove" in page
+    said = (run / "methods.txt").read_text()
+    assert "desparsified Lasso" in said
+    assert "van de Geer" in said
+
+
+def test_what_debiased_intervals_refuse(cli: CommandLine, tmp_path: Path) -> None:
+    table_csv(tmp_path / "t.csv")
+    words = ("fit", tmp_path / "t.csv", "-x", "v*", "-y", "y", "-t", "site", "--alpha", 0.3, "-o", tmp_path / "run")
+    debiased = ("--intervals", "--interval-method", "debiased")
+    for more, code, said in (
+        (debiased[1:], 2, "--interval-method: is for --intervals"),
+        (("--intervals", "--interval-features", "all"), 2, "is for --interval-method debiased"),
+        ((*debiased, "--interval-features", "w1"), 2, "no feature 'w1'"),
+        ((*debiased, "-m", "huber"), 1, "no debiased errors are known of Huber's loss"),
+    ):
+        assert said in cli(*words, *more, code=code).err
+        assert not (tmp_path / "run" / "model.json").exists()

@@ -9,36 +9,8 @@ namespace tasksieve {
 
 namespace {
 
-constexpr double independent = 1e-9;  // of a column's square: with less left of it, a column depends on the others
 constexpr double exceeds = 1.0 + 1e-11;  // of its threshold
 constexpr index_t few_at_once = 16;
-
-// b becomes L^-1 b.
-TASKSIEVE_MULTIVERSION void forward(const double *factor, index_t capacity, index_t n, double *b) {
-    for (index_t k = 0; k < n; ++k) {
-        const double *column = factor + k * capacity;
-        b[k] /= column[k];
-        inline_axpy(-b[k], column + k + 1, n - k - 1, b + k + 1);
-    }
-}
-
-// b becomes L^-T b.
-TASKSIEVE_MULTIVERSION void backward(const double *factor, index_t capacity, index_t n, double *b) {
-    for (index_t k = n - 1; k >= 0; --k) {
-        const double *column = factor + k * capacity;
-        b[k] = (b[k] - inline_dot(column + k + 1, b + k + 1, n - k - 1)) / column[k];
-    }
-}
-
-// Two columns rotated: (a, b) become (c a + s b, c b - s a).
-TASKSIEVE_MULTIVERSION void rotate(double c, double s, index_t n, double *a, double *b) {
-#pragma omp simd
-    for (index_t i = 0; i < n; ++i) {
-        const double u = a[i], v = b[i];
-        a[i] = c * u + s * v;
-        b[i] = c * v - s * u;
-    }
-}
 
 // h -= sum_k factor_k row_k, over a stretch of columns at a time that stays near.
 TASKSIEVE_MULTIVERSION void subtract_rows(const double *const *rows, const double *factors, index_t count, index_t n,
@@ -90,22 +62,10 @@ bool ActiveSet::append(index_t feature, double sign) {
     const index_t n = index_t(active_.size());
     const double own = p_.gram[panel_at(p_.features, feature, feature)], size = p_.sizes[feature];
     if (!(own > 8.0 * p_.rounding * size * size)) return false;  // so little left of a column is no more than rounding
-    if (n == capacity_) {
-        const index_t wider = std::max<index_t>(32, 2 * capacity_);
-        std::vector<double> larger(wider * wider);
-        for (index_t k = 0; k < n; ++k)
-            std::copy_n(&factor_[k * capacity_ + k], n - k, &larger[k * wider + k]);
-        factor_.swap(larger);
-        capacity_ = wider;
-    }
     column_.resize(n + 1);
     const double *products = row(feature);
     for (index_t k = 0; k < n; ++k) column_[k] = products[active_[k]];
-    forward(factor_.data(), capacity_, n, column_.data());
-    const double left = own + ridge_ - dot(column_.data(), column_.data(), n);
-    if (!(left > independent * (own + ridge_))) return false;
-    for (index_t k = 0; k < n; ++k) factor_[k * capacity_ + n] = column_[k];
-    factor_[n * capacity_ + n] = std::sqrt(left);
+    if (!factor_.append(column_.data(), own + ridge_)) return false;
     active_.push_back(feature);
     sign_.push_back(sign);
     inside_[feature] = 1;
@@ -116,24 +76,7 @@ void ActiveSet::remove(index_t place) {
     inside_[active_[place]] = 0;
     active_.erase(active_.begin() + place);
     sign_.erase(sign_.begin() + place);
-    const index_t n = index_t(active_.size());
-    for (index_t k = 0; k <= n; ++k) {  // rows below it move up; those right of it keep a number beyond the diagonal
-        double *column = &factor_[k * capacity_];
-        const index_t from = std::max(k, place + 1);
-        if (from <= n) std::copy(column + from, column + n + 1, column + from - 1);
-    }
-    // Column k holds rows from k - 1 on now (k > place): rotations with its neighbour remove that number.
-    for (index_t k = place; k < n; ++k) {
-        double *a = &factor_[k * capacity_], *b = a + capacity_;
-        const double x = a[k], y = b[k], length = std::hypot(x, y);
-        rotate(x / length, y / length, n - k, a + k, b + k);
-    }
-}
-
-void ActiveSet::solve(double *right) const {
-    const index_t n = index_t(active_.size());
-    forward(factor_.data(), capacity_, n, right);
-    backward(factor_.data(), capacity_, n, right);
+    factor_.remove(place);
 }
 
 ActiveSet::Round ActiveSet::round(double lam, double ridge, const double *cross, double *w, index_t stride, double *h,
@@ -142,6 +85,7 @@ ActiveSet::Round ActiveSet::round(double lam, double ridge, const double *cross,
         std::vector<index_t> before;
         before.swap(active_);
         sign_.clear();
+        factor_.clear();
         ridge_ = ridge;
         for (index_t j : before) inside_[j] = 0;
     }
@@ -181,7 +125,7 @@ ActiveSet::Round ActiveSet::round(double lam, double ridge, const double *cross,
     while (!active_.empty()) {
         const index_t n = index_t(active_.size());
         step_ = open_;
-        solve(step_.data());
+        factor_.solve(step_.data());
         work += double(n) * double(n);
         double part = 1.0;
         for (index_t k = 0; k < n; ++k) {

@@ -3,7 +3,7 @@
 #pragma once
 #include <memory>
 
-#include "common.hpp"
+#include "growing_factor.hpp"
 
 namespace tasksieve {
 
@@ -36,13 +36,11 @@ class ActiveSet {
     void correlations(const double *cross, const double *w, index_t stride, double *h);
     bool append(index_t feature, double sign);
     void remove(index_t place);
-    void solve(double *right) const;
     double threshold(double lam, index_t j) const { return lam * (p_.group[j] + p_.l1[j]); }
 
     EntryProblem p_;
     double ridge_ = 0.0;
-    index_t capacity_ = 0;
-    std::vector<double> factor_;   // lower triangle, by columns of length capacity_
+    GrowingFactor factor_;
     std::vector<index_t> active_;  // features in the order of the factor
     std::vector<double> sign_, open_, step_, column_;
     std::vector<char> inside_;  // by feature

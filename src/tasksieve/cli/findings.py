@@ -12,6 +12,7 @@ from sklearn.base import clone
 import tasksieve
 
 from ..findings.compare import plan_comparison
+from ..findings.debiased import plan_debiased
 from ..findings.split import plan_split
 from ..report.from_findings import named_intervals, sharing_finding, stability_finding
 from ..report.intervals import by_evidence
@@ -21,7 +22,9 @@ from ..report.words import few
 from ..runs.findings import read_findings, write_findings
 from ..runs.folder import COMPARISON, INTERVALS, PERMUTATION, STABILITY, RunFolder
 from ..runs.methods import write_methods
+from ..tasks import some_of
 from .estimators import make_estimator
+from .exit_codes import UsageError
 from .messages import in_words
 from .options import Asked
 from .progress import working
@@ -77,9 +80,14 @@ def find(job: Job, model: Any) -> Trust | int:
             stopped = f"{counted} in {job.folder / 'stability.csv'}"
     if asks_intervals(config) and not stopped:
         # with --cv the half that selects chooses its strength, too: that of all rows has seen the other half
+        rows = {**problem.row_arguments(), "level": config["level"]}
+        intervals: Any
         with job.working_on("intervals"):
-            rows = {**problem.row_arguments(), "level": config["level"], **halved(config)}
-            intervals = tasksieve.split_inference(job.estimator, problem.X, problem.y, **rows)
+            if config.get("interval_method") == "debiased":
+                features = features_asked(job)
+                intervals = tasksieve.debiased_inference(model, problem.X, problem.y, features=features, **rows)
+            else:
+                intervals = tasksieve.split_inference(job.estimator, problem.X, problem.y, **rows, **halved(config))
         tasks = dict(zip(model.tasks_.tolist(), row_labels(model, problem.targets), strict=True))
         found.intervals = named_intervals(intervals, problem.encoding.feature_names, tasks)
     if asks_comparison(config) and not stopped:
@@ -99,9 +107,14 @@ def check_findings(job: Job) -> None:
     if not asks_stability(job.config):
         job.folder.remove_files(PERMUTATION, STABILITY, "stability.npz", "stability.csv")
     if asks_intervals(job.config):
-        rows = {**job.problem.row_arguments(), **halved(job.config)}
+        rows, debiased = job.problem.row_arguments(), job.config.get("interval_method") == "debiased"
+        if debiased:
+            features_asked(job)
         with named_refusal("--intervals"):
-            plan_split(job.estimator, job.problem.X, job.problem.y, **rows)
+            if debiased:
+                plan_debiased(job.estimator, job.problem.X, job.problem.y, **rows)
+            else:
+                plan_split(job.estimator, job.problem.X, job.problem.y, **rows, **halved(job.config))
     else:
         job.folder.remove_files(INTERVALS, "intervals.csv")
     if asks_comparison(job.config):
@@ -124,6 +137,19 @@ def named_refusal(flag: str) -> Iterator[None]:
 def halved(config: dict[str, Any]) -> dict[str, Any]:
     """How the rows of intervals are halved."""
     return {"random_state": config["seed"], "small_tasks": config["small_tasks"]}
+
+
+def features_asked(job: Job) -> Any:
+    """Features of debiased intervals: a word, or numbers of those that were named."""
+    asked = str(job.config.get("interval_features", "selected"))
+    if asked in ("selected", "all"):
+        return asked
+    known = {str(name): j for j, name in enumerate(job.problem.encoding.feature_names)}
+    names = [name.strip() for name in asked.split(",")]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--interval-features: there is no feature {name!r}; {some_of(list(known))} are there")
+    return [known[name] for name in names]
 
 
 def compared(job: Job) -> tuple[Any, tuple[Any, Any], dict[str, Any]]:

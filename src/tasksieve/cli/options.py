@@ -233,6 +233,11 @@ OPTIONS = [
            "are selected on one half of the rows (where --cv chooses the strength, too), and their coefficients are "
            "estimated without the penalty on the other.", "Trust", "config", ("fit",),
            flag="--intervals/--no-intervals"),
+    Option("interval_method", Literal["split", "debiased"], "Of --intervals: split is that; debiased takes the "
+           "shrinkage out of the model's coefficients on all rows, and is not honest about the selection. (default: "
+           "split)", "Trust", "config", ("fit",)),
+    Option("interval_features", str, "Of debiased intervals: selected, all, or names of features, separated by commas. "
+           "(default: selected)", "Trust", "config", ("fit",)),
     Option("compare", bool, "Say whether sharing helps: against one model per task, one for all rows, and the mean.",
            "Trust", "config", ("fit",), flag="--compare/--no-compare"),
     Option("outer_folds", int, "Folds whose rows judge the models compared, each chosen by --cv folds of the others. "

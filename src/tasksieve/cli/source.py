@@ -113,7 +113,8 @@ class Source:
         return {}
 
     def fit(self, model: Any) -> None:
-        model.fit(self.problem.X, self.problem.y, **self.problem.row_arguments())
+        groups = hasattr(model, "cv")  # without folds they are for halves and errors alone
+        model.fit(self.problem.X, self.problem.y, **self.problem.row_arguments(groups))
 
     def path(self, model: Any, grid: dict[str, Any]) -> Any:
         return model.path(self.problem.X, self.problem.y, **self.problem.row_arguments(), **grid)

@@ -9,7 +9,7 @@ from .exit_codes import UsageError
 from .options import refuse
 
 STABILITY_OPTIONS = ("pairs", "pfer", "threshold", "per_half", "assumption", "small_tasks", "permutations")
-INTERVAL_OPTIONS = ("level", "small_tasks")
+INTERVAL_OPTIONS = ("level", "small_tasks", "interval_method", "interval_features")
 COMPARE_OPTIONS = ("outer_folds", "level")
 # asked of a fit -> what goes with it
 BESIDE = {"stability": STABILITY_OPTIONS, "intervals": INTERVAL_OPTIONS, "compare": COMPARE_OPTIONS}
@@ -20,7 +20,12 @@ STABILITY_DEFAULTS: dict[str, Any] = {
     "permutations": 1000,
     "seed": 0,
 }
-INTERVAL_DEFAULTS: dict[str, Any] = {"level": 0.9, "small_tasks": "error", "seed": 0}
+INTERVAL_DEFAULTS: dict[str, Any] = {
+    "level": 0.9,
+    "small_tasks": "error",
+    "seed": 0,
+    "interval_method": "split",
+}
 COMPARE_DEFAULTS: dict[str, Any] = {"outer_folds": 5, "level": 0.9, "seed": 0}
 DEFAULTS = {"stability": STABILITY_DEFAULTS, "intervals": INTERVAL_DEFAULTS, "compare": COMPARE_DEFAULTS}
 TRUST_DEFAULTS = {**STABILITY_DEFAULTS, **INTERVAL_DEFAULTS, **COMPARE_DEFAULTS}
@@ -76,6 +81,8 @@ def check_trust(config: dict[str, Any], kind: ModelKind) -> None:
             raise UsageError(f"--{name}: --model {kind.name} has no path of strengths")
         if config.get("offset") is not None and name != "intervals":
             raise UsageError(f"--{name}: is not for models with --offset")
+    if "interval_features" in config and config.get("interval_method") != "debiased":
+        refuse(["interval_features"], "is for --interval-method debiased")
     if not 0.5 < config.get("threshold", 0.75) <= 1.0:
         raise UsageError(f"--threshold: above 0.5, at most 1; got {config['threshold']:g}")
     if not config.get("pfer", 1.0) > 0.0:

@@ -45,7 +45,8 @@ def refit(
     for each task t, with f the loss of the model and :math:`n_t` the total weight of the task's rows. A penalty shrinks
     what it selects; these are point estimates without that. They are *not* honest about how the features were found:
     on the rows that selected them, effects look larger than they are, and intervals made from them would be too short.
-    For intervals see `split_inference`. The rows are those that the model was fitted to, or others of the same tasks.
+    For intervals see `split_inference` and `debiased_inference`. The rows are those that the model was fitted to, or
+    others of the same tasks.
 
     Parameters
     ----------

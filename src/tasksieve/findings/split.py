@@ -181,15 +181,15 @@ def plan_split(
     return data, draw_halves(data, 1, random_state, groups=groups, small_tasks=small_tasks)
 
 
-def refuse_loss(loss: Loss) -> None:
-    """Refuse a loss whose estimates have no errors here."""
+def refuse_loss(loss: Loss, known: Any = None) -> None:
+    """Refuse a loss whose estimates have no errors here; `known` begins the sentence."""
     if loss.estimates:
         return
     what = "more than two classes" if loss.labels == "one-hot" else f"the {loss.label}"
     raise value_error(
         "{known} of least squares, of Huber's, log-cosh and expectile losses, and of logistic, Poisson, negative "
         "binomial, gamma and Tweedie regression, not of {what}. Take a model with one of these losses.",
-        known=either("model: split_inference knows errors", "standard errors are known"),
+        known=known or either("model: split_inference knows errors", "standard errors are known"),
         what=what,
     )
 

@@ -87,8 +87,8 @@ def content_from_model(
         Which features would be found again?
     comparison : Comparison, optional
         What `compare` has found: does sharing help?
-    intervals : SplitInference, optional
-        What `split_inference` has found: how large are the effects?
+    intervals : SplitInference or DebiasedInference, optional
+        What `split_inference` or `debiased_inference` has found: how large are the effects?
     feature_names, task_names : sequences, optional
         By default the model's ``feature_names_in_`` (or x0, x1, ...) and ``tasks_``.
     title, asked, answered : str, optional

@@ -1,4 +1,5 @@
-"""Effects with intervals: the numbers of a `split_inference` as the page shows them, and plain words for them."""
+"""Effects with intervals: the numbers of a `split_inference` or `debiased_inference` as the page shows them, and plain
+words for them."""
 
 from __future__ import annotations
 
@@ -37,6 +38,15 @@ def explanation(found: Any) -> str:
     several = len(set(found.task.tolist())) > 1
     rows = "; the last one is of the feature in all tasks together" if several else ""
     more = f" {left:,} more coefficients are in intervals.csv." if left > 0 else ""
+    if hasattr(found, "bias_factor"):
+        return (
+            "The shrinkage of the penalty was taken out of the model's coefficients, one by one, on the rows that it "
+            f"was fitted to; standard errors are {found.errors}. An interval is about its feature beside all others, "
+            "needs a model whose error is small, which no data can prove, and it is not corrected for the selection: "
+            "of features that were selected because chance helped them, fewer intervals hold the truth. P-values here "
+            f"are not corrected for their number{rows}; intervals.csv has corrected ones, and the error of the model "
+            f"that each interval tolerates.{more}"
+        )
     return (
         f"One half of the rows selected the features ({found.halves}), so that they need not be those of the model "
         "below, which all rows have selected. On the other half each task was fitted to them without a penalty; "

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse
 
+from ..findings.debiased import DebiasedInference
 from ..findings.permutation import PermutationTest
 from ..findings.split import SplitInference
 from ..fitted.quality import ALL
@@ -53,6 +54,7 @@ OF_COMPARISON: Fields = {
     "loss": str, "score": str, "level": float, "folds": str, "classes": bool, "models": _words, "note": str,
 }  # fmt: skip
 OF_INTERVALS: Fields = {"level": float, "halves": str}
+OF_DEBIASED: Fields = {"level": float, "n_tests": int, "errors": str}
 
 
 def _read(folder: RunFolder, name: str, build: Callable[[dict[str, Any]], T]) -> T | None:
@@ -172,22 +174,25 @@ def _stability(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[
 # --- how large are the effects? ----------------------------------------------------------------------------------
 
 
-def write_intervals(folder: RunFolder, found: SplitInference) -> None:
+def write_intervals(folder: RunFolder, found: SplitInference | DebiasedInference) -> None:
     """``intervals.csv`` (one line for each coefficient) and ``intervals.json``."""
     columns = {name: plain_numbers(values) for name, values in found.to_dict().items()}
     write_table(folder / "intervals.csv", columns)
-    folder.write_json(INTERVALS, {**{name: getattr(found, name) for name in OF_INTERVALS}, "columns": columns})
+    beside = OF_DEBIASED if isinstance(found, DebiasedInference) else OF_INTERVALS
+    folder.write_json(INTERVALS, {**{name: getattr(found, name) for name in beside}, "columns": columns})
 
 
-def read_intervals(folder: RunFolder) -> SplitInference | None:
+def read_intervals(folder: RunFolder) -> SplitInference | DebiasedInference | None:
     return _read(folder, INTERVALS, _intervals)
 
 
-def _intervals(content: dict[str, Any]) -> SplitInference:
+def _intervals(content: dict[str, Any]) -> SplitInference | DebiasedInference:
     columns = dict(content["columns"])
     names = {name: np.array(_words(columns.pop(name)), dtype=object) for name in ("feature", "task")}
     found: dict[str, Any] = {**names, **{name: numbers_from(values) for name, values in columns.items()}}
     require(len({len(values) for values in found.values()}) == 1, "lengths")
+    if "n_tests" in content:
+        return DebiasedInference(**found, **_fields(content, OF_DEBIASED))
     return SplitInference(**found, **_fields(content, OF_INTERVALS))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..atomic import write_bytes
+from ..findings.debiased import DebiasedInference
 from ..report.methods import STATED, fit_words, gap_words, model_sentence, paper, software
 from ..report.words import count
 from .findings import read_findings
@@ -27,6 +28,12 @@ INTERVAL_PAPERS = (
     "D. R. Cox (1975). A note on data-splitting for the evaluation of significance levels. Biometrika 62, 441-444.",
     "R. M. Bell, D. F. McCaffrey (2002). Bias reduction in standard errors for linear regression with multi-stage "
     "samples. Survey Methodology 28, 169-181.",
+)
+DEBIASED_PAPERS = (
+    "C.-H. Zhang, S. S. Zhang (2014). Confidence intervals for low dimensional parameters in high dimensional linear "
+    "models. Journal of the Royal Statistical Society B 76, 217-242.",
+    "S. van de Geer, P. Buehlmann, Y. Ritov, R. Dezeure (2014). On asymptotically optimal confidence regions and tests "
+    "for high-dimensional models. Annals of Statistics 42, 1166-1202.",
 )
 COMPARISON_PAPERS = (
     "C. Nadeau, Y. Bengio (2003). Inference for the generalization error. Machine Learning 52, 239-281.",
@@ -73,7 +80,7 @@ def methods(folder: RunFolder) -> tuple[str, list[str]]:
         citations += STABILITY_PAPERS
     if trust.intervals is not None:
         said.append(_intervals(trust.intervals, config))
-        citations += INTERVAL_PAPERS
+        citations += DEBIASED_PAPERS if isinstance(trust.intervals, DebiasedInference) else INTERVAL_PAPERS
     if sharing is not None:
         said.append(
             f"The shared model was compared with one model per task by nested cross-validation ({sharing.folds}): "
@@ -187,6 +194,14 @@ def _intervals(found: Any, config: dict[str, Any]) -> str:
     where = ", where cross-validation chose the penalty strength anew" if config.get("cv") else ""
     errors = "CR2, by groups of rows" if config.get("row_groups") else "HC2"
     features = count(len(set(found.feature.tolist())), "feature")
+    if isinstance(found, DebiasedInference):
+        return (
+            f"Effects of {features} were estimated task by task by the desparsified Lasso (Zhang and Zhang 2014; van "
+            "de Geer et al. 2014) on all rows, with nodewise Lassos whose strengths follow the rule of Zhang and "
+            f"Zhang; standard errors are {found.errors}. Intervals have a level of {found.level:.0%} and are not "
+            "corrected for the selection; p-values of features over all tasks were adjusted for "
+            f"{count(found.n_tests, 'feature')} by the methods of Holm and of Benjamini and Yekutieli."
+        )
     return (
         f"Effects were estimated by data splitting (Cox 1975): the model selected {features} on one half of the rows"
         f"{where}, and on the other half their coefficients were estimated task by task without a penalty ("

@@ -52,6 +52,7 @@ from .gram import extend_grams, gram_factor, gram_normal
 from .gram_path import GramPath, add_grams, panel_cells, subtract_outer
 from .graph_rows import count_hashed, dense_rows, hash_rows, row_squares, sparse_rows, string_rows
 from .moments import add_products, storing_loss, take_out_constant
+from .nodewise import nodewise
 from .passes import many_products, row_products, segment_products, shared_products, sparse_products
 from .sorted_columns import sorted_columns
 from .sorted_norm import SortedFista, SortedNorm, SortedSvrg

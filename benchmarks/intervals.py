@@ -1,0 +1,166 @@
+"""Do debiased intervals hold their level? Simulated data, where the truth is known; and how long do they take?
+
+    python benchmarks/intervals.py
+    python benchmarks/intervals.py --only coverage --sets 50
+    python benchmarks/intervals.py --only speed
+
+Coverage: how often 95 % intervals of `ts.debiased_inference` hold the true coefficient, of features that matter and of
+those that do not, apart; of features that the model selected; their length beside that of `ts.split_inference`. Models
+choose alpha by cross-validation. The designs were fixed before the first run. The theory (van de Geer et al. 2014) asks
+for clearly fewer true features than sqrt(n) / log d, and for a sparse inverse covariance: the designs of the first kind
+have two true features and independent or neighbouring features, the harder ones break one of that each.
+
+Speed: all features of 20 tasks x 50 rows x 5,000 features.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from _common import Report, arguments, say
+from scipy.special import expit
+
+import tasksieve as ts
+
+LEVEL = 0.95
+PATH = {"n_alphas": 20, "eps": 0.05, "cv": 5, "n_jobs": 1}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Rows of tasks whose features are related as neighbours of a series are; `n_true` of them matter in all tasks, by
+    +-`strength`."""
+
+    name: str
+    theory: bool
+    n_tasks: int = 5
+    n_rows: int = 200
+    n_features: int = 100
+    n_true: int = 2
+    strength: float = 0.5
+    related: float = 0.0
+    unequal: bool = False  # noise that is larger where the first feature is
+    classes: bool = False
+
+
+SETTINGS = (
+    Setting("independent features", True),
+    Setting("neighbours correlated by 1/2", True, related=0.5),
+    Setting("errors of unequal variance", True, unequal=True),
+    Setting("more features than rows", True, n_features=400),
+    Setting("two classes", True, n_rows=400, n_features=50, strength=0.7, classes=True),
+    Setting("neighbours correlated by 0.9", False, related=0.9),
+    Setting("20 true features", False, n_true=20),
+    Setting("50 rows, 500 features, 5 true", False, n_tasks=10, n_rows=50, n_features=500, n_true=5, strength=1.0),
+    Setting("two classes, 100 rows", False, n_rows=100, n_features=100, strength=1.0, classes=True),
+)
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--only", choices=["coverage", "speed"])
+    parser.add_argument("--sets", type=int, default=None, help="data sets of each design (200 by default)")
+    args = parser.parse_args()
+    report = Report("intervals", args)
+    if args.only != "speed":
+        coverage(report, args.sets or (2 if args.quick else 200), args.seed)
+    if args.only != "coverage":
+        speed(report, 200 if args.quick else 5000, args.seed)
+    report.finish()
+
+
+def draw(setting: Setting, seed: list[int]) -> tuple[Any, Any, Any, Any]:
+    """X, y, task and the coefficients (tasks, features)."""
+    rng = np.random.default_rng(seed)
+    n, d = setting.n_tasks * setting.n_rows, setting.n_features
+    X = rng.standard_normal((n, d))
+    for j in range(1, d):
+        X[:, j] = setting.related * X[:, j - 1] + np.sqrt(1.0 - setting.related**2) * X[:, j]
+    task = np.repeat(np.arange(setting.n_tasks), setting.n_rows)
+    coef = np.zeros((setting.n_tasks, d))
+    true = rng.permutation(d)[: setting.n_true]
+    coef[:, true] = setting.strength * rng.choice([-1.0, 1.0], (setting.n_tasks, setting.n_true))
+    z = np.einsum("ij,ij->i", X, coef[task])
+    if setting.classes:
+        return X, (rng.random(n) < expit(z)).astype(int), task, coef
+    noise = rng.standard_normal(n)
+    return X, z + (0.5 + 0.7 * np.abs(X[:, 0]) if setting.unequal else 1.0) * noise, task, coef
+
+
+def coverage(report: Report, sets: int, seed: int) -> None:
+    rows = []
+    for setting in SETTINGS:
+        say(setting.name)
+        kind: Any = ts.MultiTaskLogisticRegressionCV if setting.classes else ts.MultiTaskLassoCV
+        shares: dict[str, list[float]] = {"false": [], "true": [], "selected": []}
+        lengths: dict[str, list[float]] = {"debiased": [], "split": []}
+        tolerated, began = [], time.perf_counter()
+        for k in range(sets):
+            X, y, task, coef = draw(setting, [seed, k])
+            model = kind(**PATH).fit(X, y, task)
+            found = ts.debiased_inference(model, X, y, task, "all", level=LEVEL)
+            truth = coef[found.task, found.feature]
+            hit, matters = (found.lower <= truth) & (truth <= found.upper), truth != 0.0
+            selected = np.isin(found.feature, model.get_support(indices=True))
+            for name, which in (("false", ~matters), ("true", matters), ("selected", selected)):
+                if which.any():
+                    shares[name].append(float(np.mean(hit[which])))
+            lengths["debiased"].append(float(np.mean((found.upper - found.lower)[matters])))
+            tolerated.append(float(np.median(found.tolerated_error)))
+            half = ts.split_inference(kind(**PATH), X, y, task, level=LEVEL, random_state=k, small_tasks="drop")
+            own = coef[half.task, half.feature] != 0.0 if len(half) else np.zeros(0, dtype=bool)
+            if own.any():
+                lengths["split"].append(float(np.nanmean((half.upper - half.lower)[own])))
+        wide = np.mean(lengths["debiased"]) / np.mean(lengths["split"]) if lengths["split"] else np.nan
+        rows.append(
+            [
+                setting.name,
+                "yes" if setting.theory else "no",
+                f"{setting.n_tasks} x {setting.n_rows} x {setting.n_features}",
+                setting.n_true,
+                *(share(own) for own in shares.values()),
+                f"{np.mean(lengths['debiased']):.2f}",
+                f"{wide:.2f}",
+                f"{np.mean(tolerated):.2f}",
+            ]
+        )
+        report.raw(setting=setting.name, sets=sets, seconds=time.perf_counter() - began, shares=shares)
+    report.table(
+        f"{LEVEL:.0%} debiased intervals: share that hold the truth",
+        ["design", "theory applies", "tasks x rows x features", "true", "features that do not matter",
+         "features that do", "selected features", "length", "length / that of splitting", "tolerated L1 error"],
+        rows,
+        f"{sets} data sets of each design, alpha by cross-validation; ± one standard error between data sets. Lengths "
+        "are of features that matter, tolerated errors medians.",
+    )  # fmt: skip
+
+
+def share(found: list[float]) -> str:
+    error = np.std(found, ddof=1) / np.sqrt(len(found)) if len(found) > 1 else np.nan
+    return f"{np.mean(found):.3f} ± {error:.3f}" if found else "-"
+
+
+def speed(report: Report, n_features: int, seed: int) -> None:
+    setting = Setting("speed", False, 20, 50, n_features, 10, 0.5)
+    X, y, task, _ = draw(setting, [seed])
+    alpha = 0.7 * ts.MultiTaskLasso().alpha_max(X, y, task)  # few features: each task has residuals left
+    model = ts.MultiTaskLasso(alpha).fit(X, y, task)
+    say("all of", n_features, "features in 20 tasks")
+    began, work = time.perf_counter(), time.process_time()
+    found = ts.debiased_inference(model, X, y, task, "all")
+    seconds, work = time.perf_counter() - began, time.process_time() - work
+    rows = [[f"20 x 50 x {n_features:,}", len(found), f"{seconds:.1f}", f"{work:.1f}"]]
+    report.table(
+        "All features of all tasks", ["tasks x rows x features", "coefficients", "seconds", "processor seconds"], rows
+    )
+    report.headline(
+        "20 x 50 x 5,000, all features", "60 s on two cores", f"{seconds:.0f} s",
+        seconds <= 60.0 if n_features == 5000 else None,
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

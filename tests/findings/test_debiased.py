@@ -1,0 +1,447 @@
+"""Debiased coefficients: formulas by hand, least squares as a limit, other programs, the proved factor of the bias."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+import statsmodels.api as sm
+from scipy.special import expit
+from scipy.stats import chi2, norm
+from scipy.stats import f as fisher
+from scipy.stats import t as student
+from sklearn.linear_model import Lasso, MultiTaskLassoCV
+from statsmodels.stats.multitest import multipletests
+
+import tasksieve as ts
+from tasksieve.findings.multiplicity import benjamini_yekutieli, holm
+from tasksieve.findings.nodewise import NodewiseTask
+
+Array = np.ndarray[Any, Any]
+
+
+def data(kind: str = "values", n: int = 40, d: int = 25, seed: int = 0) -> tuple[Array, Array, Array]:
+    rng = np.random.default_rng(seed)
+    task = rng.permutation(np.repeat(["b", "a", "c"], n))
+    x = rng.standard_normal((3 * n, d)) * rng.uniform(0.5, 3.0, d) + rng.uniform(-2.0, 2.0, d)
+    x[:, 1:] += 0.4 * x[:, :-1]
+    z = 0.8 * x[:, 0] - 0.6 * x[:, 1] + 0.5
+    if kind == "signs":
+        return x, np.where(rng.random(3 * n) < expit(z), "yes", "no"), task
+    if kind == "counts":
+        return x, rng.poisson(np.exp(0.3 * (z - z.mean()))), task
+    return x, z + rng.standard_normal(3 * n) * (0.5 + np.abs(x[:, 2])), task
+
+
+MODELS = {
+    "values": ts.MultiTaskLasso(0.3),
+    "entries": ts.MultiTaskRegressor(penalty="l11", alpha=0.2),
+    "calibrated": ts.CalibratedMultiTaskLasso(0.3),
+    "no intercept": ts.MultiTaskLasso(0.3, fit_intercept=False),
+    "signs": ts.MultiTaskLogisticRegression(0.1),
+    "counts": ts.MultiTaskPoisson(0.3),
+}
+
+
+def by_hand(
+    x: Array, slope: Array, bend: Array, s: Array, coef: Array, lam: float, intercept: bool, groups: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """Estimates, robust errors and bias factors of all features of a task, nodewise Lassos by scikit-learn."""
+    q = s * bend
+    centred = x - q @ x / q.sum() * intercept
+    scaled = np.sqrt(q)[:, None] * centred
+    lengths = np.linalg.norm(scaled, axis=0)
+    unit, deviations = scaled / lengths, lengths / np.sqrt(q.sum())
+    n, d = x.shape
+    k = np.count_nonzero(coef) + intercept
+    estimates, errors, factors = np.empty(d), np.empty(d), np.empty(d)
+    for j in range(d):
+        others = np.delete(np.arange(d), j)
+        lasso = Lasso(alpha=lam / n, fit_intercept=False, tol=1e-14, max_iter=1_000_000)
+        z = unit[:, j] - unit[:, others] @ lasso.fit(unit[:, others], unit[:, j]).coef_
+        a = s * z / np.sqrt(q) / (z @ scaled[:, j])
+        estimates[j] = coef[j] + a @ slope
+        each = a * slope
+        if groups is None:
+            errors[j] = np.sqrt(n / (n - k) * np.sum(each**2))
+        else:
+            sums = np.array([each[groups == g].sum() for g in np.unique(groups)])
+            errors[j] = np.sqrt(len(sums) / (len(sums) - 1) * (n - 1) / (n - k) * np.sum(sums**2))
+        factors[j] = np.max(np.abs((a * bend) @ centred[:, others]) / deviations[others])
+    return estimates, errors, factors
+
+
+def prepared(model: Any, x: Array, y: Array, weight: Array, t: int) -> tuple[Array, Array]:
+    """Slopes and curvatures of rows at a model."""
+    z = x @ model.coef_[t] + np.ravel(model.intercept_)[t]
+    if hasattr(model, "classes_"):
+        sign = np.where(y == model.classes_[1], 1.0, -1.0)
+        return sign * expit(-sign * z), expit(z) * expit(-z)
+    if isinstance(model, ts.MultiTaskPoisson):
+        return y - np.exp(z), np.exp(z)
+    return y - z, np.ones(len(y))
+
+
+class TestNumbers:
+    @pytest.mark.parametrize("name", MODELS)
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_by_hand(self, name: str, weighted: bool) -> None:
+        x, y, task = data(name if name in ("signs", "counts") else "values", d=12)
+        weight = np.random.default_rng(1).uniform(0.3, 2.0, len(y)) if weighted else np.ones(len(y))
+        model = MODELS[name].fit(x, y, task, weight)
+        options = {"sample_weight": weight if weighted else None, "nodewise_penalty": 0.1, "level": 0.8}
+        found = ts.debiased_inference(model, x, y, task, "all", **options)
+        for t, label in enumerate(model.tasks_):
+            rows, own = task == label, found.task == label
+            slope, bend = prepared(model, x[rows], y[rows], weight[rows], t)
+            estimates, errors, factors = by_hand(
+                x[rows], slope, bend, weight[rows], model.coef_[t], 0.1, model.fit_intercept
+            )
+            np.testing.assert_allclose(found.estimate[own], estimates, rtol=1e-6, atol=1e-7)
+            np.testing.assert_allclose(found.std_error[own], errors, rtol=1e-6)
+            np.testing.assert_allclose(found.bias_factor[own], factors, rtol=1e-6)
+            freedom = rows.sum() - np.count_nonzero(model.coef_[t]) - model.fit_intercept
+            width = student.ppf(0.9, freedom) * errors
+            np.testing.assert_allclose(found.lower[own], estimates - width, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(found.upper[own], estimates + width, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(
+                found.pvalue[own], 2.0 * student.sf(np.abs(estimates) / errors, freedom), rtol=1e-5, atol=1e-10
+            )
+        assert np.array_equal(found.feature, np.repeat(np.arange(12), 3))
+        assert np.all(found.penalty == 0.1)
+        np.testing.assert_allclose(found.tolerated_error * found.bias_factor * 10.0, found.std_error, rtol=1e-12)
+
+    @pytest.mark.parametrize("grouped", [False, True])
+    def test_least_squares_is_a_limit(self, grouped: bool) -> None:
+        x, y, task = data(n=60, d=6)
+        groups = np.arange(len(y)) % 17 if grouped else None
+        model = ts.MultiTaskLasso(1e-7, tol=1e-7).fit(x, y, task)
+        found = ts.debiased_inference(model, x, y, task, "all", nodewise_penalty=1e-9, groups=groups)
+        for label in model.tasks_:
+            rows, own = task == label, found.task == label
+            least = sm.OLS(y[rows], sm.add_constant(x[rows]))
+            fit = (
+                least.fit(cov_type="HC1")
+                if groups is None
+                else least.fit(cov_type="cluster", cov_kwds={"groups": groups[rows]})
+            )
+            np.testing.assert_allclose(found.estimate[own], fit.params[1:], rtol=1e-6, atol=1e-8)
+            np.testing.assert_allclose(found.std_error[own], fit.bse[1:], rtol=1e-6)
+            constant = ts.debiased_inference(
+                model, x, y, task, "all", nodewise_penalty=1e-9, errors="constant"
+            )
+            np.testing.assert_allclose(constant.std_error[constant.task == label], least.fit().bse[1:], rtol=1e-6)
+
+    def test_one_task_agrees_with_skein(self) -> None:
+        skein = pytest.importorskip("skein_glm", reason="the package skein-glm is not installed")
+        x, y, _ = data(n=20, d=30)
+        theirs = skein.debiased_lasso(x, y, lambda_=0.3, lambda_nodewise=0.15, tol=1e-12, max_iter=100_000)
+        model = ts.MultiTaskLasso(0.3, standardize=True, tol=1e-12).fit(x, y)
+        found = ts.debiased_inference(model, x, y, features="all", nodewise_penalty=0.15, errors="constant")
+        np.testing.assert_allclose(found.estimate, theirs.coef_debiased, rtol=1e-5, atol=1e-6)
+        left = len(y) - np.count_nonzero(model.coef_)  # they count no degree of freedom for the intercept
+        np.testing.assert_allclose(found.std_error, theirs.se * np.sqrt(left / (left - 1)), rtol=1e-5)
+
+    def test_one_shared_matrix_agrees_with_hidimstat(self) -> None:
+        hidimstat = pytest.importorskip("hidimstat", reason="the package hidimstat is not installed")
+        rng = np.random.default_rng(0)
+        x = rng.standard_normal((40, 20))
+        x[:, 1:] += 0.5 * x[:, :-1]
+        x = (x - x.mean(axis=0)) / x.std(axis=0)
+        y = x[:, :3] @ rng.standard_normal((3, 2)) + rng.standard_normal((40, 2))
+        y -= y.mean(axis=0)
+        lasso = MultiTaskLassoCV(alphas=[0.2], cv=3, fit_intercept=False, tol=1e-12, max_iter=100_000)
+        nodewise = Lasso(alpha=0.1, tol=1e-13, max_iter=1_000_000)
+        theirs = hidimstat.DesparsifiedLasso(estimator=lasso, model_x=nodewise, noise_method="median").fit(x, y)
+        model = ts.MultiTaskLasso(0.2, fit_intercept=False, tol=1e-13).fit(x, y)
+        found = ts.debiased_inference(model, x, y, features="all", nodewise_penalty=0.1, errors="constant")
+        np.testing.assert_allclose(found.estimate.reshape(20, 2), theirs.importances_, rtol=1e-5, atol=1e-6)
+        rest = y - model.predict(x)
+        left = 40 - np.count_nonzero(model.coef_, axis=1)
+        noise = np.sqrt(np.sum(rest**2, axis=0) / left)  # they estimate a covariance of the noise in ways of their own
+        ours = found.std_error.reshape(20, 2) / noise
+        np.testing.assert_allclose(ours, np.sqrt(theirs.precision_diagonal_.astype(float) / 40)[:, None].repeat(2, 1),
+                                   rtol=1e-5)  # fmt: skip
+
+    def test_all_units_of_a_task_alike(self) -> None:
+        """Units of X and y change units of estimates, and nothing else."""
+        x, y, task = data()
+        model = MODELS["values"].fit(x, y, task)
+        found = ts.debiased_inference(model, x, y, task, [0, 3])
+        scales = np.exp2(np.arange(x.shape[1]) % 5 - 2.0)
+        other = ts.MultiTaskLasso(0.3 * 8.0, feature_weights=scales).fit(x * scales, 8.0 * y, task)
+        again = ts.debiased_inference(other, x * scales, 8.0 * y, task, [0, 3])
+        unit = np.repeat(8.0 / scales[[0, 3]], 3)
+        np.testing.assert_allclose(again.estimate, unit * found.estimate, rtol=2e-2)  # the fits are not exact
+        np.testing.assert_allclose(again.bias_factor, found.bias_factor / np.repeat(scales[[0, 3]], 3), rtol=1e-7)
+        np.testing.assert_allclose(again.row_pvalue, found.row_pvalue, rtol=2e-2)
+
+
+class TestBiasFactor:
+    @pytest.mark.parametrize("fit_intercept", [False, True])
+    def test_it_is_never_below_that_of_the_numbers(self, fit_intercept: bool) -> None:
+        """In fractions: the largest |sum a c (x - m)| over a standard deviation, the constant column included."""
+        rng = np.random.default_rng(0)
+        x = rng.standard_normal((9, 6)) + 1e3
+        x[:, 4] = 5.0
+        weights, bend = rng.uniform(0.5, 2.0, 9), rng.uniform(0.1, 0.25, 9)
+        design = NodewiseTask(x.copy(), weights, bend, fit_intercept)
+        targets = np.arange(6)
+        a, _ = design.rows(targets, np.full(6, 0.2))
+        bounds = design.bias_factors(targets, a)
+        q = weights * bend
+        means = q @ x / q.sum() if fit_intercept else np.zeros(6)
+        exact = [[Fraction(v) - Fraction(m) for v, m in zip(row, means.tolist(), strict=True)] for row in x.tolist()]
+        constant = 4 if fit_intercept else None
+        for j in targets:
+            if j == constant:
+                assert bounds[j] == np.inf
+                assert not a[j].any()
+                continue
+            weighed = [Fraction(u) * Fraction(c) for u, c in zip(a[j].tolist(), bend.tolist(), strict=True)]
+            off = []
+            for k in range(6):
+                if k == constant:
+                    continue
+                product = sum(u * row[k] for u, row in zip(weighed, exact, strict=True)) - (k == j)
+                squares = sum(Fraction(v) * row[k] ** 2 for v, row in zip(q.tolist(), exact, strict=True))
+                off.append(product**2 * Fraction(float(q.sum())) / squares)
+            if fit_intercept:
+                off.append(sum(weighed) ** 2)
+            truth = max(off)
+            assert truth <= Fraction(bounds[j]) ** 2
+            assert bounds[j] <= float(truth) ** 0.5 * (1.0 + 1e-7)
+
+    def test_without_noise_the_error_stays_below_it(self) -> None:
+        x, _, task = data(n=30, d=40)
+        beta = np.zeros((3, 40))
+        beta[:, :5] = np.random.default_rng(1).standard_normal((3, 5))
+        codes = np.searchsorted(["a", "b", "c"], task)
+        y = np.einsum("ij,ij->i", x, beta[codes]) + 2.0
+        model = ts.MultiTaskLasso(0.5).fit(x, y, task)
+        found = ts.debiased_inference(model, x, y, task, "all")
+        for t, label in enumerate(model.tasks_):
+            own, rows = found.task == label, task == label
+            away = x[rows].std(axis=0) * np.abs(model.coef_[t] - beta[t])
+            level = abs(model.intercept_[t] - 2.0 + x[rows].mean(axis=0) @ (model.coef_[t] - beta[t]))
+            off = np.abs(found.estimate[own] - beta[t])
+            assert np.all(off <= found.bias_factor[own] * (away.sum() + level) + 1e-12)
+            assert off.max() > 1e-3  # the bias is real
+            assert off.mean() < np.abs(model.coef_[t] - beta[t])[:5].mean()
+
+    def test_a_smaller_penalty_has_a_smaller_factor_and_larger_errors(self) -> None:
+        x, y, task = data(d=60)
+        model = ts.MultiTaskLasso(2.0).fit(x, y, task)
+        some = [ts.debiased_inference(model, x, y, task, [0, 7], nodewise_penalty=lam) for lam in (0.3, 0.1)]
+        assert np.all(some[1].bias_factor < some[0].bias_factor)
+        assert some[1].std_error.mean() > some[0].std_error.mean()
+
+    def test_a_copy_cannot_be_told_from_its_original(self) -> None:
+        x, y, task = data()
+        x[:, 9] = 2.0 * x[:, 0]
+        model = MODELS["values"].fit(x, y, task)
+        found = ts.debiased_inference(model, x, y, task, [0, 9])
+        deviations = np.array([x[task == label][:, j].std() for j in (0, 9) for label in model.tasks_])
+        np.testing.assert_allclose(found.bias_factor * deviations, 1.0, rtol=1e-6)
+
+
+class TestRows:
+    def test_tasks_of_their_own_rows(self) -> None:
+        x, y, task = data()
+        y = y + 4.0 * x[:, 0]
+        model = MODELS["values"].fit(x, y, task)
+        found = ts.debiased_inference(model, x, y, task, "all")
+        scores = norm.isf(0.5 * found.pvalue.reshape(-1, 3))
+        np.testing.assert_allclose(found.row_pvalue[::3], chi2.sf(np.sum(scores**2, axis=1), 3), rtol=1e-6)
+        row = found.row_pvalue[::3]
+        np.testing.assert_allclose(found.row_holm[::3], multipletests(row, method="holm")[1], rtol=1e-12)
+        np.testing.assert_allclose(found.row_by[::3], multipletests(row, method="fdr_by")[1], rtol=1e-12)
+        assert found.n_tests == 25
+        assert found.row_holm[0] < 0.05 < found.row_holm[30:].min()
+
+    def test_tasks_that_share_rows(self) -> None:
+        """Hotelling's test by hand."""
+        rng = np.random.default_rng(0)
+        x = rng.standard_normal((50, 30))
+        noise = rng.standard_normal((50, 2)) @ np.array([[1.0, 0.8], [0.0, 0.6]])
+        y = np.outer(x[:, 0], [1.0, 0.5]) + noise
+        model = ts.MultiTaskLasso(0.3).fit(x, y)
+        found = ts.debiased_inference(model, x, y, features=[0, 4], nodewise_penalty=0.2)
+        assert len(found) == 4
+        stacked = ts.debiased_inference(
+            model, [x, x], [y[:, 0], y[:, 1]], features=[0, 4], nodewise_penalty=0.2
+        )  # the same rows, taken for others
+        np.testing.assert_allclose(found.estimate, stacked.estimate, rtol=1e-9)
+        np.testing.assert_allclose(found.std_error, stacked.std_error, rtol=1e-9)
+        rest = y - model.predict(x)
+        unit = (x - x.mean(axis=0)) / np.linalg.norm(x - x.mean(axis=0), axis=0)
+        for i, j in enumerate((0, 4)):
+            others = np.delete(np.arange(30), j)
+            lasso = Lasso(alpha=0.2 / 50, fit_intercept=False, tol=1e-14, max_iter=1_000_000)
+            z = unit[:, j] - unit[:, others] @ lasso.fit(unit[:, others], unit[:, j]).coef_
+            each = z[:, None] * rest / (z @ (x[:, j] - x[:, j].mean()))
+            used = np.count_nonzero(model.coef_, axis=1) + 1
+            factor = np.sqrt(50 / (50 - used))
+            covariance = (each * factor).T @ (each * factor)
+            b, nu = found.estimate[2 * i : 2 * i + 2], 50 - used.max()
+            statistic = b @ np.linalg.solve(covariance, b)
+            expected = fisher.sf(statistic * (nu - 1) / (2 * nu), 2, nu - 1)
+            np.testing.assert_allclose(found.row_pvalue[2 * i], expected, rtol=1e-5)
+        assert found.row_pvalue[2] != pytest.approx(stacked.row_pvalue[2], rel=1e-3)
+
+    def test_more_tasks_than_rows_have_a_test_too(self) -> None:
+        rng = np.random.default_rng(0)
+        x = rng.standard_normal((15, 8))
+        y = 4.0 * x[:, [0]] + rng.standard_normal((15, 12)) + rng.standard_normal((15, 1))
+        model = ts.MultiTaskLasso(0.5).fit(x, y)
+        found = ts.debiased_inference(model, x, y, features="all")
+        row = found.row_pvalue[::12]
+        assert np.all((row > 0.0) & (row < 1.0))
+        assert np.argmin(row) == 0
+
+    def test_selected_features_are_corrected_for_all(self) -> None:
+        x, y, task = data()
+        model = MODELS["values"].fit(x, y, task)
+        found = ts.debiased_inference(model, x, y, task)
+        assert set(found.feature.tolist()) == set(model.get_support(indices=True).tolist())
+        assert found.n_tests == x.shape[1]
+        named = ts.debiased_inference(model, x, y, task, np.unique(found.feature))
+        assert named.n_tests == len(named) // 3 < found.n_tests
+        np.testing.assert_allclose(found.row_pvalue, named.row_pvalue, rtol=1e-10)
+        assert np.all(found.row_holm >= named.row_holm)
+        assert np.all(found.row_by >= named.row_by)
+
+    def test_p_values_that_are_not_there_count_as_one(self) -> None:
+        some = np.array([0.02, np.nan, 0.001, 0.4])
+        full = np.concatenate([some[[0, 2, 3]], np.ones(6)])
+        for ours, method in ((holm, "holm"), (benjamini_yekutieli, "fdr_by")):
+            expected = multipletests(full, method=method)[1][:3]
+            found = ours(some, 9)
+            np.testing.assert_allclose(found[[0, 2, 3]], expected)
+            assert np.isnan(found[1])
+
+
+class TestData:
+    def test_forms_do_not_matter(self) -> None:
+        x, y, task = data()
+        frame = pandas.DataFrame(x, columns=[f"f{j}" for j in range(x.shape[1])])
+        model = ts.MultiTaskLasso(0.3).fit(frame, y, task)
+        found = ts.debiased_inference(model, frame, y, task, ["f3", "f0"])
+        assert found.feature.tolist() == ["f0"] * 3 + ["f3"] * 3
+        assert found.task.tolist() == ["a", "b", "c"] * 2
+        parts = {label: (frame[task == label], y[task == label]) for label in ("a", "b", "c")}
+        named = ts.debiased_inference(model, parts, features=[0, 3])
+        order = np.argsort(task, kind="stable")
+        for again in (named, ts.debiased_inference(model, frame.iloc[order], y[order], task[order], ["f0", "f3"])):
+            np.testing.assert_allclose(again.estimate, found.estimate, rtol=1e-9)
+            np.testing.assert_allclose(again.upper, found.upper, rtol=1e-9)
+        table = found.to_frame()
+        assert list(table.columns)[-6:] == [
+            "row_pvalue", "row_holm", "row_by", "bias_factor", "tolerated_error", "penalty"
+        ]  # fmt: skip
+        assert "Holm" in found.summary()
+        assert "2 feature(s)" in repr(found)
+
+    def test_rows_without_labels_do_not_count(self) -> None:
+        rng = np.random.default_rng(0)
+        x, y = rng.standard_normal((40, 10)), rng.standard_normal((40, 2))
+        y[:, 0] += x[:, 0]
+        y[30:, 1] = np.nan
+        model = ts.MultiTaskLasso(0.2).fit(x, y)
+        found = ts.debiased_inference(model, x, y, features=[0])
+        again = ts.debiased_inference(model, [x, x[:30]], [y[:, 0], y[:30, 1]], features=[0])
+        np.testing.assert_allclose(found.estimate, again.estimate, rtol=1e-9)
+        np.testing.assert_allclose(found.std_error, again.std_error, rtol=1e-9)
+
+    def test_an_offset_is_no_feature(self) -> None:
+        x, y, task = data("counts")
+        known = 0.1 * x[:, 5]
+        model = ts.MultiTaskPoisson(0.3).fit(x, y, task, offset=known)
+        found = ts.debiased_inference(model, x, y, task, [0], offset=known)
+        slope = [y[task == label] - model.predict(x, task, offset=known)[task == label] for label in model.tasks_]
+        assert np.all(np.isfinite(found.estimate))
+        moved = np.sign(found.estimate - model.coef_[:, 0])
+        pulls = [own @ (x[task == label][:, 0] - x[task == label][:, 0].mean()) for own, label in
+                 zip(slope, model.tasks_, strict=True)]  # fmt: skip
+        assert moved[0] == np.sign(pulls[0])
+
+    def test_a_feature_that_does_not_vary_is_not_known(self) -> None:
+        x, y, task = data()
+        x[task == "b", 4] = 1.7
+        model = MODELS["values"].fit(x, y, task)
+        found = ts.debiased_inference(model, x, y, task, [4])
+        assert np.isnan(found.estimate[1])
+        assert np.isnan(found.upper[1])
+        assert found.bias_factor[1] == np.inf
+        assert np.all(np.isfinite(found.estimate[[0, 2]]))
+        assert np.isfinite(found.row_pvalue[0])
+
+    def test_a_model_of_as_many_features_as_rows_has_no_errors(self) -> None:
+        x, y, task = data(n=8, d=40)
+        model = ts.MultiTaskLasso(1e-4, tol=1e-8).fit(x, y, task)
+        with pytest.warns(UserWarning, match="3 task.* no standard errors"):
+            found = ts.debiased_inference(model, x, y, task)
+        assert np.isnan(found.std_error).all()
+        assert np.isfinite(found.estimate).all()
+
+    def test_nothing_selected(self) -> None:
+        x, y, task = data()
+        model = ts.MultiTaskLasso(1e3).fit(x, y, task)
+        found = ts.debiased_inference(model, x, y, task)
+        assert len(found) == 0
+        assert "none" in found.summary()
+
+    def test_refusals(self) -> None:
+        x, y, task = data()
+        model = MODELS["values"].fit(x, y, task)
+        for options, words in (
+            ({"features": "some"}, "features"),
+            ({"features": [25]}, "no feature 25"),
+            ({"features": ["f0"]}, "no feature 'f0'"),
+            ({"features": 3}, "features"),
+            ({"level": 1.0}, "level"),
+            ({"errors": "HC3"}, "errors"),
+            ({"nodewise_penalty": 0.0}, "above 0"),
+            ({"nodewise_penalty": [0.1, 0.2]}, "nodewise_penalty"),
+        ):
+            with pytest.raises(ValueError, match=words):
+                ts.debiased_inference(model, x, y, task, **options)
+        with pytest.raises(ValueError, match="24 features"):
+            ts.debiased_inference(model, x[:, :24], y, task)
+        with pytest.raises(ValueError, match="not fitted"):
+            ts.debiased_inference(ts.MultiTaskLasso(), x, y, task)
+        with pytest.raises(ValueError, match="Huber"):
+            ts.debiased_inference(ts.MultiTaskHuber(0.3).fit(x, y, task), x, y, task)
+        with pytest.raises(ValueError, match=r"Cox|partial"):
+            times = ts.survival(np.exp(y / 10.0), np.ones(len(y)))
+            ts.debiased_inference(ts.MultiTaskCox(0.05).fit(x, times, task), x, times, task)
+        x, y, task = data("signs")
+        with pytest.raises(ValueError, match="errors"):
+            ts.debiased_inference(MODELS["signs"].fit(x, y, task), x, y, task, errors="constant")
+        with pytest.raises(ValueError, match="more than two classes"):
+            several = ts.MultiTaskClassifier(alpha=0.1).fit(x, np.arange(len(y)) % 3, task)
+            ts.debiased_inference(several, x, np.arange(len(y)) % 3, task)
+
+
+@pytest.mark.slow
+def test_intervals_cover() -> None:
+    """A sparse truth, independent features: 90 % of the intervals of inactive and of active features, within two and a
+    half errors of the simulation (tasks and features of a set are nearly independent)."""
+    hits: dict[bool, list[bool]] = {True: [], False: []}
+    for k in range(60):
+        rng = np.random.default_rng(k)
+        x, beta = rng.standard_normal((300, 60)), np.zeros((3, 60))
+        beta[:, :2] = 0.5
+        task = np.repeat(np.arange(3), 100)
+        y = np.einsum("ij,ij->i", x, beta[task]) + rng.standard_normal(300)
+        model = ts.MultiTaskLasso(0.2).fit(x, y, task)
+        found = ts.debiased_inference(model, x, y, task, "all", level=0.9)
+        truth = beta[found.task, found.feature]
+        inside = (found.lower <= truth) & (truth <= found.upper)
+        for active in (True, False):
+            hits[active] += inside[(truth != 0.0) == active].tolist()
+    for own in hits.values():
+        assert abs(np.mean(own) - 0.9) < 2.5 * np.sqrt(0.09 / len(own)) + 0.01
