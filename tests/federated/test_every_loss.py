@@ -46,7 +46,7 @@ def labels(name: str, z: Any, rng: np.random.Generator) -> Any:
     return z + rng.normal(size=len(z))
 
 
-@pytest.mark.parametrize(("name", "rich"), [("ordinal", False), ("cox", True)])
+@pytest.mark.parametrize(("name", "rich"), [("ordinal", False)])
 def test_the_path_is_that_of_the_pooled_model(name: str, rich: bool) -> None:
     check(name, rich)
 

@@ -244,6 +244,7 @@ def test_addresses(files, address):
         https_coordinator({"north": address}, files, 1.0)
 
 
+@pytest.mark.slow  # sites in processes of their own, forked: test_faults.py
 def test_a_site_in_another_process(files, tmp_path):
     """What a site runs is a few lines."""
     program = f"""

@@ -104,6 +104,7 @@ MODELS: dict[str, tuple[Any, float]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rich", [False, True])
 @pytest.mark.parametrize("name", MODELS)
 def test_at_the_pooled_optimum_a_site_has_the_coefficients_of_the_model(name: str, rich: bool) -> None:

@@ -96,6 +96,7 @@ def phi(loss: DataLoss, x: Array, s: Array, l1: float) -> tuple[float, Array]:
     return point.at.value + 0.5 * float(s @ point.c**2) + l1 * float(np.abs(point.w).sum()), point.c
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("l1", [0.0, 0.6])
 @pytest.mark.parametrize("name", NAMES)
 def test_the_value_is_the_least(name: str, l1: float) -> None:
@@ -126,6 +127,7 @@ def test_first_and_second_derivatives(name: str, l1: float, shape: tuple[int, in
         assert np.allclose(hessian[j], seen, rtol=1e-4, atol=1e-4 * np.abs(hessian).max())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_large_s_is_solved_as_well(name: str) -> None:
     """Little ridge is left: the value and the dual value still meet."""

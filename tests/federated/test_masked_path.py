@@ -52,7 +52,7 @@ def same_path(one, two):
         assert np.array_equal(one.row_norms(k), two.row_norms(k))
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("loss", ["squared", pytest.param("logistic", marks=pytest.mark.slow)])
 def test_a_masked_path_has_the_bits_of_an_open_one(tmp_path, loss):
     local = sites_of(loss)
     memory = SitesInMemory([site.problem for site in local.values()])

@@ -93,7 +93,8 @@ def test_a_half_of_every_loss_is_proved_by_its_rows_and_is_narrow(loss):
 @pytest.mark.parametrize(
     "options",
     [
-        pytest.param({"standardize": "task"}, marks=SLOW), {"standardize": np.linspace(0.5, 2.0, D)},
+        pytest.param({"standardize": "task"}, marks=SLOW),
+        pytest.param({"standardize": np.linspace(0.5, 2.0, D)}, marks=SLOW),
         pytest.param({"unpenalised": [3, 4]}, marks=SLOW), pytest.param({"fit_intercept": False}, marks=SLOW),
         pytest.param({"offset": np.linspace(-1.0, 1.0, N)}, marks=SLOW),
         {"standardize": "task", "unpenalised": [9], "offset": np.linspace(-1.0, 1.0, N)},

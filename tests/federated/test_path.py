@@ -43,8 +43,8 @@ def check(loss: str, penalty: str, **shape: Any) -> FederatedPath:
 
 @pytest.mark.parametrize(
     ("loss", "penalty"),
-    [("squared", "weights"), ("squared", "entries"), ("logistic", "l21"), ("poisson", "ridge"), ("huber", "weights")],
-)  # fmt: skip
+    [("squared", "weights"), ("squared", "entries"), ("logistic", "ridge")],
+)
 def test_paths_are_those_of_the_pooled_rows(loss: str, penalty: str) -> None:
     check(loss, penalty)
 
@@ -93,7 +93,7 @@ def test_answers_come_back_to_the_values_they_were_asked_for() -> None:
     """The solution's own question has the objective and a dual point that proves the tolerance."""
     tasks = simulated("logistic")
     sites = sites_of(tasks, "logistic")
-    path = FederatedPath(40, loss="logistic", **GRID)
+    path = FederatedPath(40, loss="logistic", n_values=4, eps=0.3)
     follow([path], sites.ask)
     answers = sites.ask(path.final_questions("point"))
     for value, answer in zip(path.values, answers, strict=True):
@@ -129,6 +129,7 @@ def test_a_tolerance_beyond_the_units_ends() -> None:
     assert np.all(path.gaps < 1e-8 * path.null_loss)
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_nearly_flat_ends_with_true_gaps() -> None:
     """The quantile loss has hardly any second derivatives: what does not converge says so."""
     tasks = simulated(sizes=(14, 12, 16), d=10)
