@@ -78,6 +78,8 @@ RUNS: dict[str, Job] = {
     "compare_coverage_same_features": Job(3, "compare_coverage.py", ("--only", "same features", "--sets", "40")),
     "compare_coverage_own_features": Job(2, "compare_coverage.py", ("--only", "own features", "--sets", "60")),
     "compare_coverage_two_classes": Job(5, "compare_coverage.py", ("--only", "two classes", "--sets", "40")),
+    "conformal": Job(15, "conformal.py"),
+    "transfer": Job(15, "transfer.py"),
     "compare_coverage_nested": Job(15, "compare_coverage.py", ("--nested", "--sets", "40")),
     "online_school": Job(2, "online_school.py"),
     "stream_csv": Job(1, "stream_csv.py"),

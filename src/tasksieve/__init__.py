@@ -53,6 +53,7 @@ _NAMES = {
         "MultiTaskSparseGroupLassoCV", "MultinomialOWL", "MultinomialOWLCV",
     ),
     "linear.grading": ("grade",),
+    "linear.pretraining": ("Pretraining",),
     "messages": ("ParameterError",),
     "online": ("OnlineMultiTaskClassifier", "OnlineMultiTaskRegressor"),
     "outcomes": ("survival",),
@@ -122,6 +123,7 @@ if TYPE_CHECKING:
     from .genotypes import read_vcf_zarr as read_vcf_zarr
     from .linear import *  # noqa: F403
     from .linear.grading import grade as grade
+    from .linear.pretraining import Pretraining as Pretraining
     from .messages import ParameterError as ParameterError
     from .online import OnlineMultiTaskClassifier as OnlineMultiTaskClassifier
     from .online import OnlineMultiTaskRegressor as OnlineMultiTaskRegressor

@@ -149,6 +149,13 @@ PARAMETERS = table(
         "row, or solve all values. (default: early-stopping)",
     ),
     Parameter(
+        "keep_folds", 'bool or "nested"', False,
+        "Keep the models of the folds, which `predict_interval` of numbers and `predict_set` of classes need. "
+        '"nested": models whose alpha was chosen by folds of their own training rows, which has not seen what is held '
+        "out: so many cross-validations more.",
+        check="kept",
+    ),
+    Parameter(
         "fit_intercept", "bool", True, "One intercept per task (and class), not penalised.",
         check="switch", typed=bool, option="--intercept/--no-intercept",
         help="One intercept per task, or none.",

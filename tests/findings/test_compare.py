@@ -12,8 +12,9 @@ from sklearn.metrics import r2_score
 
 import tasksieve as ts
 from tasksieve.findings.comparison import holm, t_test
-from tasksieve.findings.cv_sibling import cv_sibling, for_one_task
+from tasksieve.findings.cv_sibling import cv_sibling
 from tasksieve.findings.nested_folds import NestedFolds
+from tasksieve.fitted.choosing import for_one_task
 from tasksieve.tasks import read_tasks
 
 LASSO = ts.MultiTaskLassoCV(n_alphas=5, eps=0.1, cv=3, tol=1e-12)  # own models are found in two ways

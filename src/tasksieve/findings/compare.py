@@ -22,6 +22,7 @@ from ..fitted.fold_assignment import read_seed
 from ..fitted.folds import Folds
 from ..fitted.progress import carried, reporter, unwatched
 from ..fitted.survival_quality import SurvivalOutOfFold
+from ..linear.pretraining import Pretraining
 from ..linear.row_folds import facts_of, sketch
 from ..messages import either, value_error
 from ..svm.hashing import read_strings
@@ -72,7 +73,8 @@ def compare(
     model : estimator
         A ``...CV`` model, or one that has such a sibling (`MultiTaskLasso`): then the sibling with the same parameters
         takes its place, and ``alpha`` is chosen. Its ``cv`` is the number of inner folds; they choose by its
-        ``scoring``, if it has one.
+        ``scoring``, if it has one. Of ``Pretraining(model)`` the shared model is ``model``, and models that start from
+        one of all rows take part, too ("pretrained").
     groups : array of shape (n,), or list of such, optional
         Families, patients: rows of one group are held out together, outside and inside, and are one unit in intervals
         and tests. Without groups the unit is the row, and with one matrix shared by all tasks the row of all tasks.
@@ -135,7 +137,7 @@ def compare(
     plan.shared.set_params(verbose=0, **({"n_jobs": 1} if effective_n_jobs(n_jobs) > 1 else {}))
     data = plan.data
     X = placed(X if holed is None else holed.filled(), plan.shared)  # once, for all fits
-    contenders = Contenders(plan.shared, X, y, task, data, pooled and not isinstance(data.classes, list))
+    contenders = Contenders(plan.shared, X, y, task, data, pooled and not isinstance(data.classes, list), plan.shares)
     report = reporter("compare", "fit", verbose)
     pieces = [(f, name) for f in range(cv) for name in contenders.names]
     left = TimeLeft([name for _, name in pieces], effective_n_jobs(n_jobs))
@@ -197,6 +199,7 @@ class Plan:
     level: float
     seed: int
     unit: str  # what is held out, rows or groups
+    shares: Any = None  # of `Pretraining`, where it takes part
 
     @property
     def fold_words(self) -> str:
@@ -227,6 +230,10 @@ def plan_comparison(
     X = X.filled() if isinstance(X, HoledRows) else X
     check_number(cv, "cv", low=3, closed=True, integer=True)
     check_level(level)
+    shares = None
+    if isinstance(model, Pretraining):
+        model._check_parameters()
+        model, shares = model.estimator, model.shares
     shared = cv_sibling(model, "compare")
     if column_of_tasks(shared) is not None:
         shared.set_params(task=None)  # X comes without that column, and models of single tasks have none
@@ -249,7 +256,7 @@ def plan_comparison(
     seed = read_seed(random_state)
     nest = NestedFolds(data, groups, seed)
     outer = nest.assign(np.ones(len(data.y), dtype=bool), cv, 0)
-    plan = Plan(shared, data, nest, outer, cv, n_inner, level, seed, "rows" if groups is None else "groups")
+    plan = Plan(shared, data, nest, outer, cv, n_inner, level, seed, "rows" if groups is None else "groups", shares)
     _refuse_small(plan)
     if data.y.dtype.names is not None:
         _refuse_few_events(plan)

@@ -23,6 +23,7 @@ Array = np.ndarray[Any, Any]
 
 WORDS = {
     "shared": "the shared model",
+    "pretrained": "models of tasks that start from one for all rows",
     "own": "one model per task",
     "pooled": "one model for all rows",
     "mean": "the task's mean",
@@ -98,7 +99,7 @@ class Comparison(Columns):
     ----------
     tasks : array of shape (T,)
     models : tuple of str
-        "shared", "own", "pooled" (where it takes part), "mean".
+        "shared", "pretrained" (where it was asked for), "own", "pooled" (where it takes part), "mean".
     quality : dict of HeldOutQuality
         Of each model on rows that it had not seen, strength chosen without them: ``quality["own"].values``. Beside each
         of them is the null model of the shared one: intercepts and unpenalised features.

@@ -11,29 +11,34 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from ..fitted.choosing import for_one_task
 from ..fitted.covariates import covariates_of
 from ..fitted.measures import Measure, measure_of
 from ..fitted.model import TaskLinearModel
 from ..linear.cross_validation import PathEstimatorCV
 from ..linear.null_model import fit_null
+from ..linear.pretraining import Pretraining
 from ..losses import Loss
 from ..messages import either, value_error
 from ..svm.problem import LOSSES
 from ..tasks import TaskLabels, kind_of, stack_rows, to_numpy
-from .cv_sibling import for_one_task, with_classes
+from .cv_sibling import with_classes
 from .own_models import OwnModels
 
 Array = np.ndarray[Any, Any]
 
-SHARED, OWN, POOLED, MEAN = "shared", "own", "pooled", "mean"
+SHARED, PRETRAINED, OWN, POOLED, MEAN = "shared", "pretrained", "own", "pooled", "mean"
 LEAST = 1e-15  # lower bound of probabilities, so that the log loss is finite
 STACKED_BYTES = 1 << 31  # of a matrix that is repeated for each task
 
 
 class Contenders:
-    """The models, and the rows on which they are scored; with `pooled` one model for all rows takes part."""
+    """The models, and the rows on which they are scored; with `pooled` one model for all rows takes part, and with
+    `shares` models that start from such a one (`Pretraining`)."""
 
-    def __init__(self, model: Any, X: Any, y: Any, task: Any, labels: TaskLabels, pooled: bool) -> None:
+    def __init__(
+        self, model: Any, X: Any, y: Any, task: Any, labels: TaskLabels, pooled: bool, shares: Any = None
+    ) -> None:
         self._model, self._X, self._y, self._task, self._labels = model, X, to_numpy(y), to_numpy(task), labels
         #: survival is judged fold by fold, from scores of all rows
         self.survival = labels.y.dtype.names is not None
@@ -46,12 +51,16 @@ class Contenders:
         self.n_covariates = 0
         if getattr(model, "feature_weights", None) is not None:
             self.n_covariates = len(covariates_of(model, int(self._parts[0][0].shape[1])))
-        self.names = (SHARED, OWN, POOLED, MEAN) if pooled else (SHARED, OWN, MEAN)
+        self._shares = shares
+        absent = {POOLED: not pooled, PRETRAINED: shares is None}
+        self.names = tuple(
+            name for name in (SHARED, PRETRAINED, OWN, POOLED, MEAN) if not absent.get(name, False)
+        )
         self._stacked = self._stack() if pooled else None
 
     def on(self, X: Any) -> Contenders:
         """The same with another X of the same rows."""
-        return Contenders(self._model, X, self._y, self._task, self._labels, POOLED in self.names)
+        return Contenders(self._model, X, self._y, self._task, self._labels, POOLED in self.names, self._shares)
 
     def fit(
         self, name: str, weights: Array, fold: Array, callback: Callable[[int], None] | None = None
@@ -88,12 +97,16 @@ class Contenders:
             assert self._stacked is not None
             model = clone(self._alone).set_params(cv=_splits(fold))
             model.fit(*self._stacked, sample_weight=weights)
-        if name != SHARED:
+        if name not in (SHARED, PRETRAINED):
             return self._judge(lambda t: model, weights)
         groups, by_row = labels.unflatten(fold), labels.unflatten(weights)
         of_row = np.concatenate(groups) if labels.form == "list" else groups
         model = clone(self._model).set_params(cv=_splits(of_row.max(axis=1) if labels.shared else of_row))
+        if name == PRETRAINED:
+            model = Pretraining(model, shares=self._shares)
         model.fit(self._X, self._y, self._task, sample_weight=by_row)
+        if name == PRETRAINED:
+            return self._judge(lambda t: model, weights)
         if isinstance(self._model, PathEstimatorCV):  # a machine on a graph penalises intercepts, too
             null = fit_null(self._model._model(), self._X, self._y, self._task, sample_weight=by_row)
         beside = self._judge(lambda t: null, weights)

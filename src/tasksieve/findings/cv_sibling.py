@@ -11,9 +11,6 @@ from ..fitted.choosing import CrossValidated
 from ..fitted.folds import ShuffledFolds, read_cv
 from .path_model import name_of
 
-# Parameters that say how tasks are related, or how much each counts: none of them has a meaning for one task.
-BETWEEN_TASKS = ("task_weights", "task_graph", "graph", "graph_tasks", "graph_strengths")
-
 
 def cv_sibling(model: Any, caller: str) -> Any:
     """A model that chooses its own strength: the model itself, or its ``...CV`` sibling with the same parameters."""
@@ -51,17 +48,6 @@ def inner_folds(model: Any, caller: str) -> int:
     raise ValueError(
         f"model: its cv is {cv!r}, but {caller} makes the folds inside its own folds itself: give a whole number >= 2."
     )
-
-
-def for_one_task(model: Any) -> Any:
-    """The same kind of model for one task; what is about several tasks is left out."""
-    own = model.get_params(deep=False)
-    changed = {name: None for name in BETWEEN_TASKS if name in own}
-    if isinstance(own.get("task_weights"), str):  # a rule
-        changed.pop("task_weights")
-    if "graph_strength" in own:  # several are for a graph
-        changed["graph_strength"] = type(model)().graph_strength
-    return clone(model).set_params(**changed)
 
 
 def with_classes(model: Any, labels: Any) -> Any:

@@ -30,6 +30,12 @@ def check_switch(value: Any, name: str) -> None:
         raise ParameterError(name, "must be True or False", value)
 
 
+def check_kept(value: Any, name: str) -> None:
+    """Refuse what is not allowed for the models of folds."""
+    if not isinstance(value, bool | np.bool_) and not (isinstance(value, str) and value == "nested"):
+        raise ParameterError(name, "must be True, False or 'nested'", value)
+
+
 def check_numbers(value: Any, name: str, words: str) -> None:
     """Refuse an array whose entries are no numbers; how many there must be, and of which size, the data will say."""
     refuse_complex(value, name)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ..messages import Message
@@ -14,6 +15,9 @@ from .quality import HeldOutQuality
 
 # What folds are solved to unless `fold_tol` or `tol` says otherwise: at 1e-3 choices change, at 1e-4 none was seen to.
 FOLD_TOL = 1e-4
+
+# Parameters that say how tasks are related, or how much each counts: none of them has a meaning for one task.
+BETWEEN_TASKS = ("task_weights", "task_graph", "graph", "graph_tasks", "graph_strengths")
 
 
 def fold_tolerance(tol: float, fold_tol: float | None) -> float:
@@ -109,3 +113,14 @@ def standard_errors(scores: np.ndarray) -> np.ndarray:
         return np.full(scores.shape[:-1], np.nan)
     found: np.ndarray = scores.std(axis=-1, ddof=1) / np.sqrt(n_folds)
     return found
+
+
+def for_one_task(model: Any) -> Any:
+    """The same kind of model for one task; what is about several tasks is left out."""
+    own = model.get_params(deep=False)
+    changed = {name: None for name in BETWEEN_TASKS if name in own}
+    if isinstance(own.get("task_weights"), str):  # a rule
+        changed.pop("task_weights")
+    if "graph_strength" in own:  # several are for a graph
+        changed["graph_strength"] = type(model)().graph_strength
+    return clone(model).set_params(**changed)

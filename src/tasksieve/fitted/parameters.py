@@ -58,6 +58,12 @@ class FoldOptions(ChoiceOptions, total=False):
     random_state: Any
 
 
+class KeptFoldOptions(FoldOptions, total=False):
+    """The same of models whose predictions can be calibrated by the rows held out."""
+
+    keep_folds: bool | Literal["nested"]
+
+
 class TaskOptions(TypedDict, total=False):
     """Of models of several tasks."""
 
@@ -85,7 +91,7 @@ class PathOptions(SolverOptions, TaskOptions, FeatureWeights, total=False):
     warm_start: bool
 
 
-class PathCVOptions(FoldOptions, SolverOptions, TaskOptions, FeatureWeights, total=False):
+class PathCVOptions(KeptFoldOptions, SolverOptions, TaskOptions, FeatureWeights, total=False):
     """Several tasks, the strength by cross-validation."""
 
 

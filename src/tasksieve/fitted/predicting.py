@@ -11,6 +11,7 @@ from ..losses import Logistic, Loss, Squared
 from ..tasks import like
 from ..tasks.named import takes_named_tasks
 from .documented import DATA, PREDICTIONS, ROWS
+from .mean_task import UNKNOWN, with_mean_task
 from .predictions import Predictions, available_if
 
 
@@ -55,7 +56,26 @@ class Predicting:
         return float(self._task_score(X, y, task, sample_weight, offset))
 
 
-class TaskRegression(Predicting, RegressorMixin):
+class PredictingMeans(Predicting):
+    """The same of models whose tasks have a mean, by which those that are not known may be predicted."""
+
+    @takes_named_tasks
+    @described_by(ROWS + UNKNOWN, returns=PREDICTIONS)
+    def predict(
+        self, X: Any, task: Any = None, *, offset: Any = None, unknown_task: Literal["error", "mean"] = "error"
+    ) -> Predictions:
+        """Predict numbers or classes.
+
+        Numbers are x . w_t + b_t + offset (with losses of counts and of positive numbers its exponential, a mean),
+        classes those of the largest score (with the logistic loss the most probable ones).
+        """
+        if unknown_task != "error":
+            state, task = with_mean_task(self, task, unknown_task)
+            return like(X, self._predict(X, task, state, offset))
+        return like(X, self._predict(X, task, offset=offset))
+
+
+class TaskRegression(PredictingMeans, RegressorMixin):
     """Numbers as targets: squared loss, R²."""
 
     _loss: ClassVar[Loss] = Squared()
@@ -98,7 +118,7 @@ class TaskSurvival(Predicting):
         return float(self._task_score(X, y, task, sample_weight, offset))
 
 
-class TaskClassification(Predicting, ClassifierMixin):
+class TaskClassification(PredictingMeans, ClassifierMixin):
     """Classes as targets, by default two per task: logistic loss, accuracy."""
 
     _loss: ClassVar[Loss] = Logistic()
@@ -122,8 +142,10 @@ class TaskClassification(Predicting, ClassifierMixin):
 
     @available_if(gives_probabilities)
     @takes_named_tasks
-    @described_by(ROWS)
-    def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
+    @described_by(ROWS + UNKNOWN)
+    def predict_proba(
+        self, X: Any, task: Any = None, *, offset: Any = None, unknown_task: Literal["error", "mean"] = "error"
+    ) -> Predictions:
         """Probabilities of the classes (logistic loss).
 
         Returns
@@ -134,6 +156,8 @@ class TaskClassification(Predicting, ClassifierMixin):
             task: a list by task, (n, K_t) without ``task``, and with it the probabilities of that task's rows.
         """
         state = self._learned()
+        if unknown_task != "error":
+            state, task = with_mean_task(self, task, unknown_task)
         return like(X, state.probabilities(self._scores(X, task, state, offset), task))
 
     def __sklearn_tags__(self) -> Any:

@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..docstrings import described_by
@@ -17,9 +18,8 @@ from ..fitted.arguments import default_grid, feature_names, given_grid, read_sev
 from ..fitted.assess import units_of
 from ..fitted.choosing import CrossValidated, fold_tolerance, select
 from ..fitted.documented import CHOSEN, DATA
-from ..fitted.folds import FoldRules, Folds, make_folds
+from ..fitted.folds import FoldRules, Folds, ShuffledFolds, make_folds
 from ..fitted.measures import kind_of_targets, measure_of
-from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import check_common
 from ..fitted.path import RegularizationPath
 from ..fitted.progress import tells_callbacks
@@ -32,11 +32,13 @@ from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
 from .base import PathEstimator
 from .certified import CertifiedModel
+from .conformal import ConformalPredictions
 from .fold_paths import FoldPaths, FoldSource
 from .held_out import Solved, in_form_of_y, out_of_fold, unpack_point
 from .null_model import NullModel
 from .path_solver import PathSolver, solve_along
 from .row_folds import RowFolds
+from .transfer import Transferring
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
 _UNSURE = 0.01  # of a held-out error: a warning where rounding may exceed it
 
 
-class PathEstimatorCV(CrossValidated, CertifiedModel, TaskLinearModel):
+class PathEstimatorCV(CrossValidated, CertifiedModel, Transferring, ConformalPredictions):
     """Model whose ``alpha`` is chosen by cross-validation.
 
     A subclass mixes in its loss, names the model it repeats in ``_estimator``, and stores the parameters of that
@@ -88,6 +90,7 @@ class PathEstimatorCV(CrossValidated, CertifiedModel, TaskLinearModel):
 
     def _check_parameters(self) -> None:
         check_common(self)
+        self._check_kept()
         for model in self._candidates():
             model._check_parameters()
 
@@ -114,16 +117,42 @@ class PathEstimatorCV(CrossValidated, CertifiedModel, TaskLinearModel):
         data = self._read_with(X, y, task, sample_weight, offset)
         rules = FoldRules(self.random_state, like_scikit_learn=self._folds_of_scikit_learn)
         found = make_folds(self.cv, y, data, groups, rules)
+        self.__dict__.pop("_kept", None)
+        kept = getattr(self, "keep_folds", False)
+        if kept:
+            self._fold_of_samples(data, found)  # before the work, which would be in vain
         names = feature_names(X)
-        source: FoldSource | None = self._sum_folds(models, data, found, names)
-        chosen = None if source is None else self._choose(source)
-        if chosen is None:
-            source = RowFolds(models, data, found, names, self._early, self.scoring, self.n_jobs)
-            data, chosen = source.data, self._choose(source)
-            assert chosen is not None
+        given = data
+        data, chosen = self._choose_on(models, data, found, names)
         self._set_held_out(data, found, *chosen, groups)
         self._set_features(X, data)
+        if kept:
+            points = self._nested(given, y, groups, found, names) if kept == "nested" else chosen[0]
+            self._keep_folds(data, found, points, self._loss_of(data))
         return self
+
+    def _choose_on(
+        self, models: list[PathEstimator], data: TaskData, folds: Folds, names: np.ndarray | None
+    ) -> tuple[TaskData, tuple[list[Solved], int]]:
+        """`_choose` from sums over the rows, or else from the rows; and the data, as all rows were read."""
+        source: FoldSource | None = self._sum_folds(models, data, folds, names)
+        chosen = None if source is None else self._choose(source)
+        if chosen is None:
+            source = RowFolds(models, data, folds, names, self._early, self.scoring, self.n_jobs)
+            data, chosen = source.data, self._choose(source)
+            assert chosen is not None
+        return data, chosen
+
+    def _nested(self, data: TaskData, y: Any, groups: Any, folds: Folds, names: np.ndarray | None) -> list[Solved]:
+        """The model of each fold's training rows, alpha chosen by a cross-validation of these alone."""
+        points, cv = [], ShuffledFolds(len(folds.weights))
+        for train, _ in folds.weights:
+            inner, training = clone(self), data.with_weights(train)
+            inside = make_folds(cv, y, training, groups, FoldRules(self.random_state))
+            inner._choose_on(inner._candidates(), training, inside, names)
+            point = inner.path_._points[int(np.flatnonzero(inner.path_.alphas == inner.alpha_)[0])]
+            points.append(Solved(point.features, point.rows, point.intercept, getattr(point, "thresholds", None)))
+        return points
 
     def _sum_folds(
         self, models: list[PathEstimator], data: TaskData, folds: Folds, names: np.ndarray | None

@@ -14,7 +14,8 @@ from ..design.sums import Gathered
 from ..fitted.arguments import given_grid, kernel_threads
 from ..fitted.assess import Cells, Column, spread_of_folds
 from ..fitted.checkpoint import keeping
-from ..fitted.folds import Folds, ShuffledFolds, Weights
+from ..fitted.conformal import fold_of_samples
+from ..fitted.folds import Folds, ShuffledFolds
 from ..fitted.path import RegularizationPath
 from ..fitted.quality import HeldOutQuality
 from ..fitted.restore import DataFacts
@@ -133,6 +134,8 @@ class ComparesMoments(PathEstimatorCV):
                 raise ValueError(f"fold {f} holds out no observed row: use fewer folds.")
         if self.scoring is not None:
             raise ParameterError("scoring", "needs rows: moments know squared errors only")
+        if self.keep_folds:
+            raise ParameterError("keep_folds", "needs rows: moments do not know how far a single one is off")
         names = names_of(moments)
         chosen = self._choose(SumFolds(solvers, gathered, str(moments.form), moments.folds_in_words, names))
         assert chosen is not None
@@ -140,7 +143,7 @@ class ComparesMoments(PathEstimatorCV):
         nulls = [null_of_sums(self._model(), training) for training, _ in gathered.folds]
         parts = [part for _, part in gathered.folds]
         self.cv_quality_ = quality_of_sums(parts, points, nulls, moments, self.cv_folds_, n_tried)
-        for name in ("cv_fold_", "cv_predictions_", "cv_task_scores_"):  # of rows
+        for name in ("cv_fold_", "cv_predictions_", "cv_task_scores_", "_kept"):  # of rows
             self.__dict__.pop(name, None)
         self._set_feature_names(moments.n_features_in_, names)
         return self
@@ -236,19 +239,6 @@ def null_of_moments(model: PathEstimator, moments: TaskMoments) -> PathEstimator
     null, whole = clone(model), moments.whole()
     null._set_feature_names(moments.n_features_in_, names_of(moments))
     return as_null(null, facts_of(null, whole, str(moments.form), moments.tasks_), null_of_sums(null, whole))
-
-
-def fold_of_samples(data: TaskData, weights: list[Weights]) -> np.ndarray | None:
-    """The fold of each sample, the number of folds for those that none holds out; None where weights say more."""
-    fold = np.full(len(data.y), len(weights), dtype=np.int64)
-    for f, (train, test) in enumerate(weights):
-        out = test > 0.0
-        if np.any(fold[out] != len(weights)) or not np.array_equal(np.where(out, 0.0, data.weights), train):
-            return None
-        if not np.array_equal(test[out], data.weights[out]):
-            return None
-        fold[out] = f
-    return fold
 
 
 def names_of(moments: TaskMoments) -> np.ndarray | None:

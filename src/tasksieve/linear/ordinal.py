@@ -6,7 +6,13 @@ from typing import Any, Unpack
 
 from ..docstrings import described_by
 from ..fitted.documented import ROWS, documented
-from ..fitted.parameters import BareSolverOptions, FeatureWeights, FoldOptions, TaskOptions, keep_parameters
+from ..fitted.parameters import (
+    BareSolverOptions,
+    FeatureWeights,
+    KeptFoldOptions,
+    TaskOptions,
+    keep_parameters,
+)
 from ..fitted.predicting import TaskClassification
 from ..fitted.predictions import Predictions
 from ..losses import Loss, Ordinal
@@ -23,7 +29,7 @@ class OrdinalOptions(GraphOptions, BareSolverOptions, TaskOptions, FeatureWeight
     warm_start: bool
 
 
-class OrdinalCVOptions(GraphCVOptions, FoldOptions, BareSolverOptions, TaskOptions, FeatureWeights, total=False):
+class OrdinalCVOptions(GraphCVOptions, KeptFoldOptions, BareSolverOptions, TaskOptions, FeatureWeights, total=False):
     """Of `MultiTaskOrdinalCV`, but for those that it names."""
 
     class_weight: Any
@@ -63,7 +69,9 @@ class _OrdinalLoss(TaskClassification, AnyMembers):
 
     @takes_named_tasks
     @described_by(ROWS)
-    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
+    def predict(  # type: ignore[override]  # thresholds have no mean
+        self, X: Any, task: Any = None, *, offset: Any = None
+    ) -> Predictions:
         """Predict the most probable class.
 
         It is the best guess where every mistake counts alike. Where a mistake counts by how many classes it is off, the
@@ -79,7 +87,9 @@ class _OrdinalLoss(TaskClassification, AnyMembers):
 
     @takes_named_tasks
     @described_by(ROWS)
-    def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
+    def predict_proba(  # type: ignore[override]
+        self, X: Any, task: Any = None, *, offset: Any = None
+    ) -> Predictions:
         """Probabilities of the classes, differences of 1/(1 + exp(score - threshold)).
 
         Returns

@@ -15,7 +15,7 @@ from ..fitted.arguments import check_choice, warn_column
 from ..fitted.documented import FITTED, documented
 from ..fitted.measures import accuracy
 from ..fitted.model import TaskLinearModel
-from ..fitted.parameters import FoldOptions, SolverOptions, TaskOptions, keep_parameters
+from ..fitted.parameters import FoldOptions, KeptFoldOptions, SolverOptions, TaskOptions, keep_parameters
 from ..fitted.predicting import TaskRegression
 from ..fitted.predictions import Predictions
 from ..losses import Loss, Multinomial
@@ -85,7 +85,7 @@ class OWLOptions(RankOptions, TaskOptions, total=False):
     warm_start: bool
 
 
-class OWLCVOptions(RankOptions, FoldOptions, TaskOptions, total=False):
+class OWLCVOptions(RankOptions, KeptFoldOptions, TaskOptions, total=False):
     """Several tasks, the strength by cross-validation."""
 
 

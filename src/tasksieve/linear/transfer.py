@@ -1,0 +1,476 @@
+r"""A new task from a fitted model, without the rows of the old tasks.
+
+Every way is one convex problem in the coefficients w of the new task,
+
+    min_{w,b}  1/n sum_i s_i f(y_i, x_i . w + b) + alpha sum_j u_j |w_j - c_j|,
+
+with a centre c and weights u that the old coefficients give. With w = c + v it is an ordinary fit of v whose offset is
+x . c: solvers and certificates are those of any fit with an offset.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy.stats import t as student
+from sklearn.base import clone
+
+from ..fitted.arguments import check_choice
+from ..fitted.choosing import for_one_task
+from ..fitted.fold_assignment import read_seed
+from ..fitted.folds import DEFAULT, FoldRules, ShuffledFolds, make_folds, read_cv
+from ..fitted.model import TaskLinearModel
+from ..fitted.predictions import Predictions
+from ..losses import Loss
+from ..messages import ParameterError, estimator_name, value_error
+from ..tasks import TaskData, is_task_list, label_array, read_feature_weights
+from ..tasks.task_column import column_of_tasks
+from ..user_warnings import warn
+
+Array = np.ndarray[Any, Any]
+How = Literal["auto", "alone", "weights", "offset", "distance"]
+
+HOWS = ("auto", "alone", "weights", "offset", "distance")
+SHARES = (3.0, 30.0)  # how much less the feature with the largest old row costs, less 1
+KEPT = (0.25, 0.5, 0.75)  # ptLasso's alpha: 1 is the task alone, 0 the old prediction with its features
+LEVEL = 0.95  # of the one-sided test by which old tasks are used
+LEAST_ROWS = 3  # of a fold's training rows, for each fold
+
+
+@dataclass(frozen=True)
+class Way:
+    """How old coefficients enter the fit of a new task.
+
+    - `how`, `strength`: By their names; the strength is the factor of weights, ptLasso's alpha, or an old task.
+    - `weights` (d,): u, those of the features in the penalty.
+    - `centre` (d,), `constant`: c, and the intercept that goes with it.
+    - `known` (n,): x . c + constant of the new rows.
+    """
+
+    how: str
+    strength: Any
+    weights: Array
+    centre: Array
+    constant: float
+    known: Array
+
+
+@dataclass(frozen=True)
+class OldTasks:
+    """What a new task may use of a fitted model.
+
+    - `coef` (T, d), `intercept` (T,), `tasks`: Of the old tasks.
+    - `sizes` (d,): Norms of the rows of features over the tasks, in the units of the penalty.
+    - `weights` (d,): Weights of the features in the old penalty.
+    - `scores` (n, T): What the old tasks predict for the new rows.
+    - `centred`: Whether coefficients may be penalised by their distance to others (not where they must be >= 0).
+    """
+
+    coef: Array
+    intercept: Array
+    tasks: Array
+    sizes: Array
+    weights: Array
+    scores: Array
+    centred: bool
+
+    def ways(self, how: str, nearest: int) -> list[Way]:
+        """The task alone first, then all that `how` allows; `nearest` is the old task whose predictions are best."""
+        zero, none = np.zeros_like(self.sizes), np.zeros(len(self.scores))
+        found = [Way("alone", None, self.weights, zero, 0.0, none)]
+        if not self.sizes.any():  # nothing was selected
+            return found
+        share, support = self.sizes / self.sizes.max(), self.sizes > 0.0
+        mean, constant = self.coef.mean(axis=0), float(self.intercept.mean())
+        middle = self.scores.mean(axis=1)
+        if how in ("auto", "weights"):
+            found += [Way("weights", k, self.weights / (1.0 + k * share), zero, 0.0, none) for k in SHARES]
+        if how in ("auto", "offset") and self.centred:
+            for a in KEPT:
+                weights = self.weights * np.where(support, 1.0, 1.0 / a)
+                found.append(Way("offset", a, weights, (1 - a) * mean, (1 - a) * constant, (1 - a) * middle))
+        if how in ("auto", "distance") and self.centred:
+            found.append(Way("distance", "mean", self.weights, mean, constant, middle))
+            if len(self.tasks) > 1:
+                name, own = self.tasks.tolist()[nearest], float(self.intercept[nearest])
+                found.append(Way("distance", name, self.weights, self.coef[nearest], own, self.scores[:, nearest]))
+        return found
+
+
+@dataclass(frozen=True)
+class NewTask:
+    """A task that was fitted with the help of older ones, or alone where that was better: `fit_new_task` makes it.
+
+    Attributes
+    ----------
+    name : label
+        Of the task.
+    how : {"alone", "weights", "offset", "distance"}
+        The way that was used.
+    strength : float or label
+        Of the weights (how much less the feature with the largest old row costs, less 1), ptLasso's alpha of the
+        offset, or the old task whose distance is penalised ("mean": their mean).
+    model : fitted model
+        Of the problem that was solved, with its duality gap: of the difference to `centre`.
+    centre : ndarray of shape (d,)
+        c, the coefficients whose distance is penalised; zeros where there are none.
+    constant : float
+        The intercept that goes with them.
+    coef_ : ndarray of shape (1, d)
+        Coefficients of the task.
+    intercept_ : ndarray of shape (1,)
+    tried : list of dict
+        Every way and strength, the task alone first: "how", "strength", the held-out "loss" by the folds that chose
+        among them, "coef" and "intercept" on all rows.
+    gain : float
+        By what share the loss of held-out rows was smaller than that of the task alone, nested: every choice was made
+        without them. Negative: the old tasks did harm.
+    gain_error : float
+        Its standard error.
+    fell_back : bool
+        Whether another way had the smallest loss, but nested rows did not confirm it.
+    reason : str
+        Why this way, in words.
+
+    Examples
+    --------
+    >>> import tasksieve as ts
+    >>> X, y, task, _ = ts.datasets.make_small_tasks(effects=[1.0, 1.0, 1.0, 1.0], n_rows=40)
+    >>> old, new = task != task[-1], task == task[-1]
+    >>> model = ts.MultiTaskLassoCV(n_alphas=20, eps=0.05).fit(X[old], y[old], task=task[old])
+    >>> found = model.fit_new_task(X[new][:12], y[new][:12], name="new")
+    >>> found.predict(X[new]).shape
+    (40,)
+    >>> bool(found.model.dual_gap_ < 1e-5)
+    True
+    """
+
+    name: Any
+    how: str
+    strength: Any
+    model: Any
+    centre: Array
+    constant: float
+    tried: list[dict[str, Any]]
+    gain: float
+    gain_error: float
+    fell_back: bool
+    reason: str
+
+    @property
+    def coef_(self) -> Array:
+        return np.asarray(self.model.coef_ + self.centre)
+
+    @property
+    def intercept_(self) -> Array:
+        return np.asarray(self.model.intercept_ + self.constant)
+
+    def _fitted(self) -> Any:
+        """The model with the task's own coefficients, which predicts without what is known of old ones."""
+        own = copy(self.model)
+        own.coef_, own.intercept_ = self.coef_, self.intercept_
+        own.tasks_, own._needs_offset = label_array([self.name]), False
+        return own
+
+    def predict(self, X: Any, *, offset: Any = None) -> Predictions:
+        """Predict numbers or classes of rows of this task.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+        offset : float or array of shape (n,), optional
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return self._fitted().predict(X, offset=offset)
+
+    def predict_proba(self, X: Any, *, offset: Any = None) -> Predictions:
+        """Probabilities of the classes (logistic loss).
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+        offset : float or array of shape (n,), optional
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+        """
+        return self._fitted().predict_proba(X, offset=offset)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
+        """R², D² or accuracy, as `score` of the model.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+        y : array of shape (n,)
+        sample_weight : array of shape (n,), optional
+        offset : float or array of shape (n,), optional
+
+        Returns
+        -------
+        float
+        """
+        return float(self._fitted().score(X, y, sample_weight=sample_weight, offset=offset))
+
+    def certificate(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = 0.0) -> Any:
+        """The proof of the fit, about the difference to `centre`, whose predictions are its offset.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset
+            The data of the fit.
+
+        Returns
+        -------
+        Certificate
+        """
+        return self.model.certificate(X, y, sample_weight=sample_weight, offset=self.offset(X, offset))
+
+    def offset(self, X: Any, offset: Any = 0.0) -> Any:
+        """What `model` is given as the offset of rows.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+        offset : float or array of shape (n,), optional
+            What is known beside the old tasks.
+
+        Returns
+        -------
+        ndarray of shape (n,), or None where the task was fitted alone and nothing is known
+        """
+        if not self.model._needs_offset:
+            return None
+        old = copy(self.model)
+        old.coef_, old.intercept_ = self.centre[None], np.array([self.constant])
+        return np.asarray(old._scores(X, None, offset=offset))
+
+    def __str__(self) -> str:
+        return f"task {self.name!r}: {self.reason}"
+
+
+class Transferring(TaskLinearModel):
+    """A cross-validated model that can be asked for a further task."""
+
+    cv: Any
+    random_state: Any
+    feature_weights: Any
+    positive: Any
+
+    def fit_new_task(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        name: Any,
+        how: How = "auto",
+        sample_weight: Any = None,
+        groups: Any = None,
+        offset: Any = None,
+    ) -> NewTask:
+        r"""Fit a new task, with what the old tasks have in common where that helps; their rows are not needed.
+
+        .. math::
+
+            \min_{w, b}\ \frac1n \sum_i s_i f(y_i, x_i \cdot w + b + o_i) + \alpha \sum_j u_j |w_j - c_j|
+
+        with the loss f of the model, and one of
+
+        - "alone": c = 0, and the model's own weights u: nothing of the old tasks.
+        - "weights": c = 0, and :math:`u_j` the smaller, the larger row j of the old coefficients is.
+        - "offset": :math:`c = (1 - a) \bar w`, a part of the mean of the old tasks, and :math:`u_j = 1/a` for features
+          that no old task has, the second step of ptLasso [1]_.
+        - "distance": c is that mean, or the old task that predicts the new rows best (Trans-Lasso [2]_).
+
+        The way, its strength and alpha are those of the smallest held-out loss of the new rows.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows of the new task, with the features of the model.
+        y : array of shape (n,)
+        name : label
+            Of the new task.
+        how : {"auto", "alone", "weights", "offset", "distance"}, default="auto"
+            "auto": any of them, but alone unless nested held-out rows confirm that the old tasks help (a one-sided
+            paired test at 5 %); ``reason`` and a warning say so. Another one is used as it is asked for, and a warning
+            says where it did harm.
+        sample_weight : array of shape (n,), optional
+        groups : array of shape (n,), optional
+            Rows of one group are held out together.
+        offset : float or array of shape (n,), optional
+
+        Returns
+        -------
+        NewTask
+            It predicts, and says how it was found, with its duality gap. The model itself is not changed.
+
+        References
+        ----------
+        .. [1] E. Craig et al., "Pretraining and the lasso", 2024.
+        .. [2] S. Li, T. T. Cai, H. Li, "Transfer learning for high-dimensional linear regression", JRSS B, 2022.
+        """
+        check_choice(how, "how", HOWS)
+        self._refuse_transfer(X, name, how)
+        base = self._for_new_task()
+        data: TaskData = base._read_with(X, y, None, sample_weight, offset)
+        if data.classes is not None and not np.array_equal(data.classes, self.classes_):  # type: ignore[attr-defined]
+            raise value_error("{y} must have the two classes of the old tasks.")
+        n_rows = int(np.count_nonzero(data.weights))
+        n_folds = max(2, min(base.cv.n_splits, n_rows // LEAST_ROWS))
+        base.cv = ShuffledFolds(n_folds)
+        search = _Search(base, X, y, data, self._old_tasks(X, data), how, groups, offset is not None)
+        ways, fits, losses = search.fits(data.weights)
+        best = int(np.argmin(losses if how == "auto" or len(losses) == 1 else [np.inf, *losses[1:]]))
+        gain, error, enough = (0.0, 0.0, False) if len(ways) == 1 else search.nested(n_folds)
+        used = best if how != "auto" or enough else 0
+        words = _reason(ways[used], how, best, gain, error, len(ways))
+        if how == "auto" and best and not used:
+            warn(f"Task {name!r} was fitted alone: {words}.", UserWarning)
+        elif how not in ("auto", "alone") and gain < 0.0:
+            warn(f"Task {name!r}: {words}. how='auto' would not use it.", UserWarning)
+        tried = [
+            {"how": way.how, "strength": way.strength, "loss": loss, "coef": fit.coef_[0] + way.centre,
+             "intercept": float(fit.intercept_[0] + way.constant)}
+            for way, fit, loss in zip(ways, fits, losses, strict=True)
+        ]  # fmt: skip
+        way = ways[used]
+        return NewTask(
+            name, way.how, way.strength, fits[used], way.centre, way.constant, tried, gain, error,
+            how == "auto" and best > 0 and used == 0, words,
+        )  # fmt: skip
+
+    def _refuse_transfer(self, X: Any, name: Any, how: str) -> None:
+        state = self._learned()
+        loss = self._fitted_loss
+        if not hasattr(self, "feature_weights") or not hasattr(self, "keep_folds"):
+            raise value_error("{model} has no feature weights: it cannot fit a new task.", model=estimator_name(self))
+        if self._targets not in ("values", "classes") or not loss.by_row or loss.labels in ("one-hot", "ordered"):
+            raise value_error("fit_new_task is for numbers and for two classes, of a loss of single rows.")
+        if isinstance(getattr(self, "classes_", None), list):
+            raise value_error("fit_new_task: the old tasks have different classes.")
+        if getattr(self, "patterns_", None) is not None:
+            raise value_error("fit_new_task: old tasks that lack features (by_pattern) cannot be carried over.")
+        if is_task_list(X) or isinstance(X, dict):
+            raise value_error("{X} must be the matrix of one task.")
+        if name in state.tasks.tolist():
+            raise ParameterError("name", "is one of the old tasks: give the new one another", name)
+        if self.positive and how in ("offset", "distance"):
+            raise ParameterError("how", "is about differences, and coefficients are to be >= 0: use 'weights'", how)
+
+    def _for_new_task(self) -> Any:
+        """The same kind of model, of one task."""
+        base = for_one_task(self)
+        cv = read_cv(self.cv)
+        n_folds = cv if isinstance(cv, int) else cv.n_splits if isinstance(cv, ShuffledFolds) else DEFAULT
+        changed = {"task_weights": None, "task": None, "scoring": None, "keep_folds": False, "verbose": 0}
+        known = base.get_params(deep=False)
+        base.set_params(**{key: value for key, value in changed.items() if key in known})
+        base.cv = ShuffledFolds(n_folds)
+        return base
+
+    def _old_tasks(self, X: Any, data: TaskData) -> OldTasks:
+        state = self._learned()
+        if column_of_tasks(self) is not None and data.n_features == state.rows.shape[1] + 1:
+            raise value_error("{X} has a column of tasks, which rows of one task do not need: leave it out.")
+        scores = np.asarray(self._scores(X, None, state, 0.0 if state.needs_offset else None))
+        scale = getattr(self, "scale_", None)
+        rows = state.rows if scale is None else state.rows * scale
+        weights = read_feature_weights(self.feature_weights, data.n_features)
+        weights = np.ones(data.n_features) if weights is None else weights
+        sizes = np.where(weights > 0.0, np.linalg.norm(rows, axis=0), 0.0)
+        scores = scores.reshape(len(scores), -1)
+        return OldTasks(
+            state.rows, state.constants, state.tasks, sizes, weights, scores, centred=not self.positive
+        )
+
+
+class _Search:
+    """The ways to fit a new task, by cross-validation of its rows."""
+
+    def __init__(
+        self, base: Any, X: Any, y: Any, data: TaskData, old: OldTasks, how: str, groups: Any, given: bool
+    ) -> None:
+        self._base, self._X, self._y, self._data = base, X, y, data
+        self._old, self._how, self._groups = old, how, groups
+        self._known = data.known if given and data.known is not None else None
+        self._loss: Loss = base._loss_of(data)
+
+    def fits(self, weights: Array) -> tuple[list[Way], list[Any], list[float]]:
+        """The ways, their models on rows with a weight, and their held-out losses: at all strengths by the same
+        folds."""
+        ways = self._old.ways(self._how, self._nearest(weights))
+        fits = [self._fit(way, weights) for way in ways]
+        return ways, fits, [held_out_loss(model) for model in fits]
+
+    def nested(self, n_folds: int) -> tuple[float, float, bool]:
+        """By what share the loss of held-out rows is smaller than that of the task alone, its standard error, and
+        whether that is enough to rely on; ways are chosen without these rows."""
+        data = self._data
+        rules = FoldRules((read_seed(self._base.random_state) + 1) % 2**32)  # other folds than those that choose
+        folds = make_folds(ShuffledFolds(n_folds), self._y, data, self._groups, rules)
+        alone, best = np.full((2, len(data.y)), np.nan)
+        for train, test in folds.weights:
+            ways, fits, losses = self.fits(train)
+            k = int(np.argmin(losses if self._how == "auto" else [np.inf, *losses[1:]]))
+            held = np.flatnonzero(test > 0.0)
+            for out, j in ((alone, 0), (best, k)):
+                z = fits[j]._scores(self._X, None, offset=self._offset(ways[j]))
+                out[held] = self._loss.deviance(data.y[held], np.asarray(z)[held])
+        known = np.flatnonzero(~np.isnan(alone))
+        share = data.weights[known] / data.weights[known].sum()
+        differences = alone[known] - best[known]
+        level, gained = float(share @ alone[known]), float(share @ differences)
+        error = float(np.sqrt(np.sum(np.square(share * (differences - gained)))))
+        enough = gained > student.ppf(LEVEL, max(len(known) - 1, 1)) * error
+        return gained / level if level > 0.0 else 0.0, error / level if level > 0.0 else 0.0, bool(enough)
+
+    def _offset(self, way: Way) -> Array | None:
+        """What is known of every row; None where that is nothing."""
+        if way.how in ("alone", "weights"):
+            return self._known
+        return way.known if self._known is None else way.known + self._known
+
+    def _fit(self, way: Way, weights: Array) -> Any:
+        if self._data.class_factors is not None:  # the model multiplies by them
+            weights = weights / self._data.class_factors
+        plain = np.all(way.weights == 1.0)
+        model = clone(self._base).set_params(feature_weights=None if plain else way.weights)
+        return model.fit(self._X, self._y, None, weights, groups=self._groups, offset=self._offset(way))
+
+    def _nearest(self, weights: Array) -> int:
+        """The old task whose predictions of these rows are best, but for a constant where the loss allows one."""
+        seen = np.flatnonzero(weights > 0.0)
+        y, share = self._data.y[seen], weights[seen] / weights[seen].sum()
+        z = self._old.scores[seen] + (0.0 if self._known is None else self._known[seen, None])
+        if self._loss.translates:
+            z = z + share @ (y[:, None] - z)
+        return int(np.argmin(share @ self._loss.deviance(y[:, None], z)))
+
+
+def held_out_loss(model: Any) -> float:
+    """The held-out loss of a cross-validated model at the strength that was chosen."""
+    k = int(np.flatnonzero(model.path_.alphas == model.alpha_)[0])
+    return float(np.mean(model.path_scores_[k]))
+
+
+def _reason(way: Way, how: str, best: int, gain: float, error: float, n_ways: int) -> str:
+    """Why a way was used, in words."""
+    measured = f"{abs(gain):.1%} {'less' if gain >= 0.0 else 'more'} loss than alone on nested held-out rows"
+    beside = f"{measured} (standard error {error:.1%})"
+    if n_ways == 1:
+        return "it was asked for alone" if how == "alone" else "the old tasks have nothing that could be used"
+    if way.how == "alone":
+        if best == 0:
+            return f"no use of the old tasks had a smaller held-out loss; the best of them had {beside}"
+        return f"the old tasks promised less loss, which nested rows did not confirm: {beside}"
+    strength = f" ({way.strength:g})" if isinstance(way.strength, float) else f" ({way.strength!r})"
+    verdict = "the old tasks do harm" if gain < 0.0 else "the old tasks help"
+    return f"{way.how}{strength}: {verdict}, {beside}"
