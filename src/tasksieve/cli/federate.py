@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import report
 from ..federated.errors import SiteSilent
-from ..federated.estimate import estimate
+from ..federated.estimate import in_words
 from ..federated.fitted import FederatedFit
 from ..federated.fitting import RoundProgress, fit
 from ..federated.folders import Folders
@@ -39,7 +39,7 @@ def run_federate(asked: Asked) -> int:
         raise UsageError("name the plan, a .toml file")
     plan = Plan.read(asked.plan)
     if not asked.quiet:
-        print("\n".join([*plan.in_words(), estimate(plan).words()]), flush=True)
+        print("\n".join([*plan.in_words(), in_words(plan)]), flush=True)
     if asked.check:
         return OK
     if asked.out is None:

@@ -268,6 +268,7 @@ class FederatedFit(SolvedValues):
         cuts = arrays["ends"][:-1]
         parts = {name: np.split(arrays[name], cuts) for name in ("features", "s", "norms")}
         points = zip(parts["features"], parts["s"], arrays["l1"].tolist(), strict=True)
+        optional: dict[str, Any] = {name: arrays.get(name) for name in _OPTIONAL}
         held = {one.name: arrays.get(f"held_out_{one.name}") for one in fields(HeldOut)}
         return cls(
             plan_digest=bytes.fromhex(header.pop("plan")),
@@ -276,5 +277,5 @@ class FederatedFit(SolvedValues):
             questions_asked=[Question("all", places, s, l1=l1, hessian=False) for places, s, l1 in points],
             norms=parts["norms"],
             held_out=None if held["scores"] is None else HeldOut(**held),  # type: ignore[arg-type]
-            **{name: arrays.get(name) for name in _OPTIONAL},
+            **optional,
         )

@@ -16,14 +16,11 @@ from .fitted import FederatedFit
 from .in_memory import SitesInMemory
 from .keys import PrivateKeys
 from .path import FederatedPath
-from .plan import Plan
+from .plan import HALF_EPS, HALF_VALUES, Plan
 from .question import Question
 from .scales import find_scales
 from .together import follow, held_out, selection_frequencies
 from .transport import Transport
-
-#: values of a half of the rows, and the last of them as a part of the first: stability is about what is used early
-HALF_VALUES, HALF_EPS = 15, 0.3
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ from ..messages import ParameterError
 from .plan_words import plan_in_words
 
 FORMAT = "tasksieve-plan"
+#: values of a half of the rows, and the last of them as a part of the first: stability is about what is used early
+HALF_VALUES, HALF_EPS = 15, 0.3
 VERSION = 1
 
 #: tables of a plan file, and the fields that stand in each; a field outside stands at the top

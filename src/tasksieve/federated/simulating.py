@@ -68,7 +68,7 @@ def simulate(
         raise FederatedError("plan", f"the plan has the sites {plan.names}, and there are rows of {sorted(rows)}")
     sites = []
     for name in plan.names:
-        X, y, task, *more = *rows[name], *[None] * (3 - len(rows[name]))
+        X, y, task, *more = [*rows[name], None][: max(len(rows[name]), 3)]
         own = SiteRows(plan.at(name), X, y, np.full(len(y), name) if task is None else np.asarray(task), *more)
         agreed = {"columns": plan.n_features, "tasks": plan.n_tasks.get(name, 1)}
         here = {"columns": X.shape[1], "tasks": len(np.unique(own.task))}

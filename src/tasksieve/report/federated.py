@@ -108,7 +108,8 @@ def _answered(fit: Any) -> str:
     how = "the last value of the path" if fit.held_out is None else "chosen by cross-validation at the sites"
     if not names:
         return f"None, at α = {quantity(fit.alphas[k])} ({how})."
-    said = f"{count(len(names), 'feature')} at α = {quantity(fit.alphas[k])} ({how}): {few(shorten(names), 8)}."
+    listed = few(shorten(names), 8).removesuffix(".")
+    said = f"{count(len(names), 'feature')} at α = {quantity(fit.alphas[k])} ({how}): {listed}."
     if fit.held_out is not None:
         said += f" The loss of held-out rows is {100.0 * fit.explained[k]:.1f} % less than without features."
     return said
