@@ -149,6 +149,9 @@ def test_numbers_beyond_any_use_are_not_asked_about():
     for wrong in ({"features": [0], "s": [1e121]}, {"l1": 1e121}, {"l1": 10**400}):
         with pytest.raises((FederatedError, OverflowError)):
             Question(**wrong)
+    for scale in (0.0, 5e-324, 1e-100, 1e100, np.inf, np.nan):
+        with pytest.raises(FederatedError, match="scales of columns"):
+            Round(0, bytes(32), (POINT,), (units_of(POINT),), np.array([1.0, scale]))
 
 
 def test_a_question_that_would_fill_the_memory_is_refused(tmp_path):

@@ -22,6 +22,7 @@ BEFORE_SCALES = ("sizes", "moments")
 LARGEST_FEATURE = 2**32 - 1  # places travel as unsigned 32-bit numbers
 #: s and l1 are at most so large: with numbers beyond, whether a product overflows would tell about one site's columns
 LARGEST = 2.0**400
+_LARGEST_SCALE = 2.0**250  # columns of at most 2^255 have squares that are finite
 _LAST_ROUND = 10**6
 _FLAGS = ("hessian", "cross", "held_out")
 
@@ -181,8 +182,9 @@ class Round:
                 raise FederatedError("format", "the units of a question are not those of its features")
         if self.scales is not None:
             scales = np.asarray(self.scales)
-            if scales.dtype != np.float64 or scales.ndim != 1 or not np.all((scales > 0.0) & np.isfinite(scales)):
-                raise FederatedError("format", "scales of columns are positive numbers")
+            plain = scales.dtype == np.float64 and scales.ndim == 1
+            if not plain or not ((scales >= 1.0 / _LARGEST_SCALE) & (scales <= _LARGEST_SCALE)).all():
+                raise FederatedError("format", "scales of columns are positive numbers, of usual sizes")
 
     def packed(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Header and arrays, as `packing.pack` takes them."""
