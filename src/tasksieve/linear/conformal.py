@@ -120,7 +120,7 @@ class ConformalPredictions(TaskLinearModel):
         """What the model of each fold says of some rows: numbers, decision values, or probabilities."""
         found = []
         for point in kept.points:
-            model: Any = as_null(copy(self), kept.facts, point)  # type: ignore[arg-type]
+            model: Any = as_null(copy(self), kept.facts, point)
             if self._targets == "values":
                 answer = model._predict(X, task, offset=offset)
             else:

@@ -151,9 +151,9 @@ class Pretraining(MetaEstimatorMixin, PredictingMeans, TaskLinearModel):
         base.set_params(keep_folds=False)
         fits, losses = [], np.empty((len(self.shares), data.n_tasks))
         for k, a in enumerate(self.shares):
-            changed = {"feature_weights": own if a == 1.0 else own * np.where(beta != 0.0, 1.0, 1.0 / a)}
+            costs = own if a == 1.0 else own * np.where(beta != 0.0, 1.0, 1.0 / a)
             fits.append([
-                for_one_task(base).set_params(cv=_splits(fold[part], len(folds)), **changed).fit(
+                for_one_task(base).set_params(cv=_splits(fold[part], len(folds)), feature_weights=costs).fit(
                     parts[t], labels[part], sample_weight=weights[part],
                     offset=None if a == 1.0 else (1.0 - a) * known[part],
                 ) for t, part in enumerate(data.per_task())

@@ -321,7 +321,7 @@ class Transferring(TaskLinearModel):
         self._refuse_transfer(X, name, how)
         base = self._for_new_task()
         data: TaskData = base._read_with(X, y, None, sample_weight, offset)
-        if data.classes is not None and not np.array_equal(data.classes, self.classes_):  # type: ignore[attr-defined]
+        if data.classes is not None and not np.array_equal(data.classes, self.classes_):
             raise value_error("{y} must have the two classes of the old tasks.")
         n_rows = int(np.count_nonzero(data.weights))
         n_folds = max(2, min(base.cv.n_splits, n_rows // LEAST_ROWS))
