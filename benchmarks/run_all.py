@@ -56,6 +56,7 @@ RUNS: dict[str, Job] = {
     "pairs": Job(25, "pairs.py"),
     "outcomes": Job(10, "outcomes.py"),
     "certified_gaps": Job(2, "certified_gaps.py"),
+    "proved_need": Job(8, "proved_need.py"),
     "midpoint": Job(2, "midpoint.py"),
     "row_metrics": Job(4, "row_metrics.py"),
     "screening_figure1": Job(120, "screening.py", ("--only", "figure1", "--resume")),

@@ -1817,6 +1817,7 @@ class Problem:
         self._free_columns: dict[int, list[Box]] = {}
         self._scores: dict[int, list[Box]] = {}  # of each value, by loss
         self.spread: Box | None = None  # of all columns, once they have been read
+        self.deviations: Box | None = None  # the same of standard deviations, by `read_lengths`
 
     def _join(self, which: list[int]) -> Rows:
         parts = [self.tasks[t] for t in which]
@@ -3265,6 +3266,8 @@ def read_lengths(
     levels = np.empty((n_values, len(penalty.features)))
     largest = np.zeros(d) if norms else None
     scales = Box(np.empty((d, n_tasks)), np.empty((d, n_tasks))) if cert["standardize"] else None
+    known = problem.deviations if scales is not None and not norms else None  # of the same columns and weights
+    scales = known or scales
     reach = np.concatenate([one.reach for one in vectors])  # outputs x values
     even = [bool((s.lo == 1.0).all() and (s.hi == 1.0).all()) for s in problem.s]
     rows, columns = max(len(one.middle) for one in vectors), max(one.middle.shape[1] for one in vectors)
@@ -3301,7 +3304,7 @@ def read_lengths(
             squares[:, one.tasks] = (square * (1.0 + gamma(n + 16)))[:, None]
             for t in one.tasks:
                 spread = None
-                if scales is not None or (norms and not even[t]):
+                if known is None and (scales is not None or (norms and not even[t])):
                     spread = arith.spreads(x, problem.s[t], problem.centred)
                 if scales is not None and spread is not None:
                     sd = _deviation(problem, t, spread)
@@ -3353,6 +3356,7 @@ def read_lengths(
         lost = np.fmax(lost, ((off[held] / limit[0][at][:, None]).max(axis=0, initial=0.0)) / strength)
         progress(f"{block.stop} of {d} features")
     levels = penalty.unit_levels(levels)
+    problem.deviations = scales
     size = None if largest is None else up(np.sqrt(largest))
     nothing = np.zeros((0, n_outputs))
     return [

@@ -198,6 +198,14 @@ def test_frames(rows):
     x, y = rows
     found = ts.MultiTaskLassoCV(**OPTIONS).fit(x, y, task=TASKS).cv_quality_
     frame = found.to_frame()
-    assert frame.columns.tolist()[-4:] == ["null_value", "null_error", "increment", "increment_error"]
+    beyond = ["increment", "increment_error", "increment_low", "increment_high"]
+    assert frame.columns.tolist()[-6:] == ["null_value", "null_error", *beyond]
+    low, high = found.increment_intervals()
+    np.testing.assert_allclose(low[-1] + high[-1], 2.0 * found.overall_increments)
+    np.testing.assert_array_equal(frame["increment_high"].to_numpy()[6:], high[-1])
+    narrower = found.increment_intervals(0.5)
+    assert np.all(narrower[1] - narrower[0] < high - low)
+    with pytest.raises(ValueError, match="level must be between"):
+        found.increment_intervals(1.0)
     np.testing.assert_array_equal(frame["null_value"].to_numpy()[:6].reshape(3, 2), found.null_values)
     np.testing.assert_array_equal(frame["increment"].to_numpy()[6:], found.overall_increments)

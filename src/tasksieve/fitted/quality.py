@@ -175,11 +175,30 @@ class HeldOutQuality:
         ----------
         level : float, default=0.9
         """
+        errors = np.vstack([self.errors, self.overall_errors])
+        return self._around(np.vstack([self.values, self.overall]), errors, level)
+
+    def increment_intervals(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray] | None:
+        """The same of `increments`: what the penalised features add to intercepts and covariates. None where the null
+        model is not known. They are intervals of differences on the same rows, and narrower than the two of the models
+        would suggest.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+        """
+        if self.increments is None or self.overall_increments is None:
+            return None
+        assert self.increment_errors is not None
+        assert self.overall_increment_errors is not None
+        errors = np.vstack([self.increment_errors, self.overall_increment_errors])
+        return self._around(np.vstack([self.increments, self.overall_increments]), errors, level)
+
+    def _around(self, middle: np.ndarray, errors: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
         if not 0.0 < level < 1.0:
             raise ValueError(f"level must be between 0 and 1; got {level!r}.")
         freedom = np.maximum(np.append(self.n_units, self.n_all_units) - 1.0, 1.0)
-        half = stdtrit(freedom, 0.5 + 0.5 * level)[:, None] * np.vstack([self.errors, self.overall_errors])
-        middle = np.vstack([self.values, self.overall])
+        half = stdtrit(freedom, 0.5 + 0.5 * level)[:, None] * errors
         return middle - half, middle + half
 
     def to_frame(self, level: float = 0.9) -> DataFrame:
@@ -194,7 +213,7 @@ class HeldOutQuality:
         -------
         pandas.DataFrame
             With columns task, rows, measure, value, error, low, high; where the null model is known, null_value,
-            null_error, increment (value - null_value) and increment_error.
+            null_error, increment (value - null_value), increment_error, increment_low and increment_high.
         """
         return data_frame(self, self.to_dict(level), labels=["task"])
 
@@ -228,6 +247,9 @@ class HeldOutQuality:
                 "increment_error": (self.increment_errors, self.overall_increment_errors),
             }
             columns |= {name: np.vstack(both).ravel().tolist() for name, both in beside.items()}
+        gains = self.increment_intervals(level)
+        if gains is not None:
+            columns |= {"increment_low": gains[0].ravel().tolist(), "increment_high": gains[1].ravel().tolist()}
         return columns
 
     def __repr__(self) -> str:

@@ -42,6 +42,7 @@ class Proved:
     """What the coefficients of a value, whose objective is at most `top`, are found to need.
 
     - `spare`: What rounding may add to the bounds elsewhere.
+    - `deviations`: Standard deviations of columns, where they are known.
     """
 
     stated: verify.Certificate
@@ -49,6 +50,7 @@ class Proved:
     value: int
     top: float
     spare: float
+    deviations: verify.Box | None = None
 
     def arrays(self, reduced: ReducedProblems, listed: Callable[[Array], Array]) -> dict[str, Array]:
         """Arrays of the format with all claims of need that are found; none where there is nothing to claim.
@@ -104,7 +106,9 @@ class Proved:
             return []
         count, duals = len(solved), np.array([one.dual for one in solved])
         reduced = verify.reduced_problems(self.stated, np.full(count, self.value), duals)
-        checker = verify.Checker(verify.Problem(reduced, self.tasks, verify.Floating(quick=True)))
+        problem = verify.Problem(reduced, self.tasks, verify.Floating(quick=True))
+        problem.deviations = self.deviations
+        checker = verify.Checker(problem)
         found = []
         for i, point, reading in verify.read_values(checker, range(count), False, lambda words: None):
             levels = np.zeros(0) if reading.levels is None else np.array(reading.levels)
