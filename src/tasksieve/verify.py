@@ -295,8 +295,16 @@ class Floating:
 
     def scores(self, columns: Array, coef: Array, extras: Sequence[Array]) -> Box:
         """``columns @ coef + sum(extras)``."""
+        return self.all_scores([(columns, coef, extras)])[0]
+
+    def all_scores(self, tasks: Sequence[tuple[Array, Array, Sequence[Array]]]) -> list[Box]:
+        """`scores` of several tasks."""
+        large = [self.plain and coef.shape[1] * columns.size > _SHORT >> 3 for columns, coef, _ in tasks]
+        sliced = [_sliced(*one) if here else None for one, here in zip(tasks, large, strict=True)]
+        return [self._narrowed(*one, box) for one, box in zip(tasks, _added(sliced), strict=True)]
+
+    def _narrowed(self, columns: Array, coef: Array, extras: Sequence[Array], found: Box | None) -> Box:
         n, m = len(columns), coef.shape[1]
-        found = _sliced(columns, coef, extras) if self.plain and m * columns.size > _SHORT >> 3 else None
         lo, hi = (np.empty((n, m)), np.empty((n, m))) if found is None else (found.lo, found.hi)
         wide = np.arange(m)
         if found is not None:  # where it cancels by more than half of the digits that it has
@@ -503,13 +511,13 @@ def _slices(x: Array, bits: int, axis: int) -> tuple[Array, Array] | None:
     return h, x - h
 
 
-def _sliced(x: Array, w: Array, extras: Sequence[Array]) -> Box | None:
-    """``x @ w + sum(extras)`` in more than the precision, by three matrix products; None where numbers are too large
-    or small.
+def _sliced(x: Array, w: Array, extras: Sequence[Array]) -> tuple[list[Array], Array] | None:
+    """``x @ w + sum(extras)`` in more than the precision, by three matrix products: parts of it, and what their sum may
+    be off; None where numbers are too large or small.
 
     With both cut in two, ``x w = h h' + h l' + l w``. Of k columns all partial sums of h h' are multiples of 2^(e + f -
     2 bits) and at most ``k 2^(e + f) <= 2^53`` of these: exact in any order. The others are right within ``gamma_k (|h|
-    |l'| + |l| |w|)``, 2^-bits of what a plain product loses, and products that underflow. `_dot2` adds them up. """
+    |l'| + |l| |w|)``, 2^-bits of what a plain product loses, and products that underflow. `_added` adds them up. """
     parts, error = list(extras), np.zeros((len(x), w.shape[1]))
     for a in range(0, x.shape[1], _WIDE):
         xs, ws = x[:, a : a + _WIDE], w[a : a + _WIDE]
@@ -525,17 +533,30 @@ def _sliced(x: Array, w: Array, extras: Sequence[Array]) -> Box | None:
             parts.append(xl @ ws)
             off += np.multiply.outer(_norms(xl, 1), _norms(ws, 0))
         error = up((error + off * gamma(k + 16) + k * _TINY) * (1.0 + 16.0 * UNIT))
-    flat, off = [np.ravel(part) for part in parts], error.ravel()
-    lo, hi, step = np.empty(error.shape), np.empty(error.shape), _SHORT // (len(parts) + 1)
-    for some in (slice(a, a + step) for a in range(0, error.size, step)):
-        box = _dot2(np.zeros((len(off[some]), 0)), np.zeros((1, 0)), [part[some] for part in flat], off[some])
-        lo.reshape(-1)[some], hi.reshape(-1)[some] = box.lo, box.hi
-    return Box(lo, hi)
+    return parts, error
 
 
 def _norms(x: Array, axis: int) -> Array:
     """From above, squares that underflow included."""
     return np.sqrt(np.einsum("ij,ij->i" if axis else "ij,ij->j", x, x)) * (1.0 + gamma(x.shape[axis] + 16)) + _LOST
+
+
+def _added(sums: Sequence[tuple[list[Array], Array] | None]) -> list[Box | None]:
+    """The sums of `_sliced` by `_dot2`, those with as many parts together."""
+    found: list[Box | None] = [None] * len(sums)
+    known = [(i, *one) for i, one in enumerate(sums) if one is not None]
+    for count in {len(parts) for _, parts, _ in known}:
+        each = [one for one in known if len(one[1]) == count]
+        flat = [np.concatenate([np.ravel(parts[k]) for _, parts, _ in each]) for k in range(count)]
+        off = np.concatenate([error.ravel() for _, _, error in each])
+        lo, hi, step = np.empty(len(off)), np.empty(len(off)), _SHORT // (count + 1)
+        for some in (slice(a, a + step) for a in range(0, len(off), step)):
+            box = _dot2(np.zeros((len(off[some]), 0)), np.zeros((1, 0)), [part[some] for part in flat], off[some])
+            lo[some], hi[some] = box.lo, box.hi
+        stops = np.cumsum([error.size for _, _, error in each])[:-1]
+        for (i, _, error), low, high in zip(each, np.split(lo, stops), np.split(hi, stops), strict=True):
+            found[i] = Box(low.reshape(error.shape), high.reshape(error.shape))
+    return found
 
 
 class Exact:
@@ -665,6 +686,9 @@ class Exact:
         for extra in extras:
             total = total + self.numbers(extra).lo
         return Box(total)
+
+    def all_scores(self, tasks: Sequence[tuple[Array, Array, Sequence[Array]]]) -> list[Box]:
+        return [self.scores(*one) for one in tasks]
 
     def products(self, columns: Array, vectors: Box, centred: bool) -> Box:
         if not len(columns):
@@ -1277,6 +1301,15 @@ def _missing(label: Any) -> bool:
         return True
 
 
+def _keys(labels: Array) -> list[str | None]:
+    """Labels as words, None where one is missing: rows are many, and labels few."""
+    listed = labels.tolist()
+    if labels.dtype.kind not in "biuU":
+        return [None if _missing(label) else _key(label) for label in listed]
+    words = {label: _key(label) for label in set(listed)}
+    return [words[label] for label in listed]
+
+
 def _named(values: Any, what: str, keys: list[str]) -> list[Any]:
     """The entries of a dict in the order of the certificate's tasks."""
     if not isinstance(values, dict):
@@ -1315,6 +1348,12 @@ class Matrix:
             return Matrix(self._given[rows[0] : rows[-1] + 1])
         return Matrix((self._given.tocsr() if self._sparse else self._given)[rows])
 
+    @property
+    def read(self) -> bool:
+        """Whether its digest is known already."""
+        kept = None if self._sparse else _kept_digests(self._given)
+        return kept is not None and kept[1] in kept[0]
+
     def digest(self) -> str:
         """SHA-256 over the entries, row after row, as little-endian float64, no negative zeros."""
         if not self._sparse:
@@ -1352,17 +1391,24 @@ def frozen(values: Any) -> Array:
 _digests: dict[int, tuple[Any, dict[Any, str]]] = {}  # of the arrays that `frozen` has made, while these are there
 
 
-def _kept_digest(given: Array) -> str:
+def _kept_digests(given: Array) -> tuple[dict[Any, str], Any] | None:
+    """The digests that are kept for memory that nothing can write to, and the name of this part of it there."""
     root: Any = given
     while isinstance(root.base, np.ndarray):
         root = root.base
     if type(root.base) is not bytes:
-        return _digest(given)
+        return None
     key = id(root)
     if key not in _digests or _digests[key][0]() is not root:
         _digests[key] = weakref.ref(root, lambda _: _digests.pop(key, None)), {}
-    known = _digests[key][1]
-    place = given.__array_interface__["data"][0], given.shape, given.strides, given.dtype.str
+    return _digests[key][1], (given.__array_interface__["data"][0], given.shape, given.strides, given.dtype.str)
+
+
+def _kept_digest(given: Array) -> str:
+    kept = _kept_digests(given)
+    if kept is None:
+        return _digest(given)
+    known, place = kept
     if place not in known:
         known[place] = _digest(given)
     return known[place]
@@ -1460,15 +1506,15 @@ def _by_task(cert: Certificate, X: Any, task: Any) -> tuple[list[Any], Callable[
         return [matrix], lambda values, what: [values if timed and what == "y" else _plain(values, what)]
     given = _plain(task, "task").ravel()
     _refuse_merged(given, "task")
-    if any(map(_missing, given.tolist())):
+    labels = _keys(given)
+    if None in labels:
         raise Mismatch("task is missing for some rows")
-    labels = [_key(label) for label in given.tolist()]
     if len(labels) != matrix.shape[0]:
         raise Mismatch(f"task has {len(labels)} labels, X has {matrix.shape[0]} rows")
-    place = {key: t for t, key in enumerate(keys)}
-    unknown = sorted(set(labels) - set(keys))
+    place: dict[str | None, int] = {key: t for t, key in enumerate(keys)}
+    unknown = [label for label in labels if label not in place]
     if unknown:
-        raise Mismatch(f"the data have task {unknown[0]!r}, the certificate does not")
+        raise Mismatch(f"the data have task {min(map(str, unknown))!r}, the certificate does not")
     which = np.array([place[label] for label in labels], dtype=np.int64)
     rows = [np.flatnonzero(which == t) for t in range(len(keys))]
 
@@ -1640,7 +1686,7 @@ def _labels(cert: Certificate, t: int, values: Any) -> tuple[Array, Array]:
         raise Mismatch("y holds complex numbers, which are no labels")
     _refuse_merged(values, "y")
     place = {_key(label): float(c) for c, label in enumerate(cert.classes(t))}
-    keys = [None if _missing(v) else _key(v) for v in values.tolist()]
+    keys = _keys(values)
     for key in keys:
         if key is not None and key not in place:
             raise Mismatch(f"task {cert.tasks[t]!r}: y has the class {key!r}, the certificate has {sorted(place)}")
@@ -1712,7 +1758,7 @@ def arrange(cert: Certificate, X: Any, y: Any, task: Any, sample_weight: Any, of
 def matrix_digests(tasks: list[Task], shared: bool) -> list[str]:
     """Of the matrices, several at a time: hashing lets other threads go on."""
     matrices = [part.matrix for part in (tasks[:1] if shared else tasks)]
-    if any(type(one) is not Matrix for one in matrices):  # others may read files
+    if any(type(one) is not Matrix for one in matrices) or all(one.read for one in matrices):  # others may read files
         return [one.digest() for one in matrices]
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         return list(pool.map(lambda one: one.digest(), matrices))
@@ -1881,11 +1927,13 @@ class Problem:
         feature, output, coef = (arrays[name][at] for name in ("feature", "output", "coef"))
         self._scores = {k: [] for k in values}
         for loss in self.losses:
-            rows, found = loss.rows, []
+            rows, found, parts = loss.rows, list[Box](), list[tuple[Array, Array, list[Array]]]()
             for i, t in enumerate(rows.tasks):
                 outputs, here = self.outputs_of[t], rows.part(i)
                 mine = slice(*np.searchsorted(output, (outputs[0], outputs[-1] + 1)))
-                support, place = np.unique(feature[mine], return_inverse=True)
+                support, place = feature[mine], np.arange(mine.stop - mine.start)
+                if len(outputs) * n_values > 1:  # else every feature is there once
+                    support, place = np.unique(support, return_inverse=True)
                 w = np.zeros((len(support), len(outputs), n_values))
                 w[place, output[mine] - outputs[0], which[mine]] = coef[mine]
                 shape = (here.stop - here.start, len(outputs), n_values)
@@ -1897,7 +1945,10 @@ class Problem:
                     w, extras = -w, [y, *(-e for e in extras)]
                 m = len(outputs) * n_values
                 flat = [e.reshape(len(e), m) for e in extras]
-                found.append(self.arith.scores(self.tasks[t].matrix.columns(support), w.reshape(len(w), m), flat))
+                parts.append((self.tasks[t].matrix.columns(support), w.reshape(len(w), m), flat))
+                if i + 1 == len(rows.tasks) or sum(x.size + 8 * len(x) * m for x, _, _ in parts) > _ENTRIES:
+                    found += self.arith.all_scores(parts)
+                    parts = []
             whole = _joined(found)
             for i, k in enumerate(values):
                 self._scores[k].append(whole[:, i::n_values])
@@ -3240,6 +3291,63 @@ def _squares(x: Array) -> Array:
     return np.einsum("ij,ij->j", x, x)
 
 
+def _batches(vectors: list[_Vectors], most: int) -> list[list[_Vectors]]:
+    """Matrices whose products with as many vectors are looked at together, at most so many."""
+    found: list[list[_Vectors]] = []
+    for one in vectors:
+        if found and len(found[-1]) < most and found[-1][0].middle.shape[1] == one.middle.shape[1]:
+            found[-1].append(one)
+        else:
+            found.append([one])
+    return found
+
+
+def _read_batch(problem: Problem, some: list[_Vectors], block: slice, m: Array, unsure: Array) -> tuple[Array, Array]:
+    """Columns of some matrices: products with their vectors, written to `m` (matrices x columns x vectors), squares of
+    norms from above, and those about the means; columns whose norms are not known become `unsure`."""
+    square, g = np.empty(m.shape[:2]), np.array([[gamma(len(one.middle) + 16)] for one in some])
+    for i, one in enumerate(some):
+        x = problem.tasks[one.tasks[0]].matrix.columns(block)
+        np.matmul(x.T, one.middle, out=m[i])
+        square[i] = _squares(x)
+    odd = ~((square > _SMALL) & (square < _LARGE))
+    for i in np.flatnonzero(odd.any(axis=1)).tolist():
+        x = problem.tasks[some[i].tasks[0]].matrix.columns(block)[:, odd[i]]
+        if not np.isfinite(x).all():
+            raise Mismatch("X holds NaN or infinite numbers")
+        unsure[odd[i]] |= x.any(axis=0)
+    about = square * (1.0 + g)
+    if problem.centred:
+        sums, n = m[:, :, -1], np.array([[max(len(one.middle), 1)] for one in some])
+        rest = square - sums * sums / n
+        far = (rest < 1e-6 * square).any(axis=1)
+        about = np.minimum(about, (rest + square * (4.0 * g)) * (1.0 + 8.0 * UNIT))
+        for i in np.flatnonzero(far).tolist():
+            x = problem.tasks[some[i].tasks[0]].matrix.columns(block)
+            z = x - _shift(x)
+            np.matmul(z.T, some[i].middle, out=m[i])
+            square[i] = _squares(z)
+            unsure |= ~((square[i] > _SMALL) & (square[i] < _LARGE)) & z.any(axis=0)
+            about[i] = square[i] * (1.0 + g[i])
+    return square * (1.0 + g), about
+
+
+def _read_spreads(problem: Problem, some: list[_Vectors], block: slice, scales: Box | None) -> Array:
+    """``sum s (x - mean)^2`` of columns from above (tasks x columns); divided by the squares of the standard deviations
+    where these are asked for, as `scales`."""
+    found = []
+    for one in some:
+        x = problem.tasks[one.tasks[0]].matrix.columns(block)
+        for t in one.tasks:
+            spread = problem.arith.spreads(x, problem.s[t], problem.centred)
+            if scales is not None:
+                sd = _deviation(problem, t, spread)
+                scales.lo[block, t], scales.hi[block, t] = sd.lo, sd.hi
+                spread = spread / sd.square()
+            found.append(spread.hi)
+    return np.array(found)
+
+
 def read_lengths(
     problem: Problem, penalty: Penalty, points: list[Dual], values: Sequence[int], norms: bool,
     progress: Callable[[str], None],
@@ -3269,71 +3377,49 @@ def read_lengths(
     known = problem.deviations if scales is not None and not norms else None  # of the same columns and weights
     scales = known or scales
     reach = np.concatenate([one.reach for one in vectors])  # outputs x values
-    even = [bool((s.lo == 1.0).all() and (s.hi == 1.0).all()) for s in problem.s]
+    even = all(bool((s.lo == 1.0).all() and (s.hi == 1.0).all()) for s in problem.s)
     rows, columns = max(len(one.middle) for one in vectors), max(one.middle.shape[1] for one in vectors)
     step = max(64, min(_CACHED // (rows + 1), _CACHED // columns + 64))
-    room, lost = np.empty((step, columns)), np.zeros(n_values)
+    batches = _batches(vectors, max(1, 2 * _CACHED // (step * columns)))
+    room, lost = np.empty(step * max(len(some) * some[0].middle.shape[1] for some in batches)), np.zeros(n_values)
     more = 1.0 + gamma(n_outputs + 24)
     for a in range(0, d, step):
         block = slice(a, min(a + step, d))
         width = block.stop - a
         total, top = np.zeros((width, n_values)), np.zeros((width, n_values))
         squares, unsure = np.empty((width, n_tasks)), np.zeros(width, dtype=bool)
-        for one in vectors:
-            x = problem.tasks[one.tasks[0]].matrix.columns(block)
-            n, square = len(x), _squares(x)
-            odd = ~((square > _SMALL) & (square < _LARGE))
-            if odd.any():
-                if not np.isfinite(x[:, odd]).all():
-                    raise Mismatch("X holds NaN or infinite numbers")
-                odd[odd] = x[:, odd].any(axis=0)
-                unsure |= odd
-            m = room[:width, : one.middle.shape[1]]
-            np.matmul(x.T, one.middle, out=m)
-            about = square * (1.0 + gamma(n + 16))
-            if problem.centred and n:
-                rest = square - m[:, -1] * m[:, -1] / n
-                if (rest < 1e-6 * square).any():
-                    z = x - _shift(x)
-                    np.matmul(z.T, one.middle, out=m)
-                    square = _squares(z)
-                    unsure |= ~((square > _SMALL) & (square < _LARGE)) & z.any(axis=0)
-                    about = square * (1.0 + gamma(n + 16))
-                else:
-                    about = np.minimum(about, (rest + square * (4.0 * gamma(n + 16))) * (1.0 + 8.0 * UNIT))
-            squares[:, one.tasks] = (square * (1.0 + gamma(n + 16)))[:, None]
-            for t in one.tasks:
-                spread = None
-                if known is None and (scales is not None or (norms and not even[t])):
-                    spread = arith.spreads(x, problem.s[t], problem.centred)
-                if scales is not None and spread is not None:
-                    sd = _deviation(problem, t, spread)
-                    scales.lo[block, t], scales.hi[block, t] = sd.lo, sd.hi
-                    spread = spread / sd.square()
-                if largest is not None:
-                    largest[block] = np.maximum(largest[block], about if spread is None else spread.hi)
-            start = 0
-            for t in one.tasks:
-                outputs = problem.outputs_of[t]
-                if scales is not None:
-                    inverse = up(1.0 / scales.lo[block, t])
-                    m[:, start * n_values : (start + len(outputs)) * n_values] *= inverse[:, None]
-                    squares[:, t] *= inverse * inverse * (1.0 + 8.0 * UNIT)
-                for q in outputs:
-                    own = m[:, start * n_values : (start + 1) * n_values]
-                    start += 1
-                    if cert["positive"]:
-                        np.maximum(own, 0.0, out=own)
-                    elif kind != "squares" or cut is not None:
-                        np.abs(own, out=own)
-                    if kind in ("top", "both"):
-                        np.maximum(top, own + np.sqrt(squares[:, t])[:, None] * reach[q], out=top)
-                    if cut is not None:
-                        own -= np.multiply.outer(cut[block], strength * (1.0 - 8.0 * UNIT))
-                        np.maximum(own, 0.0, out=own)
-                    if kind in ("squares", "both"):
-                        np.multiply(own, own, out=own)
-                    total += own
+        for some in batches:
+            count, columns = len(some), some[0].middle.shape[1]
+            m = room[: count * width * columns].reshape(count, width, columns)
+            square, about = _read_batch(problem, some, block, m, unsure)
+            for one, own in zip(some, square, strict=True):
+                squares[:, one.tasks] = own[:, None]
+            if known is None and (scales is not None or (norms and not even)):
+                about = _read_spreads(problem, some, block, scales)
+            if largest is not None:
+                np.maximum(largest[block], about.max(axis=0), out=largest[block])
+            outputs = [q for one in some for t in one.tasks for q in problem.outputs_of[t]]
+            members = problem.task_of[outputs]
+            own = m[:, :, : columns - problem.centred].reshape(count, width, len(outputs) // count, n_values)
+            if scales is not None:
+                inverse = up(1.0 / scales.lo[block])
+                own *= inverse[:, members].reshape(width, count, -1).swapaxes(0, 1)[..., None]
+                every = np.unique(members)
+                squares[:, every] *= inverse[:, every] * inverse[:, every] * (1.0 + 8.0 * UNIT)
+            if cert["positive"]:
+                np.maximum(own, 0.0, out=own)
+            elif kind != "squares" or cut is not None:
+                np.abs(own, out=own)
+            if kind in ("top", "both"):
+                sizes = np.sqrt(squares[:, members]).reshape(width, count, -1).swapaxes(0, 1)[..., None]
+                entries = own + sizes * reach[outputs].reshape(count, 1, -1, n_values)
+                np.maximum(top, entries.max(axis=(0, 2)), out=top)
+            if cut is not None:
+                own -= np.multiply.outer(cut[block], strength * (1.0 - 8.0 * UNIT))[:, None]
+                np.maximum(own, 0.0, out=own)
+            if kind in ("squares", "both"):
+                np.multiply(own, own, out=own)
+            total += own[0, :, 0] if len(outputs) == 1 else own.sum(axis=(0, 2))
         if kind == "sums":
             off = np.sqrt(squares)[:, problem.task_of] @ reach
         else:
@@ -3932,7 +4018,7 @@ class Checker:
         """``rho/2 |W|^2 + 1/2 sum_{q<r} A_qr |w_q - w_r|^2``."""
         arith = self.problem.arith
         total = arith.one(0.0)
-        if not w.shape[0]:
+        if not w.shape[0] or not self.moves(k):
             return total
         total = _half(arith, self.problem.cert.arrays["ridge"][k]) * w.square().total()
         for q, r, strength in self.edges:
@@ -3943,6 +4029,8 @@ class Checker:
     def _pulled(self, k: int, w: Box) -> Box:
         """Rows of R W."""
         arith = self.problem.arith
+        if not self.moves(k):
+            return arith.numbers(np.zeros(w.shape))
         pulled = _like(arith.one(self.problem.cert.arrays["ridge"][k]), w) * w
         if self.edges:
             columns = [pulled[:, q] for q in range(w.shape[1])]
@@ -4223,13 +4311,15 @@ def least_eigenvalue(problem: Problem, t: int, features: Array) -> tuple[Box, Ar
     for A - kappa I only if the least eigenvalue of A is at least ``kappa - 4 gamma_{k+4} tau`` (Rump 2006). Exact:
     with L any factor of about A - kappa I, ``A >= kappa I - |A - kappa I - L L'|``. """
     arith, part = problem.arith, problem.tasks[t]
+    n, k = part.matrix.shape[0], len(features)
+    if not n or not k or k > n:
+        return None
     columns, s = part.matrix.columns(features), problem.s[t]
-    n, k = columns.shape
     centred = problem.cert["intercept"] is not False
     weight = np.array(s.hi, dtype=np.float64)
     x = columns - _shift(columns[weight > 0.0]) if centred else columns
     norms = np.sqrt((weight[:, None] * x * x).sum(axis=0))
-    if not n or not k or k > n or not ((norms > 2.0**-900) & (norms < 2.0**900)).all():
+    if not ((norms > 2.0**-900) & (norms < 2.0**900)).all():
         return None
     if weight[weight > 0.0].min() < 2.0**-900:
         return None

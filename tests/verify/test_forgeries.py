@@ -20,7 +20,7 @@ from page_checker import page_verdicts
 from tasksieve import verify as verifier
 
 Mutant = tuple[Content, Truth, list[str]]
-QUICK, MANY = 500, 10_000
+QUICK, MANY = 400, 10_000
 ROWS = ("l21", "l11", "sparse_group")  # penalties that the page's checker knows
 fitted_once = cache(by_library)  # mutants are made of copies
 
@@ -160,7 +160,7 @@ def test_false_mutants_are_refused_and_would_find_a_flaw(tmp_path: Path) -> None
     }
     assert {content.header["penalty"]["name"] for content, _, _ in mutants} == set(verifier._PENALTIES)
     assert sum(truth.disproved() for _, truth, _ in mutants[:100]) > 20  # coefficients that are better are known
-    judged = mutants[::3]  # the slow run judges ten thousand
+    judged = mutants[::6]  # the slow run judges ten thousand
     assert judge(judged, 8, tmp_path) > len(judged) // 20
     for name, (old, new, near) in FLAWS.items():
         module = flawed((old, new))
