@@ -1,10 +1,10 @@
 """Sites that keep their rows: rounds, bytes and agreement with the pooled fit; and the algorithm of dsMTL beside it.
 
-    python benchmarks/federated.py --only paths      # or wide, problems, rivals; minutes each
+    python benchmarks/federated.py --only paths      # or wide, widest, seeds, problems, rivals; minutes each
 
 Simulated sites in one process, which exchange the integers that real ones would (`federated.in_memory`); every value of
-the path to a relative gap of 1e-6. Rounds include the first exchange, about the sizes of numbers. Bytes are those of
-the numbers, for one site; an envelope with a signature adds some hundred to each round. "Same sets" compares the
+the path to a relative gap of 1e-6. Bytes are those of the numbers, for one site; an envelope with a signature adds some
+hundred to each round. The bars are what a prototype needed on settings of the same kind. "Same sets" compares the
 selected features with those of the pooled fit of the same rows, also to 1e-6; objectives lie "outside" where they
 differ by more than the gaps of both.
 
@@ -38,7 +38,7 @@ Rows = list[tuple[np.ndarray, np.ndarray]]
 @dataclass
 class Setting:
     """A problem: data by `simulated`, and options of the path; `rounds` and `megabytes` are the bar, of an earlier
-    prototype (which did not count the exchange about sizes)."""
+    prototype."""
 
     name: str
     loss: str = "squared"
@@ -66,6 +66,10 @@ SETTINGS = (
             pooled=lambda: ts.MultiTaskRegressor(penalty=ts.penalties.SparseGroup(l1=0.3, group=1.0))),
     Setting("8 x (40..200) x 20,000", data={"rows": UNEVEN, "d": 20_000, "used": 20}, group="wide", rounds=10,
             megabytes=6.1),
+    Setting("8 x 40 x 100,000", data={"rows": 40, "d": 100_000, "used": 20, "dtype": np.float32}, group="widest",
+            rounds=15, megabytes=56.5, pooled=None),
+    Setting("8 x 40 x 500,000", data={"rows": 40, "d": 500_000, "used": 20, "dtype": np.float32}, group="widest",
+            megabytes=100.0, pooled=None),
     Setting("logistic, 8 x 100 x 1,000", "logistic", {"rows": 100, "used": 8}, rounds=14, megabytes=9.8,
             pooled=ts.MultiTaskClassifier),
     Setting("Poisson, 8 x 100 x 1,000", "poisson", {"rows": 100, "used": 8}, rounds=17, megabytes=12.0,
@@ -78,12 +82,14 @@ QUICK = (
     Setting("logistic, 3 x 30 x 40", "logistic", {"sites": 3, "rows": 30, "d": 40, "used": 3},
             {"n_values": 5, "eps": 0.3}, ts.MultiTaskClassifier),
 )  # fmt: skip
-GROUPS = ("paths", "wide", "problems", "rivals")
+GROUPS = ("paths", "wide", "widest", "seeds", "problems", "rivals")
+SEEDS = range(1, 6)  # none of which was looked at when anything was chosen
 
 
 def simulated(
-    loss: str, seed: int, sites: int = 8, rows: Any = 40, d: int = 1000, used: int = 15, rho: float = 0.0
-) -> Rows:
+    loss: str, seed: int, sites: int = 8, rows: Any = 40, d: int = 1000, used: int = 15, rho: float = 0.0,
+    dtype: Any = np.float64,
+) -> Rows:  # fmt: skip
     """A task at each site: normal columns, neighbours correlated by `rho`; `used` features with normal coefficients."""
     rng = np.random.default_rng(seed)
     W = np.zeros((d, sites))
@@ -91,7 +97,7 @@ def simulated(
     tasks = []
     for t in range(sites):
         n = int(np.broadcast_to(rows, sites)[t])
-        X = rng.standard_normal((n, d))
+        X = rng.standard_normal((d, n), dtype=dtype).T if dtype != np.float64 else rng.standard_normal((n, d))
         for j in range(1, d if rho else 0):
             X[:, j] = rho * X[:, j - 1] + np.sqrt(1.0 - rho**2) * X[:, j]
         z = X @ W[:, t]
@@ -131,10 +137,27 @@ def one_path(setting: Setting, seed: int, report: Report) -> list[Any]:
         setting=setting.name, rounds=sites.rounds, questions=sites.questions, up=sites.up, down=sites.down,
         worst_gap=worst, seconds=seconds, same=same, outside=outside,
     )  # fmt: skip
-    bar = f"{setting.rounds}; {setting.megabytes}" if setting.rounds else "-"
+    bar = bar_of(setting)
     megabytes = f"{sites.up / 1e6:.2f} / {sites.down / 1e6:.2f}"
     last = len(path.features(len(path.values) - 1))
     return [setting.name, len(path.values), sites.rounds, megabytes, bar, f"{worst:.1e}", last, same, outside]
+
+
+def bar_of(setting: Setting) -> str:
+    return f"{setting.rounds or '-'}; {setting.megabytes}" if setting.megabytes else "-"
+
+
+def other_seeds(setting: Setting, report: Report) -> list[Any]:
+    """Least and most over seeds that nothing was chosen by."""
+    runs = [one_path(setting, seed, report) for seed in SEEDS]
+    rounds = [run[2] for run in runs]
+    up, down = ([float(run[3].split(" / ")[k]) for run in runs] for k in (0, 1))
+    same = [[int(number) for number in run[7].split("/")] for run in runs if run[7] != "-"]
+    sets = "/".join(str(sum(each)) for each in zip(*same, strict=True)) or "-"
+    outside = sum(int(run[8]) for run in runs if run[8] != "-")
+    megabytes = f"{min(up):.2f}-{max(up):.2f} / {min(down):.2f}-{max(down):.2f}"
+    worst = max(runs, key=lambda run: float(run[5]))[5]
+    return [setting.name, f"{min(rounds)}-{max(rounds)}", megabytes, bar_of(setting), worst, sets, outside]
 
 
 def compared(path: FederatedPath, model: Any, tasks: Rows) -> tuple[str, str]:
@@ -297,6 +320,13 @@ def main() -> None:
                "same sets", "outside"]  # fmt: skip
     if rows:
         report.table("Paths", columns, rows)
+    if given.only == "seeds":
+        rows = []
+        for setting in QUICK if given.quick else [one for one in SETTINGS if one.group == "paths"]:
+            say(setting.name)
+            rows.append(other_seeds(setting, report))
+        names = ["problem", "rounds", "MB up / down a site", *columns[4:6], *columns[7:]]
+        report.table("Five other seeds, least to most", names, rows)
     if given.only == "problems":
         report.table("Many problems in the same rounds", columns[:6], many_problems(given.seed, given.quick, report))
     if given.only == "rivals":

@@ -68,6 +68,8 @@ RUNS: dict[str, Job] = {
     "cluster": Job(15, "cluster.py"),
     "federated_paths": Job(5, "federated.py", ("--only", "paths")),
     "federated_wide": Job(3, "federated.py", ("--only", "wide")),
+    "federated_widest": Job(10, "federated.py", ("--only", "widest")),
+    "federated_seeds": Job(25, "federated.py", ("--only", "seeds")),
     "federated_problems": Job(3, "federated.py", ("--only", "problems")),
     "federated_rivals": Job(3, "federated.py", ("--only", "rivals")),
     "gpu": Job(3, "gpu.py"),  # ends at once, and says so, where there is no GPU

@@ -56,6 +56,25 @@ def test_sums_are_those_of_the_sites(tmp_path, n_sites):
                 assert (side * (got - true) >= -1e-13 * np.abs(true)).all()
 
 
+@pytest.mark.parametrize(("scale", "rounds"), [(1.0, 1), (1e6, 1), (1e-3, 1), (1e9, 2), (1e-6, 2)])
+def test_the_empty_model_is_part_of_the_first_exchange(tmp_path, scale, rounds):
+    """Its words are long enough for numbers of most sizes; where they are not, it is asked again."""
+    local = {name: rows(k, scale=scale) for k, name in enumerate(("north", "east", "south"))}
+    sites = Federation(local, tmp_path)
+    asking = sites.asking()
+    null = Question(kind="null")
+    (found,) = asking.ask([null])
+    assert asking.traffic.rounds == sites.calls == rounds
+    exact = sum(site.answer(null) for site in local.values())
+    for name in ("phi", "loss", "rr", "yr", "dual", "levels"):
+        got, true = getattr(found, name), getattr(exact, name)
+        np.testing.assert_allclose(got, true, rtol=1e-6, atol=1e-6 * np.max(np.abs(true)), err_msg=name)
+    (again,) = asking.ask([null])  # now that sizes are known
+    assert asking.traffic.rounds == rounds + 1
+    np.testing.assert_allclose(again.levels, exact.levels, rtol=1e-5, atol=1e-5 * exact.levels.max())
+    assert (found.levels >= exact.levels * (1.0 - 1e-13)).all()
+
+
 def test_open_and_masked_answers_have_the_same_bits(tmp_path):
     masked = federation(tmp_path / "masked").asking()
     open_ = federation(tmp_path / "open", masked=False).asking()

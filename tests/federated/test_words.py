@@ -33,6 +33,8 @@ D = 12
 def random_question(rng, **more):
     features = np.sort(rng.choice(D, 4, replace=False))
     s = np.where(rng.random(4) < 0.3, 0.0, rng.lognormal(size=4))
+    if more.get("kind") == "null":
+        features, s, more = [], [], {**more, "l1": 0.0}
     return Question(features=features, s=s, levels=None if rng.random() < 0.5 else np.array([0, 5, 7]), **more)
 
 
@@ -49,6 +51,8 @@ def random_answer(rng, question, scale=1.0):
             w2=question.s**2 * rng.random(a), c2=rng.random(levels),
         )  # fmt: skip
     half = rng.normal(size=(a, a))
+    if question.kind == "null":  # of any size: their unit does not know it
+        scale *= 10.0 ** rng.uniform(0.0, 10.0)
     return Answer(
         phi=scale * rng.normal(), loss=scale * rng.normal(), yr=scale * rng.normal(), rr=scale * rng.random(),
         dual=scale * rng.normal(size=len(GRID)), z=rng.random(a), hessian=1e-2 * (half + half.T),
@@ -61,6 +65,8 @@ def sizes(n_sites, total=2, level=1, norm=1):
 
 
 def units_of(question, n_sites, **more):
+    if question.kind == "null":
+        return Units.for_null(n_sites)
     return sizes(n_sites, **more).units(question.features, question.s, question.reach)
 
 
@@ -91,7 +97,7 @@ def test_every_part_of_a_round_is_in_its_digest():
     ]  # fmt: skip
     changes = [
         {"features": [1, 5]}, {"s": [0.5, 1e-300]}, {"levels": None}, {"levels": [3]}, {"l1": 1.0}, {"hessian": False},
-        {"held_out": True}, {"kind": "part"}, {"problem": "half 1"}, {"reach": 2.0},
+        {"held_out": True}, {"dual": False}, {"kind": "part"}, {"problem": "half 1"}, {"reach": 2.0},
     ]  # fmt: skip
     others += [replace(asked, questions=(replace(question, **change),)) for change in changes]
     digests = {other.digest() for other in others}
@@ -107,6 +113,7 @@ def test_every_part_of_a_round_is_in_its_digest():
         {"features": [1.5], "s": [1.0]}, {"features": [1], "s": [-1.0]}, {"features": [1], "s": [np.nan]},
         {"features": [1], "s": [1.0, 2.0]}, {"kind": "rows"}, {"l1": np.inf}, {"l1": 1e200},
         {"features": [1], "s": [1e200]}, {"levels": [2**33]}, {"problem": 3},
+        {"features": [1], "s": [0.0], "kind": "null"}, {"l1": 1.0, "kind": "null"},
     ],
 )  # fmt: skip
 def test_bad_questions_are_refused(bad):
@@ -138,7 +145,7 @@ def test_bytes_that_are_no_message_are_refused():
 
 
 @pytest.mark.parametrize("n_sites", [1, 3, 8, 20])
-@pytest.mark.parametrize("kind", ["point", "norms", "moments", "part"])
+@pytest.mark.parametrize("kind", ["point", "null", "norms", "moments", "part"])
 def test_sums_of_words_are_bounds_of_the_sums(kind, n_sites):
     """Against rational arithmetic: rounded up is above, down is below, nearest is within half a unit a site."""
     rng = np.random.default_rng(n_sites)
@@ -158,7 +165,7 @@ def test_sums_of_words_are_bounds_of_the_sums(kind, n_sites):
         each = [np.ravel(getattr(answer, part.name)) for answer in answers]
         exact = [sum(map(Fraction, column)) for column in zip(*each, strict=True)]
         error = np.array([float(Fraction(g) - e) for g, e in zip(got, exact, strict=True)])
-        size_of = max(abs(float(e)) for e in exact)
+        size_of = max((abs(float(e)) for e in exact), default=0.0)
         if part.rounding == "up":
             assert (error >= 0).all()
         if part.rounding == "down":
@@ -279,6 +286,30 @@ def test_norms_that_do_not_fit_are_asked_for_again():
     np.testing.assert_allclose(found.norms, true, atol=1e-6 * true.max())
 
 
+def test_two_words_hold_what_one_does_not():
+    """Integers of more than 64 bits, of either sign, without a digit lost."""
+    question, units = Question(kind="null"), Units.for_null(3)
+    rng = np.random.default_rng(7)
+    exponents = np.ldexp(1.0, rng.integers(-20, 48, 29))
+    duals = [rng.normal(size=29) * exponents for _ in range(3)]
+    answers = [Answer(loss=7.5, rr=1e15, dual=dual, levels=np.full(D, 2.0**49)) for dual in duals]
+    words = [to_words(answer, question, units, D) for answer in answers]
+    low, high = (words[0].long[5 + 4 * 2 :][part * 29 : (part + 1) * 29].view(np.int64) for part in (0, 1))
+    assert (low != 0).all()
+    assert 0 < np.count_nonzero(high) < 29
+    found = from_words(sum_of(words), question, units, D)
+    exact = [sum(map(Fraction, column)) for column in zip(*duals, strict=True)]
+    for got, true, size_of in zip(found.dual, exact, np.abs(duals).sum(axis=0), strict=True):
+        assert 0 <= true - Fraction(got) <= Fraction(size_of) / 2**51 + Fraction(found.sum_slack)
+    assert (found.levels == 3 * 2.0**49).all()
+    assert found.rr == 3e15
+    for more in ({"loss": 2.0**60}, {"dual": np.full(29, -np.inf)}, {"rr": np.nan}):  # then it is asked as a point
+        larger = replace(answers[2], **more)
+        with pytest.raises(Misfit) as misfit:
+            from_words(sum_of([*words[:2], to_words(larger, question, units, D)]), question, units, D)
+        assert misfit.value.groups == ("sums",)
+
+
 def test_the_first_exchange_tells_sizes_and_not_whose():
     known = ((3.0, 9.0), (100.0, 0.1), (1e-9, 2.0))
     nulls = [Answer(loss=total, dual=np.zeros(29), levels=np.array([1.0, level])) for total, level in known]
@@ -311,6 +342,8 @@ def test_bytes_of_an_answer():
     """280 + 8 a + 2 a (a + 1) + 8 l of the published protocol, and six words in place of two numbers."""
     question = Question(features=np.arange(10), s=np.ones(10))
     assert size(question, 1000) == 8 * (5 + 4 + 1 + 29) + 8 * 10 + 2 * 10 * 11 + 8 * 1000
+    assert size(replace(question, dual=False), 1000) == 8 * (5 + 4) + 8 * 10 + 2 * 10 * 11 + 8 * 1000
+    assert size(Question(kind="null", dual=False), 1000) == 8 * (5 + 2 * 4) + 12 * 1000
 
 
 def test_words_of_the_wrong_kind_are_refused():

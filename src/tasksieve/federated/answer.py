@@ -29,7 +29,8 @@ DUAL = slice(NO_DUAL + 1, NO_DUAL + 1 + len(GRID))
 
 
 class Field(NamedTuple):
-    """How a part of an answer is sent: bits of its integers, their rounding and their unit."""
+    """How a part of an answer is sent: bits of its integers (of two words where there are more than 64), their rounding
+    and their unit."""
 
     name: str
     ring: int
@@ -37,6 +38,7 @@ class Field(NamedTuple):
     group: str  # which unit, and which count says that it did not fit
 
 
+_WORDS = {32: (32,), 64: (64,), 96: (64, 32), 128: (64, 64)}  # of an integer, the lowest first
 _POINT = (
     Field("phi", 64, "nearest", "sums"),
     Field("loss", 64, "up", "sums"),
@@ -52,6 +54,15 @@ _POINT = (
 )
 FIELDS: dict[str, tuple[Field, ...]] = {
     "sizes": (Field("sizes", 32, "nearest", ""),),
+    "null": (
+        Field("phi", 128, "nearest", "sums"),
+        Field("loss", 128, "up", "sums"),
+        Field("yr", 128, "down", "sums"),
+        Field("rr", 128, "up", "sums"),
+        Field("dual", 128, "down", "sums"),
+        Field("held_out", 128, "nearest", "sums"),
+        Field("levels", 96, "up", "levels"),
+    ),
     "norms": (Field("norms", 64, "up", "squares"),),
     "moments": (
         Field("weight", 64, "nearest", "sums"),
@@ -81,7 +92,7 @@ class Answer:
     yr, rr : float
         For the squared loss y'r, for others the constant that reported objectives have beside the loss
         (`DataLoss.constant`; it may be below 0, so that tolerances are relative to the loss without it); u'u.
-    dual : array of shape (29,)
+    dual : array of shape (29,) or None
         -F*(-k u) for each k of `GRID`; where one is minus infinity at a site, all are.
     z : array of shape (a,)
         c_j^2 on the question's features.
@@ -206,7 +217,8 @@ def counts(question: Question, n_features: int) -> tuple[int, int]:
     """How many 64-bit and 32-bit words an answer has."""
     total = {64: FIRST_NUMBER, 32: 0}
     for part in _sent(question):
-        total[part.ring] += _length(part.name, question, n_features)
+        for ring in _WORDS[part.ring]:
+            total[ring] += _length(part.name, question, n_features)
     return total[64], total[32]
 
 
@@ -226,9 +238,16 @@ def to_words(answer: Answer, question: Question, units: Units, n_features: int) 
     for part in _sent(question):
         numbers = _numbers(answer, part.name, question, n_features)
         whole = _rounded(numbers, _powers(part.name, question, units), part.rounding)
-        if not (np.abs(whole) <= 2.0 ** bits(part.ring, units.sites)).all():
+        if not (np.abs(whole) <= 2.0 ** _all_bits(part, units.sites)).all():
             unfit[part.group] = 1
-        pieces[part.ring].append(whole)
+        *lower, top = _WORDS[part.ring]
+        for ring in lower:  # exact: the last digits of a double are a double
+            share = 2.0 ** bits(ring, units.sites)
+            rest = np.trunc(whole / share)
+            with np.errstate(invalid="ignore"):  # not finite: it does not fit
+                pieces[ring].append(whole - rest * share)
+            whole = rest
+        pieces[top].append(whole)
     fits = not any(unfit.values())
     found = {ring: np.concatenate([np.empty(0), *parts]) if fits else _nothing(parts) for ring, parts in pieces.items()}
     flags = np.array([1, *(unfit[group] for group in GROUPS)], np.int64)
@@ -247,24 +266,32 @@ def from_words(words: Words, question: Question, units: Units, n_features: int) 
         raise Misfit(tuple(group for group, flag in zip(GROUPS, flags.tolist(), strict=True) if flag))
     at = {64: FIRST_NUMBER, 32: 0}
     parts: dict[str, Any] = {}
-    no_dual = question.kind == "point" and bool(long[NO_DUAL])
+    no_dual = question.kind == "point" and question.dual and bool(long[NO_DUAL])
     for part in _sent(question):
         n = _length(part.name, question, n_features)
-        whole = (long if part.ring == 64 else short)[at[part.ring] : at[part.ring] + n].astype(np.int64)
-        at[part.ring] += n
-        bound = units.sites << bits(part.ring, units.sites)
+        pieces = []
+        for ring in _WORDS[part.ring]:
+            pieces.append((long if ring == 64 else short)[at[ring] : at[ring] + n].astype(np.int64))
+            at[ring] += n
         if part.name == "no_dual":
             continue
         if part.name == "dual" and no_dual:  # what is there is noise
             parts[part.name] = np.full(n, -np.inf)
             continue
-        if part.name != "sizes" and (np.abs(whole) > bound).any():
-            raise FederatedError("masks", f"the answers do not add up in {part.name}")
-        numbers = np.ldexp(_outward(whole, part.rounding), _powers(part.name, question, units))
-        parts[part.name] = _shaped(part.name, numbers, question)
-    if question.kind == "point":
+        for ring, whole in zip(_WORDS[part.ring], pieces, strict=True):
+            if part.name != "sizes" and (np.abs(whole) > units.sites << bits(ring, units.sites)).any():
+                raise FederatedError("masks", f"the answers do not add up in {part.name}")
+        numbers = [_outward(whole, part.rounding) for whole in pieces]
+        total = numbers[0]
+        if len(numbers) > 1:
+            total = _together(total, numbers[1], bits(64, units.sites), part.rounding)
+        parts[part.name] = _shaped(part.name, np.ldexp(total, _powers(part.name, question, units)), question)
+    if question.kind in ("null", "point"):
+        parts.setdefault("z", np.empty(0))
         parts.setdefault("held_out", np.zeros(HELD_OUT))
-        parts["slack"] = float(np.ldexp(0.5 * units.sites, units.cross))
+        # products of levels with themselves are rounded as these are
+        one = np.ldexp(1.0, units.levels) if question.kind == "null" else np.ldexp(0.5, units.cross)
+        parts["slack"] = float(units.sites * one)
     if question.kind == "moments":
         parts["slack"] = float(np.ldexp(units.sites, units.squares))
     parts["sum_slack"] = float(np.ldexp(units.sites, units.sums))
@@ -272,8 +299,15 @@ def from_words(words: Words, question: Question, units: Units, n_features: int) 
 
 
 def _sent(question: Question) -> tuple[Field, ...]:
-    left_out = {"hessian": question.hessian, "cross": question.cross, "held_out": question.held_out}
-    return tuple(part for part in FIELDS[question.kind] if left_out.get(part.name, True))
+    wanted = {"hessian": question.hessian, "cross": question.cross, "held_out": question.held_out}
+    if question.kind != "part":
+        wanted["dual"] = wanted["no_dual"] = question.dual
+    return tuple(part for part in FIELDS[question.kind] if wanted.get(part.name, True))
+
+
+def _all_bits(part: Field, n_sites: int) -> int:
+    """Of a number of one site."""
+    return sum(bits(ring, n_sites) for ring in _WORDS[part.ring])
 
 
 def _length(name: str, question: Question, n_features: int) -> int:
@@ -344,6 +378,19 @@ def _outward(whole: Array, rounding: str) -> Array:
     if rounding == "down":
         return np.where(back > whole, np.nextafter(numbers, -np.inf), numbers)
     return numbers
+
+
+def _together(low: Array, high: Array, power: int, rounding: str) -> Array:
+    """``low + 2^power high`` as doubles, not to the wrong side."""
+    high = np.ldexp(high, power)
+    total = low + high
+    rest = total - high
+    error = (low - rest) + (high - (total - rest))  # what the addition has lost, exactly
+    if rounding == "up":
+        return np.where(error > 0.0, np.nextafter(total, np.inf), total)
+    if rounding == "down":
+        return np.where(error < 0.0, np.nextafter(total, -np.inf), total)
+    return total
 
 
 def _nothing(parts: list[Array]) -> Array:

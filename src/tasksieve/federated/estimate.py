@@ -58,7 +58,8 @@ def estimate(plan: Plan, selected: int = 100) -> Estimate:
     """
     d, n_folds, n_halves = plan.n_features, plan.cv, 2 * plan.n_pairs
     once = size(Question(kind="sizes"), d) + size(Question(kind="norms"), d) + size(Question(kind="part"), d)
-    once += (1 + n_folds + n_halves) * size(Question(hessian=False), d)
+    squared = plan.loss == "squared" and not plan.mixed
+    once += (1 + n_folds + n_halves) * size(Question(kind="null", dual=not squared), d)
     more = 0
     if plan.standardize == "pooled":
         features = np.arange(len(plan.features))
@@ -68,7 +69,7 @@ def estimate(plan: Plan, selected: int = 100) -> Estimate:
         once + sum(int(n * questions(values) * _question(plan, m, looked)) for n, values, m in paths)
         for questions, looked in ((_fewest, _LOOKED[0]), (_most, _LOOKED[1]))
     ]
-    low, high = _ROUNDS[plan.loss == "squared" and not plan.mixed]
+    low, high = _ROUNDS[squared]
     low = low if plan.n_alphas >= _FEW else _FEW // 2
     return Estimate((low + more, high + 3 * more + bool(plan.ridge)), (found[0], found[1]))
 
@@ -98,7 +99,8 @@ def _question(plan: Plan, selected: int, looked: float) -> float:
     second derivatives are in its square. A question has some more features than are selected in the end."""
     d = len(plan.features)
     most, levels = min(1.1 * selected, d), 4 if plan.loss != "squared" or plan.mixed or plan.l1_ratio else 8
-    return size(Question(levels=np.empty(0, np.int64)), d) + 4.0 * most + 2.0 * most * most / 3.0 + levels * looked * d
+    dual = plan.loss != "squared" or plan.mixed
+    return size(Question(levels=np.empty(0, np.int64), dual=dual), d) + 4.0 * most + 2.0 * most * most / 3.0 + levels * looked * d
 
 
 def _amount(number: float) -> str:

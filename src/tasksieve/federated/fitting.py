@@ -95,21 +95,16 @@ class FitUnderWay:
         self.folds: list[FederatedPath] = []
         #: of all rows that each fold learns from: the same alpha is so much smaller a strength
         self.parts = [1.0] * plan.cv
+        self._first: Sequence[Answer] = ()  # the answers to the first questions, where they are here before the paths
 
     def run(self) -> FederatedFit:
         plan = self.plan
         if plan.standardize == "pooled":
             find_scales(self.asking, np.flatnonzero(plan.weights > 0.0), centred=plan.centred)
-        if plan.ridge:  # in the units of the sum it must be known before the paths begin
-            self._weigh(self.asking.ask(self._about_rows()))
-        ridge = plan.ridge * self.unit
-        whole = self._path("all", ridge=ridge, n_values=plan.n_alphas, eps=plan.eps)
-        self.folds = folds = [
-            self._path(f"fold {k}", ridge=part * ridge, leader=whole, part=part, held_out=True)
-            for k, part in enumerate(self.parts)
-        ]
-        early = {"n_values": HALF_VALUES, "eps": HALF_EPS, "leader": whole, "own_values": True}
-        halves = [self._path(f"half {k}", ridge=0.5 * ridge, **early) for k in range(2 * plan.n_pairs)]
+        if plan.ridge:  # in the units of the sum, which are known only after the first exchange
+            whole, folds, halves = self._paths(0.0)
+            self._first = self._ask([question for path in (whole, *folds, *halves) for question in path.first()])
+        whole, folds, halves = self._paths(plan.ridge * self.unit)
         paths = [whole, *folds, *halves]
         follow(paths, self._ask, None if self.progress is None else lambda rounds: self._report(paths))
         found = self._result(whole, folds, halves)
@@ -119,6 +114,17 @@ class FitUnderWay:
         found.count(self.asking.traffic)
         return found
 
+    def _paths(self, ridge: float) -> tuple[FederatedPath, list[FederatedPath], list[FederatedPath]]:
+        """Of all rows, the folds, the halves."""
+        plan = self.plan
+        whole = self._path("all", ridge=ridge, n_values=plan.n_alphas, eps=plan.eps)
+        self.folds = folds = [
+            self._path(f"fold {k}", ridge=part * ridge, leader=whole, part=part, held_out=True)
+            for k, part in enumerate(self.parts)
+        ]
+        early = {"n_values": HALF_VALUES, "eps": HALF_EPS, "leader": whole, "own_values": True}
+        return whole, folds, [self._path(f"half {k}", ridge=0.5 * ridge, **early) for k in range(2 * plan.n_pairs)]
+
     def _path(self, problem: str, **options: Any) -> FederatedPath:
         plan = self.plan
         common: dict[str, Any] = {"tol": plan.tol, "weights": plan.weights, "l1_ratio": plan.l1_ratio}
@@ -126,6 +132,9 @@ class FitUnderWay:
 
     def _ask(self, questions: list[Question]) -> Sequence[Answer]:
         """The first round also asks how much all rows weigh."""
+        if self._first:
+            answers, self._first = self._first, ()
+            return answers
         if self.unit:
             return self.asking.ask(questions)
         answers = self.asking.ask([*questions, *self._about_rows()])
@@ -136,7 +145,7 @@ class FitUnderWay:
         """How much all rows weigh, and those that each fold learns from."""
         names = ["all", *(f"fold {k}" for k in range(self.plan.cv))]
         none = np.empty(0, np.int64)
-        return [Question(name, levels=none, hessian=False, cross=False, held_out=True) for name in names]
+        return [Question(name, kind="null", levels=none, held_out=True, dual=False) for name in names]
 
     def _weigh(self, rows: Sequence[Answer]) -> None:
         """What the sum is divided by to give the estimators' objective; and the loss of the model without features."""

@@ -160,15 +160,16 @@ class RowProblem:
         """Sums at a point."""
         found, l1, a = self.solve(question), question.l1, len(question.features)
         sums, squared = np.zeros(4), self.whole.squared and not self.mixed
-        dual, z = np.zeros(len(GRID)), np.zeros(a)
+        dual, z = np.zeros(len(GRID)) if question.dual else None, np.zeros(a)
         hessian = np.zeros((a, a)) if question.hessian else None
         for loss, x, point in zip(self.losses, found.columns, found.points, strict=True):
             at, r = point.at, point.at.residual
             value = at.value + l1 * float(np.abs(point.w).sum())
             labels = float(r @ loss.target) if squared else loss.constant
             sums += [value + 0.5 * float(question.s @ point.c**2), value, labels, float(r @ r)]
-            product = float(r @ point.image)
-            dual += [at.value + k * product - loss.terms(at, k) for k in GRID.tolist()]
+            if dual is not None:
+                product = float(r @ point.image)
+                dual += [at.value + k * product - loss.terms(at, k) for k in GRID.tolist()]
             z += point.c**2
             if hessian is not None:
                 hessian += local_hessian(loss, x, question.s, point, l1)

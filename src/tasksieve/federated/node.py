@@ -141,7 +141,7 @@ class SiteNode:
             words = to_words(local.answer(question), question, units, self.plan.n_features)
             context = asked.digest() + k.to_bytes(8, "little")
             hide = largest_only if question.kind == "sizes" else unfit_hidden
-            if question.kind == "point":
+            if question.kind == "point" and question.dual:
                 words = no_dual_hidden(words, own, context)
             pieces.append(hide(words, own, context))
         words = joined(pieces)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,8 @@ Array = np.ndarray[Any, Any]
 
 STRIDE = 16  # of the first grid, where it has four values or more; each further one has half of it
 ROUGH = 3e-2  # of the null loss: the next grid begins once all gaps of this one are as small
+BEGUN = 2  # grids that may begin in one round, as long as no more than
+MANY = 45  # values are asked about: steps to the values between are shorter once these have been
 STUBBORN = 4  # questions after which a value holds up the next grid no longer
 WINDOW = 50  # questions of one problem in a round
 NEAR = 0.85  # of its strength: a feature with such a level gets second derivatives
@@ -168,26 +170,17 @@ class FederatedPath:
     # -- what to ask, and what the answers say ---------------------------------------------------------------------
 
     def first(self) -> list[Question]:
-        """The empty model, and the columns' norms where they are needed and not known."""
-        null = Question(self.problem, hessian=False, cross=False, held_out=self.held_out)
-        asks_norms = self._norms is None and self._leader is None and math.isfinite(self.common.smoothness)
-        return [null, Question(self.problem, kind="norms")] if asks_norms else [null]
+        """The empty model."""
+        return [Question(self.problem, kind="null", held_out=self.held_out, dual=not self.common.squared)]
 
     def begin(self, answers: Sequence[Answer]) -> None:
         """Take the answers to `first`."""
         null = self._null = self._point(self.first()[0], answers[0])
-        if len(answers) > 1:
-            self._norms = norm_bounds(answers[1])
-        elif self._norms is None and self._leader is not None:  # fewer rows: columns are no longer
-            self._norms = self._leader.norms
         #: what objectives lack to be those of the loss (`DataLoss.constant`)
         self.constant = 0.0 if self.common.squared else null.answer.yr
         self.null_loss = null.answer.loss  # what gaps are relative to: with the constant it may be below 0
-        weights = self.common.weights
-        self._penalised = weights > 0.0
-        ridge, smoothness = self.common.ridge, self.common.smoothness
-        if self._norms is not None and math.isfinite(smoothness):
-            self._lengths = np.sqrt(smoothness * np.square(self._norms) + ridge)
+        self._penalised = self.common.weights > 0.0
+        self._measure(self._norms)
         self._null_sizes = np.sqrt(null.squares)
         self.lam_max = null.top(self._penalised) / (1.0 + self.l1_ratio)
         if self._given is not None:
@@ -205,10 +198,19 @@ class FederatedPath:
             self._asked = self._steps()
         else:
             self._asked = [(question, []) for question in self._largest_strength()]
-        return [question for question, _ in self._asked]
+        found = [question for question, _ in self._asked]
+        # no step has begun yet when the columns' norms arrive: those of the first round need units, which are not known
+        missing = self._norms is None and self._leader is None and math.isfinite(self.common.smoothness)
+        return [*found, Question(self.problem, kind="norms")] if found and missing else found
 
     def take(self, answers: Sequence[Answer]) -> None:
         """Take the sums of the answers to `questions`."""
+        *more, last = answers
+        if last.norms is not None:
+            answers = more
+            self._measure(norm_bounds(last))
+        elif self._norms is None and self._leader is not None:  # fewer rows: columns are no longer
+            self._measure(self._leader.norms)
         new = [self._point(question, answer) for (question, _), answer in zip(self._asked, answers, strict=True)]
         if not self.values:
             self._narrow(new)
@@ -278,7 +280,17 @@ class FederatedPath:
 
     def _point(self, question: Question, answer: Answer) -> Point:
         self._count += 1
+        if question.kind == "point" and _is_null(question):  # its levels are those of the empty model
+            levels = self._null.squares
+            question = replace(question, levels=None)
+            answer = replace(answer, levels=levels, cross=levels, slack=self._null.answer.slack)
         return Point(self._count, question, answer, self.common)
+
+    def _measure(self, norms: Array | None) -> None:
+        """Take bounds of the columns' norms, which allow to reject features."""
+        smoothness = self.common.smoothness
+        if norms is not None and math.isfinite(smoothness):
+            self._norms, self._lengths = norms, np.sqrt(smoothness * np.square(norms) + self.common.ridge)
 
     def _start(self, lams: Array) -> None:
         self.values = [Value(float(lam), float(lam) * self.l1_ratio, self._penalised.copy()) for lam in lams]
@@ -296,8 +308,9 @@ class FederatedPath:
         """The empty model with entries penalised, by strengths from the largest that may be needed downwards: that at
         which ||soft(c_j, l1_ratio lam)|| = lam_j for the first feature is at most ||c_j||/(1 + l1_ratio)."""
         levels = np.flatnonzero(self._null_sizes >= 0.2 * self._null_sizes.max())
+        dual = not self.common.squared
         return [
-            Question(self.problem, levels=levels, l1=float(lam) * self.l1_ratio, hessian=False, cross=False)
+            Question(self.problem, levels=levels, l1=float(lam) * self.l1_ratio, hessian=False, cross=False, dual=dual)
             for lam in self.lam_max * np.geomspace(1.0, 0.25, 9)
         ]
 
@@ -362,7 +375,7 @@ class FederatedPath:
         if len(places) == 0:
             return
         lengths, strengths = self._lengths[places], lam * common.weights[places]
-        squares, slack = point.squares[kept], point.answer.sum_slack
+        squares, slack = point.squares[kept], max(point.answer.sum_slack, self._null.answer.sum_slack)
         # squares of coefficients are rounded up, in units far below this share of them
         lengthened = (point.answer.rr - slack) / common.smoothness + (1.0 - 1e-9) * point.ridge_square
         apart = (1.0 - scale) ** 2 * max(lengthened, 0.0)
@@ -398,9 +411,14 @@ class FederatedPath:
     def _due(self) -> list[int]:
         """Values to ask about: those of the grids that have begun."""
         due: list[int] = []
+        begun = 0
         for grid in self._grids:
-            due += [k for k in grid if not self.values[k].solved and k not in due]
-            if any(self._holds_up(self.values[k]) for k in grid):
+            new = [k for k in grid if not self.values[k].solved and k not in due]
+            if begun and len(due) + len(new) > MANY:
+                break
+            due += new
+            begun += any(self.values[k].asked == 0 for k in new)
+            if begun >= BEGUN or any(self._holds_up(self.values[k]) for k in grid):
                 break
         return due[:WINDOW]
 
@@ -453,10 +471,14 @@ class FederatedPath:
         full = np.zeros(self.n_features)
         full[base.features] = s
         reach = max(float(np.max(base.squares, initial=0.0)), float(np.square(lam * weights.max())))
-        return Question(
-            self.problem, features, full[features], self._levels(value, features), value.l1,
-            cross=self.common.squared and not value.l1, held_out=self.held_out, reach=reach,
+        squared = self.common.squared
+        asked = Question(
+            self.problem, features, full[features], None, value.l1,
+            cross=squared and not value.l1, held_out=self.held_out, dual=not squared, reach=reach,
         )
+        if _is_null(asked):
+            return replace(asked, levels=np.empty(0, np.int64), cross=False)
+        return replace(asked, levels=self._levels(value, features))
 
     def _levels(self, value: Value, features: Array) -> Array | None:
         """Features to look at: those that may be in use; far from the optimum only the likeliest of them."""
@@ -473,3 +495,8 @@ class FederatedPath:
             places = places[likely]
         places = np.union1d(places, features)
         return None if len(places) > 0.6 * self.n_features else places
+
+
+def _is_null(question: Question) -> bool:
+    """Whether it is about the empty model, with second derivatives of features that may enter."""
+    return not question.s.any() and not question.l1

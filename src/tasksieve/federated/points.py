@@ -12,7 +12,7 @@ the last being the dual point k (u, -sqrt(ridge) W). None of the sums depends on
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -55,10 +55,11 @@ class Point:
     """A question and the sum of its answers."""
 
     def __init__(self, number: int, question: Question, answer: Answer, common: Common) -> None:
-        if answer.z is None or answer.levels is None or answer.dual is None:
+        if answer.z is None or answer.levels is None or (answer.dual is None and not common.squared):
             raise FederatedError("answer", "a sum at a point lacks numbers that were asked for")
-        self.number, self.question, self.answer, self.common = number, question, answer, common
-        self._duals = answer.dual[::-1]
+        self.number, self.question, self.common = number, question, common
+        self.answer = replace(answer, levels=None, cross=None)  # there may be many features: they are kept once, below
+        self._duals = None if answer.dual is None else answer.dual[::-1]
         ridge, s = common.ridge, question.s
         self.features, self.s, self.l1 = question.features, s, question.l1
         self.weights = common.weights[self.features]
@@ -129,6 +130,7 @@ class Point:
         if scale < _SCALES[0]:
             return -math.inf, scale
         # chords lie below a concave function
+        assert self._duals is not None
         value = float(np.interp(scale, _SCALES, self._duals))
         return value - 0.5 * scale * scale * self.ridge_square, scale
 

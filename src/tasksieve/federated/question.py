@@ -16,7 +16,7 @@ from .errors import FederatedError
 from .packing import Array, digest
 from .units import Units
 
-KINDS = ("sizes", "moments", "norms", "point", "part")
+KINDS = ("sizes", "moments", "norms", "point", "part", "null")
 #: kinds that may be asked before the pooled scales of columns are known
 BEFORE_SCALES = ("sizes", "moments")
 LARGEST_FEATURE = 2**32 - 1  # places travel as unsigned 32-bit numbers
@@ -24,7 +24,7 @@ LARGEST_FEATURE = 2**32 - 1  # places travel as unsigned 32-bit numbers
 LARGEST = 2.0**400
 _LARGEST_SCALE = 2.0**250  # columns of at most 2^255 have squares that are finite
 _LAST_ROUND = 10**6
-_FLAGS = ("hessian", "cross", "held_out")
+_FLAGS = ("hessian", "cross", "held_out", "dual")
 
 
 def _no_places() -> Array:
@@ -52,12 +52,14 @@ class Question:
         L: features whose c^2 and cross products are wanted; None: all.
     l1 : float
         Strength on single entries, within the local problem: c becomes soft(c, l1).
-    hessian, cross, held_out : bool
+    hessian, cross, held_out, dual : bool
         Whether second derivatives are wanted, products with what levels are made of at s = 0 (of use for the squared
-        loss), and the loss of the rows left out of this problem.
-    kind : {"point", "norms", "sizes", "moments", "part"}
-        Sums at s; of the columns' norms; the first exchange, how large numbers are; sums and sums of squares of
-        columns, for pooled standardisation; strict bounds at s.
+        loss), the loss of the rows left out of this problem, and dual values (which follow from others for the squared
+        loss).
+    kind : {"point", "null", "norms", "sizes", "moments", "part"}
+        Sums at s; at s = 0, in words so long that nobody need know before how large the numbers are; of the columns'
+        norms; how large numbers are; sums and sums of squares of columns, for pooled standardisation; strict bounds at
+        s.
     reach : float
         A guess of the largest c^2 of a site at s, which chooses the unit in which levels are sent; 0: the largest
         that any site had at s = 0. A guess that was too small costs a round, one that is too large costs digits.
@@ -77,6 +79,7 @@ class Question:
     hessian: bool = True
     cross: bool = True
     held_out: bool = False
+    dual: bool = True
     kind: str = "point"
     reach: float = 0.0
 
@@ -103,6 +106,8 @@ class Question:
             raise FederatedError("question", "a problem is known by its name")
         if self.kind not in KINDS:
             raise FederatedError("question", f"no kind of question is called {self.kind!r}")
+        if self.kind == "null" and (len(self.features) or self.l1):
+            raise FederatedError("question", "the model without features has none, and no strength on entries")
 
     def n_levels(self, n_features: int) -> int:
         """How many levels an answer has."""

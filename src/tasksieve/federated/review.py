@@ -16,6 +16,8 @@ def question_in_words(question: Question, plan: Plan) -> str:
     rows = {"all": "all rows"}.get(question.problem, f"the rows of {question.problem!r}")
     if question.kind == "sizes":
         return f"{rows}: how large numbers are, as counts of powers of two; {sent}"
+    if question.kind == "null" and question.levels is not None and not len(question.levels):
+        return f"{rows}: the weight of the rows, and the loss of the model without features; {sent}"
     if question.kind == "norms":
         return f"{rows}: lengths of all {plan.n_features:,} columns; {sent}"
     if question.kind == "moments":
@@ -37,11 +39,12 @@ def question_in_words(question: Question, plan: Plan) -> str:
 
 #: what an exchange asks for, by the kind of its first question
 EXCHANGES = {
-    "sizes": "how large numbers are",
+    "sizes": "how large numbers are, the model without features",
     "moments": "means and variances of columns",
     "norms": "lengths of columns",
     "point": "models along the path",
     "part": "bounds for the certificate, signed",
+    "null": "the model without features",
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from .answer import Answer, Misfit, Words, from_words, norm_bounds
@@ -18,8 +19,9 @@ _MOST_TRIES = 40
 class Summing(ABC):
     """Asks sites that send integers.
 
-    The first exchange asks how large the sites' numbers are, so that later ones have units. Where numbers do not fit
-    their units after all, those questions are asked again in larger ones.
+    The first exchange asks how large the sites' numbers are, so that later ones have units; questions of kind "null",
+    whose words are long enough for numbers of most sizes, are part of it already. Where numbers do not fit their units
+    after all, or have too few digits in those of a "null" question, these are asked again in others.
 
     Parameters
     ----------
@@ -44,7 +46,7 @@ class Summing(ABC):
 
     def first(self) -> Sizes:
         """How large the sites' numbers are: asked for once."""
-        self.sizes = self.sizes or self._first()
+        self.sizes = self.sizes or self._first(())[0]
         return self.sizes
 
     def finish_scales(self, scales: Array, norm: int) -> None:
@@ -68,12 +70,14 @@ class Summing(ABC):
         """
         for question in questions:
             question.check(self.n_features)
-        sizes = self.first()
         asked = tuple(question.digest() for question in questions)
-        if self._asked != asked:
-            self._asked, self._found = asked, {}
-            usual = (sizes.units(question.features, question.s, question.reach) for question in questions)
-            self._units = list(usual if units is None else units)
+        if self.sizes is None:
+            self.sizes, found = self._first(questions)
+            self._begin(questions, asked, found, units)
+        elif self._asked != asked:
+            self._begin(questions, asked, {}, units)
+        sizes = self.first()
+        questions = [_in_known_units(question) for question in questions]
         for _ in range(_MOST_TRIES):
             rest = [k for k in range(len(questions)) if k not in self._found]
             if not rest:
@@ -90,12 +94,33 @@ class Summing(ABC):
                 self.sizes = replace(sizes, norms=norm_bounds(answer))
         return answers
 
-    def _first(self) -> Sizes:
-        question, units = Question(kind="sizes"), Units.for_sizes(self.n_sites)
-        (words,) = self.exchange([question], [units])
-        counts = from_words(words, question, units, self.n_features).sizes
+    def _begin(
+        self,
+        questions: Sequence[Question],
+        asked: tuple[bytes, ...],
+        found: dict[int, Answer],
+        units: Sequence[Units] | None,
+    ) -> None:
+        sizes, self._asked, self._found = self.first(), asked, found
+        usual = (sizes.units(question.features, question.s, question.reach) for question in questions)
+        self._units = list(usual if units is None else units)
+
+    def _first(self, questions: Sequence[Question]) -> tuple[Sizes, dict[int, Answer]]:
+        """How large numbers are, and the answers to questions of kind "null" that are precise enough."""
+        question, units, wide = Question(kind="sizes"), Units.for_sizes(self.n_sites), Units.for_null(self.n_sites)
+        early = [k for k, asked in enumerate(questions) if asked.kind == "null"]
+        first, *others = self.exchange([question, *(questions[k] for k in early)], [units, *(wide for _ in early)])
+        counts = from_words(first, question, units, self.n_features).sizes
         assert counts is not None
-        return Sizes.from_histogram(self.n_sites, counts)
+        sizes = Sizes.from_histogram(self.n_sites, counts)
+        found = {}
+        for k, words in zip(early, others, strict=True):
+            with suppress(Misfit):
+                answer = from_words(words, questions[k], wide, self.n_features)
+                self.check(questions[k], wide, answer)
+                if sizes.shows(wide):
+                    found[k] = answer
+        return sizes, found
 
     def _take(self, k: int, question: Question, words: Words) -> None:
         try:
@@ -106,3 +131,10 @@ class Summing(ABC):
             return
         self.check(question, self._units[k], answer)
         self._found[k] = answer
+
+
+def _in_known_units(question: Question) -> Question:
+    """A question for words of the usual length."""
+    if question.kind != "null":
+        return question
+    return replace(question, kind="point", hessian=False, cross=False)

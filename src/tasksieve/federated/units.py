@@ -24,6 +24,10 @@ _MOST = 4000  # no exponent of a double is beyond
 # Powers of two by which numbers may exceed the largest of the first exchange before a question is asked again.
 _ROOM = {"sums": 10, "squares": 14, "levels": 3, "hessian": 2}
 _LARGER = {"sums": 8, "squares": 8, "levels": 4, "hessian": 4}
+# Of the model without features, which is asked about before sizes are known: numbers of a site up to 2 to these powers
+# fit. With `_DIGITS`, of 8 sites losses from 6e-8 to 1e15 do, and correlations x'u from 0.02 to 3e7.
+_WIDEST = {"sums": 50, "levels": 50}
+_DIGITS = {"sums": 40, "levels": 24}  # that the largest number must have before the point
 
 
 def exponent(value: Any) -> Any:
@@ -116,10 +120,20 @@ class Units:
         """Of the first exchange: histograms are counted in ones."""
         return cls(n_sites)
 
+    @classmethod
+    def for_null(cls, n_sites: int) -> Units:
+        """Of questions of kind "null"."""
+        long, short, several = bits(64, n_sites), bits(32, n_sites), (n_sites - 1).bit_length()
+        return cls(
+            n_sites,
+            sums=_WIDEST["sums"] - (2 * long - 1 - several),  # half as large, and by the number of sites, as in `units`
+            levels=_WIDEST["levels"] - (long + short),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Sizes:
-    """How large the sites' numbers are: the largest exponent of any site, of the first exchange.
+    """How large the sites' numbers are: the largest exponent of any site, from the first exchange.
 
     Parameters
     ----------
@@ -150,6 +164,10 @@ class Sizes:
         """
         long = bits(64, self.sites)
         return Units(self.sites, sums=root_weight - long, squares=-long, hessian=roots.astype(np.int16))
+
+    def shows(self, units: Units) -> bool:
+        """Whether the largest of losses and levels have enough digits in these units of kind "null"."""
+        return units.sums <= self.total - _DIGITS["sums"] and units.levels <= self.level - _DIGITS["levels"]
 
     def units(self, features: Array, s: Array, reach: float) -> Units:
         """Of a question at s on some features, where c^2 of a site is expected to be at most `reach` (0: as at 0).
