@@ -143,7 +143,7 @@ def test_all_public_estimators_are_tried_or_refused() -> None:
     kinds = {kind for kind in public if inspect.isclass(kind) and issubclass(kind, BaseEstimator)}
     tried = {type(estimator) for estimator in registry.ESTIMATORS.values()}
     others = {kind.__name__ for kind in kinds - tried if hasattr(kind, "fit")}
-    beside = {"FillMissing", "WeightedDegreeHasher", "MultipleImputation"}  # see below
+    beside = {"FillMissing", "WeightedDegreeHasher", "MultipleImputation", "Pretraining"}  # see below
     assert others - beside <= {*REFUSED, *(f"{kind.__name__}CV" for kind in tried)}
 
 
@@ -154,6 +154,11 @@ def linear_rows(n: int = 120, n_tasks: int = 3, seed: int = 1) -> tuple[np.ndarr
     rng = np.random.default_rng(seed)
     X, task = rng.standard_normal((n, 5)), np.array(["a", "b's", 'c"\\'])[rng.integers(0, n_tasks, n)]
     return X, task, X[:, 0] - 0.5 * X[:, 3] + 0.3 * rng.standard_normal(n)
+
+
+def test_pretraining(tmp_path: Path) -> None:
+    X, task, y = linear_rows()
+    check(ts.Pretraining(ts.MultiTaskLassoCV(n_alphas=10, cv=3)).fit(X, y, task), X, task, tmp_path)
 
 
 def test_outcomes_of_all_kinds(tmp_path: Path) -> None:

@@ -100,7 +100,8 @@ def _question(plan: Plan, selected: int, looked: float) -> float:
     d = len(plan.features)
     most, levels = min(1.1 * selected, d), 4 if plan.loss != "squared" or plan.mixed or plan.l1_ratio else 8
     dual = plan.loss != "squared" or plan.mixed
-    return size(Question(levels=np.empty(0, np.int64), dual=dual), d) + 4.0 * most + 2.0 * most * most / 3.0 + levels * looked * d
+    least = size(Question(levels=np.empty(0, np.int64), dual=dual), d)
+    return least + 4.0 * most + 2.0 * most * most / 3.0 + levels * looked * d
 
 
 def _amount(number: float) -> str:

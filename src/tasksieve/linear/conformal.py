@@ -77,10 +77,15 @@ class ConformalPredictions(TaskLinearModel):
     _out_of_fold: Callable[..., Any]
     _kept: KeptFolds | None = None
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "keep_folds" in self._get_param_names():
+            self.__dict__.setdefault("keep_folds", False)  # saved by a version without it
+
     def _check_kept(self) -> None:
-        kept = getattr(self, "keep_folds", False)
-        if kept and self._targets not in ("values", "classes"):
-            raise ParameterError("keep_folds", "must be False: tasks of unlike outcomes have no intervals", kept)
+        if self._targets not in ("values", "classes"):
+            words = "must be False: tasks of unlike outcomes have no intervals"
+            raise ParameterError("keep_folds", words, self.keep_folds)
 
     def _fold_of_samples(self, data: TaskData, folds: Folds) -> Array:
         """The fold of each sample; a refusal of folds by which nothing can be calibrated."""

@@ -90,7 +90,8 @@ class PathEstimatorCV(CrossValidated, CertifiedModel, Transferring, ConformalPre
 
     def _check_parameters(self) -> None:
         check_common(self)
-        self._check_kept()
+        if getattr(self, "keep_folds", False):
+            self._check_kept()
         for model in self._candidates():
             model._check_parameters()
 
