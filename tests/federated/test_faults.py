@@ -104,13 +104,13 @@ def test_random_faults(tmp_path, wicked, expected):
 @fork
 @pytest.mark.slow
 def test_two_hundred_random_faults(tmp_path, expected):
-    """By chance in 25 runs; then each thing that is done on purpose until it was noticed, or three times."""
+    """By chance in 25 runs; then each thing that is done on purpose until it was noticed: some come too late for it."""
     happened = [random_run(tmp_path / str(seed), seed, expected, 7) for seed in range(100, 125)]
     assert {ended for ended, _ in happened} == {"result"}
     total = sum(count for _, count in happened)
     for k, (wicked, rules) in enumerate(ON_PURPOSE.items()):
         ends = []
-        for seed in range(200 + 10 * k, 203 + 10 * k):
+        for seed in range(200 + 10 * k, (208 if rules else 203) + 10 * k):
             ended, count = random_run(tmp_path / str(seed), seed, expected, 3, wicked)
             ends.append(ended)
             total += count
@@ -198,4 +198,4 @@ def test_stopped_at_every_file(tmp_path, monkeypatch, after, step):
         assert in_turns(place) == expected, stops
         stops += step
     assert found == expected
-    assert stops > 20
+    assert stops > 15

@@ -36,6 +36,8 @@ def required(kind: type) -> dict[str, Any]:
     """Arguments without which there is no estimator."""
     if kind is ts.StabilitySelection:
         return {"estimator": ts.MultiTaskLasso()}
+    if kind is ts.Pretraining:
+        return {"estimator": ts.MultiTaskLassoCV()}
     if kind is ts.KnockoffSelection:
         return {"model": ts.MultiTaskLasso()}
     if kind is ts.MultipleImputation:

@@ -444,6 +444,8 @@ class FederatedPath:
     def _base(self, value: Value) -> Point:
         """The point to start from: the best of those that were tried least."""
         lam, nearest = value.lam, self._nearest(value)
+        if value.asked == 0 and lam >= self.lam_max:  # nothing is selected there
+            return self._null
         if value.point is not None and value.gap < SMALL * self.null_loss:
             return min([value.point, *nearest], key=lambda point: (self._tried(value, point), point.primal(lam)))
         return min(nearest, key=lambda point: (self._tried(value, point), point.phi(lam, value.l1)))

@@ -113,9 +113,13 @@ class Pretraining(MetaEstimatorMixin, PredictingMeans, TaskLinearModel):
         loss = model._loss
         if not loss.by_row or loss.labels in ("ordered", "mixed"):
             raise ParameterError("estimator", "must be of numbers, or of two classes", model)
-        values = np.asarray(self.shares, dtype=np.float64)
+        words = "must be numbers above 0, up to 1"
+        try:
+            values = np.asarray(self.shares, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ParameterError("shares", words, self.shares) from None
         if values.ndim != 1 or not len(values) or np.any(~(values > 0.0) | (values > 1.0)):
-            raise ParameterError("shares", "must be numbers above 0, up to 1", self.shares)
+            raise ParameterError("shares", words, self.shares)
 
     @takes_named_tasks
     @described_by(DATA, returns="self")
