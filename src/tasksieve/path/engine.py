@@ -45,6 +45,7 @@ _FEW_FEATURES = 256  # so few features are all taken into the working set at onc
 _TOUCH_FRACTION = 0.08  # more open bounds than this part of the features: make a full pass
 _ROUNDING = 1e-14  # of the target's size
 _ENOUGH = 0.95  # of the goal: where solving stops, so that what storing the numbers adds still fits
+_RESOLVED = 1e-13  # of the objective at W = 0: gaps so small are made of rounding, however many iterations were spent
 _MAX_ROUNDS = 200  # of growing the working set at one value; a dozen is usual at a cold start
 
 
@@ -521,7 +522,7 @@ class Engine:
             what = "unpenalised features separate the classes" if len(design.unpenalised) else "there is one class only"
             return Status.NO_OPTIMUM, f"{what} in task {explained[0]} (of tasks_): there is no finite optimum"
         if pair.gap > goal:
-            if step.iterations >= self.max_iter:
+            if step.iterations >= self.max_iter and pair.gap > _RESOLVED * loss.null.value:
                 return Status.ITERATIONS, None
             words = f"after {step.iterations} iterations no step makes the gap smaller: choose a larger tol"
             return Status.STALLED, words
