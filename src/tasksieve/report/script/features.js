@@ -229,10 +229,11 @@ if (data.stable) featureColumns.push({
 });
 const PROVEN = { 1: ["✓ always", "good"], 2: ["✓ one of several", "good"], "-1": ["✗ never", "bad"], 0: ["undecided", null] };
 const need = (f) => data.needs ? data.needs[f] : null;
+const claims = (words) => words?.split(", ").map((claim) => claim.replaceAll(" ", "\u00a0")).join(", "); // lines end between them
 const proven = (f) => now === chosen ? data.proven[f] : null; // known of the chosen model only
 if (data.proven) featureColumns.push({
   label: "Proved", down: true, note: "Whether every best model uses the feature, or none, and how much worse models without it are", sort: (f) => proven(f) === null ? null : need(f) ? 2 + need(f).delta : proven(f),
-  cell: (f) => proven(f) === null ? cell("–") : html("td", { class: PROVEN[proven(f)][1], title: need(f)?.note ?? null }, need(f)?.words ?? PROVEN[proven(f)][0]),
+  cell: (f) => proven(f) === null ? cell("–") : html("td", { class: PROVEN[proven(f)][1], title: need(f)?.note ?? null }, claims(need(f)?.words) ?? PROVEN[proven(f)][0]),
 });
 if (nTasks > 1) featureColumns.push({
   label: capital(ROW_NOUNS), number: true, down: true, class: "optional", note: `${capital(ROW_NOUNS)} in which the coefficient is not zero`, sort: (f) => (about(f) || { used: null }).used,
