@@ -43,9 +43,9 @@ def explained_by(content: ReportContent) -> float | None:
 
 
 def at_least(value: float) -> str:
-    """Two digits, no more than the number."""
+    """Three digits, no more than the number."""
     if not value > 0.0:
         return "0"
-    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    step = 10.0 ** (math.floor(math.log10(value)) - 2)
     down = math.floor(value / step) * step
     return quantity(down if down <= value else down - step)
