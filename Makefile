@@ -11,7 +11,7 @@
 #   make wheel      wheels in dist/, tried in empty environments without a compiler
 #   make lint       ruff and mypy; mypy --strict and pyright on a script as a user writes it
 #   make bench      the benchmarks: about 8 hours on two idle cores (it says so, and how long each takes)
-#   make bench-quick   every benchmark at tiny sizes, to see that it works (10 minutes on two cores are promised, not yet measured whole)
+#   make bench-quick   every benchmark at tiny sizes, to see that it works (10 minutes on two cores are promised, 8 measured)
 #   make docs       the documentation, warnings are errors: docs/_build/html/index.html
 #   make figures    the pictures of the README and the documentation, from real runs
 #   make clean      remove what the targets above made, the environment included

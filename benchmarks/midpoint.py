@@ -119,7 +119,9 @@ def compare(loss: ts.losses.Loss, seed: int) -> tuple[dict[tuple[str, str], list
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
-    seeds = parser.parse_args().seeds
+    parser.add_argument("--quick", action="store_true", help="a little of it, to see that it works")
+    given = parser.parse_args()
+    seeds = 1 if given.quick else given.seeds
     print("| loss | ball | sequential | dynamic | wrong |\n|---|---|---|---|---|")
     for name, loss in LOSSES.items():
         found = [compare(loss, seed) for seed in range(seeds)]

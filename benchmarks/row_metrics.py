@@ -228,7 +228,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--losses", nargs="+", default=["Poisson", "Poisson, exposures", "Cox"])
+    parser.add_argument("--quick", action="store_true", help="a little of it, to see that it works")
     options = parser.parse_args()
+    if options.quick:
+        options.repeats, options.losses = 1, options.losses[:1]
     print(f"| loss | gap | {' | '.join(SETS)} |\n|---|---|---|---|---|---|")
     for name in options.losses:
         rejected_by_sets(name, options.seeds)
