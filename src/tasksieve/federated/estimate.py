@@ -44,7 +44,7 @@ def in_words(plan: Plan) -> str:
 
 
 def estimate(plan: Plan, selected: int = 100) -> Estimate:
-    """What a plan will take if its last value selects so many features; nobody knows that before.
+    """What a plan will take if its last value selects so many features, which is not known beforehand.
 
     Parameters
     ----------
