@@ -24,6 +24,8 @@ from scipy.special import expit
 from scipy.stats import t as student
 
 import tasksieve as ts
+from tasksieve.findings import contenders
+from tasksieve.findings.own_models import OwnModels
 
 FOLDS, LEVEL = 5, 0.9
 PATH = {"n_alphas": 30, "eps": 0.05}
@@ -61,6 +63,21 @@ class Remembered:
         return self
 
 
+class RememberedOwn(OwnModels):
+    """The same for models of single tasks, which are found together."""
+
+    def fit(self, weights: np.ndarray, fold: np.ndarray) -> Any:
+        models = super().fit(weights, fold)
+        for own in models or []:
+            coef = np.zeros((1, Data.n_features))
+            coef[0, own.features] = np.ravel(own.rows)
+            Remembered.found.append((coef, np.atleast_1d(own.intercept)))
+        return models
+
+
+contenders.OwnModels = RememberedOwn  # type: ignore[misc]
+
+
 class LassoCV(Remembered, ts.MultiTaskLassoCV):
     """Numbers."""
 
@@ -72,8 +89,11 @@ class LogisticCV(Remembered, ts.MultiTaskLogisticRegressionCV):
 class Data:
     """Rows, and the truth about them."""
 
+    n_features = 0
+
     def __init__(self, kind: Kind, seed: int) -> None:
         rng, (T, d) = np.random.default_rng(seed), (kind.n_tasks, kind.n_features)
+        Data.n_features = d
         self.kind, self.W = kind, np.zeros((T, d))
         size = 1.0 if kind.classes else 0.5
         if kind.same:
