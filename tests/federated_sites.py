@@ -51,7 +51,7 @@ class RowsOfSite:
             return answer_of_sizes(self.answer(Question()), norms)
         M = np.linalg.inv(np.eye(len(y)) + (X[:, A] * s) @ X[:, A].T)
         u = M @ y
-        c, null = X.T @ u, X.T @ y
+        c = X.T @ u
         loss, moved = 0.5 * float(u @ u), float(s @ c[A] ** 2)
         dual = np.array([k * (u @ y) - 0.5 * k * k * (u @ u) for k in GRID])
         if question.kind == "part":
@@ -59,8 +59,8 @@ class RowsOfSite:
         XC = X[:, A] * c[A]
         L = slice(None) if question.levels is None else question.levels
         hessian = XC.T @ M @ XC if question.hessian else None
-        return Answer(loss + 0.5 * moved, loss, float(u @ y), float(u @ u), dual, c[A] ** 2, hessian, c[L] ** 2,
-                      (c * null)[L], np.zeros(4))  # fmt: skip
+        sums = loss + 0.5 * moved, loss, float(u @ y), float(u @ u)
+        return Answer(*sums, dual, c[A] ** 2, hessian, c[L] ** 2, np.zeros(4))
 
     def pieces(self) -> list[bytes]:
         return [self.X.tobytes(), self.y.tobytes()]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tasksieve as ts
-from tasksieve.federated.balls import Sums, gap_spheres, outside_cut_ball, outside_spheres
+from tasksieve.federated.balls import gap_spheres, outside_spheres
 
 Array = np.ndarray[Any, Any]
 
@@ -53,9 +53,8 @@ def adversaries(u: list[Array], y: list[Array], best: list[Array], rng: Any) -> 
 
 
 @pytest.mark.parametrize("ridge", [0.0, 2.0])
-@pytest.mark.parametrize("slack", [0.0, 1e-3])
-def test_balls_hold_the_optimum(ridge: float, slack: float) -> None:
-    """No column whatsoever has a bound below its level at the optimum, also where sums are rounded outwards."""
+def test_balls_hold_the_optimum(ridge: float) -> None:
+    """No column whatsoever has a bound below its level at the optimum."""
     for seed in range(8):
         rng = np.random.default_rng(seed)
         X, y, lam, best, s_best = problem(seed, ridge)
@@ -74,13 +73,6 @@ def test_balls_hold_the_optimum(ridge: float, slack: float) -> None:
             strengths = levels(V, best) * (1 - 1e-9)
             spheres = gap_spheres(primal, dual, optimum, optimum, scale, (1 - scale) ** 2 * square, 0.5 * yy)
             assert not outside_spheres(levels(V, u), lengths, strengths, spheres).any()
-            off, bit = slack * yy, slack * float(np.max(levels(V, u)) * np.max(levels(V, y)))
-            cross = np.sum(products(V, u) * products(V, y), axis=1)
-            cross += bit * rng.uniform(-1.0, 1.0, len(cross))
-            a, b, c = off * rng.random(3)
-            sums = Sums(yy + a, product - b, square + c, penalty, scale, off, bit)
-            squares, null = levels(V, u) ** 2, levels(V, y) ** 2
-            assert not outside_cut_ball(squares, cross, null, lengths, strengths, sums).any()
 
 
 def test_balls_reject_where_the_point_is_good() -> None:
@@ -88,14 +80,12 @@ def test_balls_reject_where_the_point_is_good() -> None:
     lengths = np.max([np.linalg.norm(x, axis=0) for x in X], axis=0)
     size, square, product = levels(X, best), dot(best, best), dot(y, best)
     scale = min(product / square, lam / size.max())
-    cross, strengths = np.sum(products(X, best) * products(X, y), axis=1), np.full(len(s), lam)
-    sums = Sums(dot(y, y), product, square, lam * float(s @ size), scale)
-    cut = outside_cut_ball(size**2, cross, levels(X, y) ** 2, lengths, strengths, sums)
-    primal, dual = 0.5 * square + sums.penalty, scale * product - 0.5 * scale**2 * square
+    primal = 0.5 * square + lam * float(s @ size)
+    dual, strengths = scale * product - 0.5 * scale**2 * square, np.full(len(s), lam)
     spheres = gap_spheres(primal, dual, primal, dual, scale, (1 - scale) ** 2 * square, 0.5 * dot(y, y))
-    for rejected in (cut, outside_spheres(size, lengths, strengths, spheres)):
-        assert rejected.sum() >= 0.8 * np.sum(s == 0.0)
-        assert not np.any(s[rejected])
+    rejected = outside_spheres(size, lengths, strengths, spheres)
+    assert rejected.sum() >= 0.8 * np.sum(s == 0.0)
+    assert not np.any(s[rejected])
 
 
 def test_spheres_about_what_is_not_known_are_left_out() -> None:

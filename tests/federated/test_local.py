@@ -74,7 +74,7 @@ def test_sites_with_some_tasks_each_add_up_to_one_with_all(name: str) -> None:
     parts = [LocalProblem(read(name, [a], [b]), name, standardize="task").answer(q) for a, b in zip(X, y, strict=True)]
     total = sum(parts)
     assert isinstance(total, Answer)
-    for key in ("phi", "loss", "yr", "rr", "dual", "z", "hessian", "levels", "cross"):
+    for key in ("phi", "loss", "yr", "rr", "dual", "z", "hessian", "levels"):
         assert np.allclose(getattr(total, key), getattr(whole, key), rtol=1e-11, atol=1e-11), key
 
 
@@ -158,7 +158,7 @@ def test_pooled_scales_are_a_division_of_the_columns() -> None:
     divided = LocalProblem(read("squared", [x / scales for x in X], y), "squared")
     site = LocalProblem(read("squared", X, y), "squared", standardize=scales)
     one, two = site.answer(q), divided.answer(q)
-    for key in ("phi", "dual", "z", "hessian", "levels", "cross"):
+    for key in ("phi", "dual", "z", "hessian", "levels"):
         assert np.allclose(getattr(one, key), getattr(two, key), rtol=1e-12), key
     ours, theirs = site.coefficients(q), divided.coefficients(q)
     assert np.allclose(ours.rows * scales[ours.features][:, None], theirs.rows, rtol=1e-10)
@@ -286,7 +286,7 @@ def test_a_task_without_rows_in_a_fold_counts_nothing(name: str) -> None:
     others = model._read_with([X[0], X[2]], [y[0], y[2]], None, None, None)
     fewer = LocalProblem(others, model._loss_of(others), standardize="task")
     one, two = site.answer(question(12, problem="fold 0")), fewer.answer(question(12))
-    for key in ("phi", "loss", "dual", "z", "hessian", "levels", "cross"):
+    for key in ("phi", "loss", "dual", "z", "hessian", "levels"):
         assert np.allclose(getattr(one, key), getattr(two, key), rtol=1e-9, atol=1e-9), key
 
 
@@ -300,7 +300,7 @@ def test_halves_are_problems_of_their_own() -> None:
     few = read("squared", [x[c] for x, c in zip(X, cut, strict=True)], [b[c] for b, c in zip(y, cut, strict=True)])
     alone = LocalProblem(few, "squared", standardize="task")
     one, two = site.answer(question(12, problem="half 0")), alone.answer(question(12))
-    for key in ("phi", "loss", "yr", "rr", "dual", "z", "hessian", "levels", "cross"):
+    for key in ("phi", "loss", "yr", "rr", "dual", "z", "hessian", "levels"):
         assert np.allclose(getattr(one, key), getattr(two, key), rtol=1e-10, atol=1e-10), key
 
 
@@ -310,7 +310,7 @@ def test_one_matrix_shared_by_all_tasks() -> None:
     shared = LocalProblem(read_tasks(X[0], labels), "squared")
     several = LocalProblem(read_tasks(3 * X, list(labels.T)), "squared")
     one, two = shared.answer(question(12)), several.answer(question(12))
-    for key in ("phi", "dual", "z", "hessian", "levels", "cross"):
+    for key in ("phi", "dual", "z", "hessian", "levels"):
         assert np.allclose(getattr(one, key), getattr(two, key), rtol=1e-10), key
 
 

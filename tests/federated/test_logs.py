@@ -31,7 +31,7 @@ def rule(call, *given):
 def message(sites, number):
     """A round of its own for each number."""
     question = Question(features=[0], s=[0.1 + number], hessian=False)
-    units = Units(len(sites.local), sums=-30, squares=-30, levels=-10, cross=-10, hessian=np.zeros(1, np.int16))
+    units = Units(len(sites.local), sums=-30, squares=-30, levels=-10, hessian=np.zeros(1, np.int16))
     return seal_round(Round(number, sites.plan.digest, (question,), (units,)), sites.keys["coordinator"])
 
 

@@ -133,8 +133,8 @@ def test_a_site_answers_as_the_plan_standardises(
 ) -> None:
     plan, keys, sites = make(tmp_path, Tables(), standardize=standardize, covariates=["age"])
     node = sites["north"].node()
-    question = Question(kind=kind, hessian=False, cross=False)
-    asked = Round(0, plan.digest, (question,), (Units(3, -40, -40, -10, -10),), scales)
+    question = Question(kind=kind, hessian=False)
+    asked = Round(0, plan.digest, (question,), (Units(3, -40, -40, -10),), scales)
     if words:
         with pytest.raises(FederatedError, match=words):
             node.reply(seal_round(asked, keys))

@@ -50,7 +50,6 @@ _POINT = (
     Field("z", 64, "up", "squares"),
     Field("hessian", 32, "nearest", "hessian"),
     Field("levels", 32, "up", "levels"),
-    Field("cross", 32, "nearest", "levels"),
 )
 FIELDS: dict[str, tuple[Field, ...]] = {
     "sizes": (Field("sizes", 32, "nearest", ""),),
@@ -98,8 +97,8 @@ class Answer:
         c_j^2 on the question's features.
     hessian : array of shape (a, a) or None
         c_j c_k x_j' M x_k.
-    levels, cross : array of shape (l,) or (d,)
-        c_j^2, and c_j(u) c_j(u at s = 0).
+    levels : array of shape (l,) or (d,)
+        c_j^2.
     held_out : array of shape (4,)
         Scores of held-out rows added up over tasks, those of the null model of the training rows, how many tasks have a
         score, and the weight of the training rows, which is the number of tasks times what estimators divide by.
@@ -115,8 +114,8 @@ class Answer:
         Of a strict part (`Half`): squared coefficients on the question's features, squared products, from above. Its
         loss and dual values are bounds, too: from above and from below.
     slack : float
-        How far each number of `cross` may be from the sum, because it was rounded. Of kind "moments" that of `second`,
-        in units of its column.
+        Of kind "moments": how far each number of `second` may be from the sum, because it was rounded, in units of its
+        column.
     sum_slack : float
         The same of phi, loss, yr, rr and the dual values, and of `first`, in units of its column.
     """
@@ -129,7 +128,6 @@ class Answer:
     z: Array | None = None
     hessian: Array | None = None
     levels: Array | None = None
-    cross: Array | None = None
     held_out: Array | None = None
     norms: Array | None = None
     sizes: Array | None = None
@@ -289,9 +287,6 @@ def from_words(words: Words, question: Question, units: Units, n_features: int) 
     if question.kind in ("null", "point"):
         parts.setdefault("z", np.empty(0))
         parts.setdefault("held_out", np.zeros(HELD_OUT))
-        # products of levels with themselves are rounded as these are
-        one = np.ldexp(1.0, units.levels) if question.kind == "null" else np.ldexp(0.5, units.cross)
-        parts["slack"] = float(units.sites * one)
     if question.kind == "moments":
         parts["slack"] = float(np.ldexp(units.sites, units.squares))
     parts["sum_slack"] = float(np.ldexp(units.sites, units.sums))
@@ -299,7 +294,7 @@ def from_words(words: Words, question: Question, units: Units, n_features: int) 
 
 
 def _sent(question: Question) -> tuple[Field, ...]:
-    wanted = {"hessian": question.hessian, "cross": question.cross, "held_out": question.held_out}
+    wanted = {"hessian": question.hessian, "held_out": question.held_out}
     if question.kind != "part":
         wanted["dual"] = wanted["no_dual"] = question.dual
     return tuple(part for part in FIELDS[question.kind] if wanted.get(part.name, True))
@@ -314,7 +309,7 @@ def _length(name: str, question: Question, n_features: int) -> int:
     a = len(question.features)
     known = {"dual": len(GRID), "held_out": HELD_OUT, "sizes": 3 * BINS, "norms": n_features}
     known |= {"z": a, "w2": a, "first": a, "second": a, "hessian": a * (a + 1) // 2}
-    known |= dict.fromkeys(("levels", "cross", "c2"), question.n_levels(n_features))
+    known |= dict.fromkeys(("levels", "c2"), question.n_levels(n_features))
     return known.get(name, 1)
 
 
@@ -355,7 +350,7 @@ def _powers(name: str, question: Question, units: Units) -> Any:
         powers = np.full(HELD_OUT, units.sums)
         powers[_WEIGHT_PLACES] = _WEIGHT
         return powers
-    return {"z": units.squares, "c2": units.squares, "levels": units.levels, "cross": units.cross}.get(name, units.sums)
+    return {"z": units.squares, "c2": units.squares, "levels": units.levels}.get(name, units.sums)
 
 
 def _rounded(numbers: Array, powers: Any, rounding: str) -> Array:

@@ -98,10 +98,9 @@ def _question(plan: Plan, selected: int, looked: float) -> float:
     """Bytes of an answer, on average over a path on which the number of features grows evenly to `selected`: those of
     second derivatives are in its square. A question has some more features than are selected in the end."""
     d = len(plan.features)
-    most, levels = min(1.1 * selected, d), 4 if plan.loss != "squared" or plan.mixed or plan.l1_ratio else 8
-    dual = plan.loss != "squared" or plan.mixed
+    most, dual = min(1.1 * selected, d), plan.loss != "squared" or plan.mixed
     least = size(Question(levels=np.empty(0, np.int64), dual=dual), d)
-    return least + 4.0 * most + 2.0 * most * most / 3.0 + levels * looked * d
+    return least + 4.0 * most + 2.0 * most * most / 3.0 + 4.0 * looked * d
 
 
 def _amount(number: float) -> str:

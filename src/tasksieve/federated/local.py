@@ -127,12 +127,6 @@ class RowProblem:
         rows, design = self._span(t), Part(self.design, np.array([t]))
         return self._on(design, rows) if self._counts(rows) else _NoEvents(design)
 
-    @cached_property
-    def null_products(self) -> Array:
-        """Products of all columns with the dual point of W = 0."""
-        null = np.concatenate([loss.null.residual for loss in self.losses])
-        return self._penalised(self.design.correlate(null), None)
-
     def _span(self, t: int) -> slice:
         return slice(int(self.design.offsets[t]), int(self.design.offsets[t + 1]))
 
@@ -174,15 +168,11 @@ class RowProblem:
             if hessian is not None:
                 hessian += local_hessian(loss, x, question.s, point, l1)
         levels = self._penalised(self.design.correlate(found.residual, question.levels), question.levels)
-        cross = np.zeros(len(levels))
-        if squared and not l1:
-            null = self.null_products if question.levels is None else self.null_products[question.levels]
-            cross = np.einsum("jt,jt->j", levels, null)
         levels = soft(levels, l1)
         held_out = self.held_out(question, found) if question.held_out else np.zeros(HELD_OUT)
         phi, value, yr, rr = sums.tolist()
         squares = np.einsum("jt,jt->j", levels, levels)
-        return Answer(phi, value, yr, rr, dual, z, hessian, squares, cross, held_out)
+        return Answer(phi, value, yr, rr, dual, z, hessian, squares, held_out)
 
     def norms(self) -> Answer:
         """Of all columns."""

@@ -23,7 +23,7 @@ import numpy as np
 from ..losses import Loss, as_loss
 from ..messages import value_error
 from .answer import HELD_OUT, Answer, norm_bounds
-from .balls import Sums, gap_spheres, outside_cut_ball, outside_spheres
+from .balls import gap_spheres, outside_spheres
 from .points import Common, Point
 from .question import Question
 
@@ -235,7 +235,7 @@ class FederatedPath:
         heaviest = float(self.common.weights.max())
         return [
             Question(
-                self.problem, v.features, v.s, l1=v.l1, hessian=False, cross=False, held_out=self.held_out,
+                self.problem, v.features, v.s, l1=v.l1, hessian=False, held_out=self.held_out,
                 kind=kind, reach=(v.lam * heaviest) ** 2,
             )
             for v in self.values
@@ -283,7 +283,7 @@ class FederatedPath:
         if question.kind == "point" and _is_null(question):  # its levels are those of the empty model
             levels = self._null.squares
             question = replace(question, levels=None)
-            answer = replace(answer, levels=levels, cross=levels, slack=self._null.answer.slack)
+            answer = replace(answer, levels=levels)
         return Point(self._count, question, answer, self.common)
 
     def _measure(self, norms: Array | None) -> None:
@@ -310,7 +310,7 @@ class FederatedPath:
         levels = np.flatnonzero(self._null_sizes >= 0.2 * self._null_sizes.max())
         dual = not self.common.squared
         return [
-            Question(self.problem, levels=levels, l1=float(lam) * self.l1_ratio, hessian=False, cross=False, dual=dual)
+            Question(self.problem, levels=levels, l1=float(lam) * self.l1_ratio, hessian=False, dual=dual)
             for lam in self.lam_max * np.geomspace(1.0, 0.25, 9)
         ]
 
@@ -375,17 +375,11 @@ class FederatedPath:
         if len(places) == 0:
             return
         lengths, strengths = self._lengths[places], lam * common.weights[places]
-        squares, slack = point.squares[kept], max(point.answer.sum_slack, self._null.answer.sum_slack)
         # squares of coefficients are rounded up, in units far below this share of them
-        lengthened = (point.answer.rr - slack) / common.smoothness + (1.0 - 1e-9) * point.ridge_square
+        lengthened = (point.answer.rr - point.answer.sum_slack) / common.smoothness + (1.0 - 1e-9) * point.ridge_square
         apart = (1.0 - scale) ** 2 * max(lengthened, 0.0)
         spheres = gap_spheres(primal, dual, value.objective, value.best_dual, scale, apart, null)
-        rejected = outside_spheres(np.sqrt(squares), lengths, strengths, spheres)
-        if common.squared and not point.l1 and point.cross is not None and math.isfinite(dual):
-            label, penalty = self._null.answer.rr, primal - point.answer.loss - 0.5 * point.ridge_square
-            sums = Sums(label, point.answer.yr, point.square, penalty, scale, slack, point.answer.slack)
-            empty = self._null.squares[places]
-            rejected |= outside_cut_ball(squares, point.cross[kept], empty, lengths, strengths, sums)
+        rejected = outside_spheres(np.sqrt(point.squares[kept]), lengths, strengths, spheres)
         value.open[places[rejected]] = False
 
     def _finish(self, value: Value) -> None:
@@ -473,13 +467,12 @@ class FederatedPath:
         full = np.zeros(self.n_features)
         full[base.features] = s
         reach = max(float(np.max(base.squares, initial=0.0)), float(np.square(lam * weights.max())))
-        squared = self.common.squared
         asked = Question(
             self.problem, features, full[features], None, value.l1,
-            cross=squared and not value.l1, held_out=self.held_out, dual=not squared, reach=reach,
+            held_out=self.held_out, dual=not self.common.squared, reach=reach,
         )
         if _is_null(asked):
-            return replace(asked, levels=np.empty(0, np.int64), cross=False)
+            return replace(asked, levels=np.empty(0, np.int64))
         return replace(asked, levels=self._levels(value, features))
 
     def _levels(self, value: Value, features: Array) -> Array | None:

@@ -58,7 +58,7 @@ class Point:
         if answer.z is None or answer.levels is None or (answer.dual is None and not common.squared):
             raise FederatedError("answer", "a sum at a point lacks numbers that were asked for")
         self.number, self.question, self.common = number, question, common
-        self.answer = replace(answer, levels=None, cross=None)  # there may be many features: they are kept once, below
+        self.answer = replace(answer, levels=None)  # there may be many features: they are kept once, below
         self._duals = None if answer.dual is None else answer.dual[::-1]
         ridge, s = common.ridge, question.s
         self.features, self.s, self.l1 = question.features, s, question.l1
@@ -72,12 +72,8 @@ class Point:
         self.held_out = answer.held_out
         self._norm = float(self.weights @ self.norms)
         self._cost = float(np.square(self.weights) @ (s / rest))
-        # squared levels and their products with those of the empty model; rows in use count with their ridge, and their
-        # levels are known in finer units
+        # squared levels; rows in use count with their ridge, and their levels are known in finer units
         self.squares = np.maximum(answer.levels, 0.0)
-        self.cross = None if answer.cross is None else np.array(answer.cross)
-        if len(s) == 0:  # the empty model itself
-            self.cross = self.squares
         if question.levels is None:
             places, known = self.features, np.arange(len(s))
         else:
@@ -86,8 +82,6 @@ class Point:
             known = known[question.levels[places[known]] == self.features[known]]
             places = places[known]
         self.squares[places] = (rest * rest * z)[known]
-        if self.cross is not None and len(s):
-            self.cross[places] *= rest[known]
         self.inner = rest * self.sizes
 
     def looked_at(self) -> Array | slice:

@@ -24,7 +24,7 @@ LARGEST_FEATURE = 2**32 - 1  # places travel as unsigned 32-bit numbers
 LARGEST = 2.0**400
 _LARGEST_SCALE = 2.0**250  # columns of at most 2^255 have squares that are finite
 _LAST_ROUND = 10**6
-_FLAGS = ("hessian", "cross", "held_out", "dual")
+_FLAGS = ("hessian", "held_out", "dual")
 
 
 def _no_places() -> Array:
@@ -49,13 +49,12 @@ class Question:
         One a feature of A, zeros allowed: coefficients at the sites are w_jt = s_j c_jt. Of kind "moments" the numbers
         that columns are taken about.
     levels : array of int, ascending, or None
-        L: features whose c^2 and cross products are wanted; None: all.
+        L: features whose c^2 are wanted; None: all.
     l1 : float
         Strength on single entries, within the local problem: c becomes soft(c, l1).
-    hessian, cross, held_out, dual : bool
-        Whether second derivatives are wanted, products with what levels are made of at s = 0 (of use for the squared
-        loss), the loss of the rows left out of this problem, and dual values (which follow from others for the squared
-        loss).
+    hessian, held_out, dual : bool
+        Whether second derivatives are wanted, the loss of the rows left out of this problem, and dual values (which
+        follow from others for the squared loss).
     kind : {"point", "null", "norms", "sizes", "moments", "part"}
         Sums at s; at s = 0, in words so long that nobody need know before how large the numbers are; of the columns'
         norms; how large numbers are; sums and sums of squares of columns, for pooled standardisation; strict bounds at
@@ -77,7 +76,6 @@ class Question:
     levels: Array | None = None
     l1: float = 0.0
     hessian: bool = True
-    cross: bool = True
     held_out: bool = False
     dual: bool = True
     kind: str = "point"

@@ -70,7 +70,7 @@ def find_scales(sites: Summing, features: Array, *, centred: bool) -> Array:
     root_weight = _ROOT_WEIGHT
     for _ in range(_MOST_TRIES):
         about = found.mean[rest]
-        question = Question(features=features[rest], s=about, hessian=False, cross=False, kind="moments")
+        question = Question(features=features[rest], s=about, hessian=False, kind="moments")
         (answer,) = sites.ask([question], [sizes.of_moments(roots, root_weight)])
         found.take(rest, about, answer, roots)
         rest = found.unsure()

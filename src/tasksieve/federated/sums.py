@@ -137,4 +137,4 @@ def _in_known_units(question: Question) -> Question:
     """A question for words of the usual length."""
     if question.kind != "null":
         return question
-    return replace(question, kind="point", hessian=False, cross=False)
+    return replace(question, kind="point", hessian=False)

@@ -19,7 +19,7 @@ GROUPS = ("sums", "squares", "levels", "hessian")  # numbers that share a unit, 
 BINS = 512  # of a histogram of exponents: from 2^-256, where all that is smaller is put, to 2^255
 _LEAST = -256
 NORM_POWER = 16
-_NAMES = ("sites", "sums", "squares", "levels", "cross", "norms", "base")
+_NAMES = ("sites", "sums", "squares", "levels", "norms", "base")
 _MOST = 4000  # no exponent of a double is beyond
 # Powers of two by which numbers may exceed the largest of the first exchange before a question is asked again.
 _ROOM = {"sums": 10, "squares": 14, "levels": 3, "hessian": 2}
@@ -71,8 +71,8 @@ class Units:
         Of phi, loss, yr, rr, dual values, held-out losses; strict bounds likewise.
     squares : int
         Of squared products in 64 bits: z, c2; w2 of feature j has 2^(squares + 2 e_j) with s_j < 2^e_j.
-    levels, cross : int
-        Of those, in 32 bits.
+    levels : int
+        Of those in 32 bits.
     norms : int
         Of sums of the columns' norms to the power `NORM_POWER`.
     base : int
@@ -86,7 +86,6 @@ class Units:
     sums: int = 0
     squares: int = 0
     levels: int = 0
-    cross: int = 0
     norms: int = 0
     base: int = 0
     hessian: Array = field(default_factory=lambda: np.empty(0, np.int16))
@@ -108,8 +107,6 @@ class Units:
     def larger(self, group: str) -> Units:
         """The units after numbers of a group did not fit."""
         more = _LARGER[group]
-        if group == "levels":
-            return replace(self, levels=self.levels + more, cross=self.cross + more)
         if group == "squares":  # of products and of columns
             return replace(self, squares=self.squares + more, norms=self.norms + NORM_POWER * more // 2)
         name = "base" if group == "hessian" else group
@@ -179,15 +176,12 @@ class Sizes:
         level = int(exponent(reach)) if reach > 0.0 else self.level
         norms = np.full(len(features), self.norm) if self.norms is None else exponent(self.norms[features])
         steep = np.where(s > 0.0, -(exponent(s) - 1) // 2 + 1, norms)
-        levels = level + _ROOM["levels"] - short
-        null = self.level + _ROOM["levels"] - short
         return Units(
             self.sites,
             # dual values below zero may be larger than any loss: they have one bit more, and one for each doubling of T
             sums=self.total + _ROOM["sums"] - (long - 1 - (self.sites - 1).bit_length()),
             squares=max(level, self.level) + _ROOM["squares"] - long,
-            levels=levels,
-            cross=-((-levels - null) // 2),
+            levels=level + _ROOM["levels"] - short,
             norms=NORM_POWER * self.norm - long,
             base=level + _ROOM["hessian"] - short,
             hessian=np.minimum(norms, steep).astype(np.int16),
