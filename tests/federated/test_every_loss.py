@@ -15,6 +15,7 @@ from tasksieve.federated.local import LocalProblem
 from tasksieve.federated.path import FederatedPath
 from tasksieve.federated.together import follow
 
+FREE = 7  # the covariate
 MODELS: dict[str, Any] = {
     "squared": ts.MultiTaskRegressor,
     "huber": ts.MultiTaskHuber,
@@ -46,39 +47,46 @@ def labels(name: str, z: Any, rng: np.random.Generator) -> Any:
     return z + rng.normal(size=len(z))
 
 
-@pytest.mark.parametrize(("name", "rich"), [("ordinal", False)])
-def test_the_path_is_that_of_the_pooled_model(name: str, rich: bool) -> None:
-    check(name, rich)
+@pytest.mark.parametrize(("name", "case"), [("ordinal", "l21")])
+def test_the_path_is_that_of_the_pooled_model(name: str, case: str) -> None:
+    check(name, case)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rich", [False, True])
+@pytest.mark.parametrize("case", ["l21", "ridge", "entries", "rich", "20 sites"])
 @pytest.mark.parametrize("name", MODELS)
-def test_paths_of_every_loss(name: str, rich: bool) -> None:
-    check(name, rich)
+def test_paths_of_every_loss(name: str, case: str) -> None:
+    check(name, case)
 
 
-def check(name: str, rich: bool) -> None:
-    """`rich`: two tasks at the first site, a covariate, weights of rows, and columns standardised by task."""
-    rng = np.random.default_rng(4)
-    X = [rng.normal(size=(n, 25)) * rng.uniform(0.5, 1.5, 25) for n in (30, 26, 34, 28)]
+def check(name: str, case: str) -> None:
+    """With a ridge, with entries penalised too, with 20 sites, or "rich": two tasks at the first site, a covariate,
+    weights of rows, and columns standardised by task."""
+    rng, rich = np.random.default_rng(4), case == "rich"
+    sizes = [int(n) for n in rng.integers(24, 36, 20)] if case == "20 sites" else [30, 26, 34, 28]
+    X = [rng.normal(size=(n, 25)) * rng.uniform(0.5, 1.5, 25) for n in sizes]
     y = [labels(name, x[:, 0] - 0.8 * x[:, 1] + 0.5 * x[:, 2], rng) for x in X]
     weights = [rng.uniform(0.5, 2.0, len(x)) if rich else np.ones(len(x)) for x in X]
-    free, options = [7], {"tol": 1e-8}
+    unit = float(np.sum(np.concatenate(weights))) / len(X)
+    options: dict[str, Any] = {"tol": 1e-8}
+    ours: dict[str, Any] = {}
     if rich:
-        options |= {"standardize": True, "feature_weights": np.where(np.arange(25) == 7, 0.0, 1.0)}
+        ours["weights"] = np.where(np.arange(25) == FREE, 0.0, 1.0)
+        options |= {"standardize": True, "feature_weights": ours["weights"]}
+    if case == "ridge":
+        options["ridge"], ours["ridge"] = 0.1, 0.1 * unit
+    if case == "entries":
+        options["penalty"], ours["l1_ratio"] = ts.penalties.SparseGroup(l1=0.4, group=1.0), 0.4
     model = MODELS[name](**options)
+    each = [[t] for t in range(len(X))]
     sites = []
-    for own in ([0, 1], [2], [3]) if rich else ([0], [1], [2], [3]):
+    for own in [[0, 1], *each[2:]] if rich else each:
         part = [[whole[t] for t in own] for whole in (X, y, weights)]
         data = model._read_with(part[0], part[1], None, part[2], None)
-        how = {"standardize": "task", "unpenalised": free} if rich else {}
+        how = {"standardize": "task", "unpenalised": [FREE]} if rich else {}
         sites.append(LocalProblem(data, model._loss_of(data), **how))
-    path = FederatedPath(
-        25, loss=sites[0].loss, n_values=6, eps=0.2, weights=options.get("feature_weights"), tol=1e-6
-    )
+    path = FederatedPath(25, loss=sites[0].loss, n_values=6, eps=0.2, tol=1e-6, **ours)
     rounds = follow([path], SitesInMemory(sites).ask)
-    unit = float(np.sum(np.concatenate(weights))) / 4
     pooled = model.path(X, y, sample_weight=weights, alphas=path.lams / unit)
     assert rounds <= 25
     assert_same_path(path, pooled, unit)

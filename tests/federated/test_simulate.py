@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from federated.site_tables import FEATURES, NAMES, Tables, make, transport
+from sklearn.exceptions import ConvergenceWarning
 
 import tasksieve as ts
 from tasksieve.federated.errors import FederatedError
-from tasksieve.federated.fitting import fit
+from tasksieve.federated.fitting import fit, unsolved
 
 
 def test_the_same_numbers_as_between_sites(tmp_path: Path) -> None:
@@ -40,3 +42,15 @@ def test_rows_that_are_not_those_of_the_plan() -> None:
         ts.federated.simulate(plan, {**rows, "west": (tables.X["west"][:, 1:], tables.y["west"])})
     with pytest.raises(FederatedError, match="the plan has 1 tasks at west, and its rows 2"):
         ts.federated.simulate(plan, {**rows, "west": (*rows["west"], np.arange(30) % 2)})
+
+
+def test_what_did_not_converge_is_warned_about() -> None:
+    tables = Tables()
+    rows = {name: (tables.X[name], tables.y[name]) for name in NAMES}
+    plan = ts.federated.Plan("Try it", dict.fromkeys(NAMES, "..."), FEATURES, n_alphas=3, tol=1e-15)
+    with pytest.warns(ConvergenceWarning, match=r"[12] of 3 values did not reach tol=1e-15.*: ask for a larger tol"):
+        found = ts.federated.simulate(plan, rows)
+    assert not found.converged.all()
+    assert np.all(found.dual_gaps < 1e-8 * found.null_objective)
+    for given in ({"loss": "quantile"}, {"site_losses": {"west": "quantile:q=0.9"}}):
+        assert "give quantile more smoothing" in unsolved(replace(plan, **given))

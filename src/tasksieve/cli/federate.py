@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from .. import report
 from ..federated.errors import SiteSilent
 from ..federated.estimate import in_words
 from ..federated.fitted import FederatedFit
-from ..federated.fitting import RoundProgress, fit
+from ..federated.fitting import RoundProgress, fit, unsolved
 from ..federated.folders import Folders
 from ..federated.keys import PrivateKeys
 from ..federated.plan import Plan
@@ -52,7 +54,10 @@ def run_federate(asked: Asked) -> int:
     folder = Path(asked.out)
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        found = fit(plan, transport, asked.keys, folder=folder / "exchanges", progress=None if asked.quiet else tell)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # it is said below
+            progress = None if asked.quiet else tell
+            found = fit(plan, transport, asked.keys, folder=folder / "exchanges", progress=progress)
     except SiteSilent as silent:
         say(f"tasksieve: no answer yet from {', '.join(silent.names)}; the same command goes on from here")
         return SITES_SILENT
@@ -60,7 +65,7 @@ def run_federate(asked: Asked) -> int:
     if asked.report:
         report.write_report(found, folder / REPORT, plan=plan)
     if not asked.quiet:
-        print("\n".join(summary(found, folder)), flush=True)
+        print("\n".join(summary(found, plan, folder)), flush=True)
     return OK if found.converged.all() else NOT_CONVERGED
 
 
@@ -140,7 +145,7 @@ def write_results(found: FederatedFit, folder: Path) -> None:
         write_table(folder / "stability.csv", {**columns, "probability": found.selection_probabilities[often]})
 
 
-def summary(found: FederatedFit, folder: Path) -> list[str]:
+def summary(found: FederatedFit, plan: Plan, folder: Path) -> list[str]:
     """A few lines for stdout."""
     k = found.chosen
     strongest = found.features(k)[np.argsort(-found.row_norms(k), kind="stable")]
@@ -164,5 +169,5 @@ def summary(found: FederatedFit, folder: Path) -> list[str]:
         lines.append(f"signed by all sites, with all rounding: at most {gap:.1e} above it ({folder / STATEMENT})")
     if not found.converged.all():
         n_open = int(np.count_nonzero(~found.converged))
-        lines.append(f"NOT CONVERGED: {count(n_open, 'value')} with a larger gap than the plan asks for; gaps are true")
+        lines.append(f"NOT CONVERGED: {count(n_open, 'value')} {unsolved(plan)}")
     return [*lines, f"everything is in {folder}{os.sep}; sites make their models from {folder / RESULT}"]

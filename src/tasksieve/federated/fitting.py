@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from ..user_warnings import warn
 from .answer import Answer
 from .asking import Asking
 from .certify import state
@@ -78,10 +80,22 @@ def fit(
     -------
     FederatedFit
         A path with the lengths of the rows of coefficients; `Site.model` makes a model of it, at a site.
+
+    Warns
+    -----
+    sklearn.exceptions.ConvergenceWarning
+        Where gaps are larger than ``plan.tol``: mostly with the quantile loss, which is nearly made of straight lines.
     """
     plan = plan if isinstance(plan, Plan) else Plan.read(plan)
     keys = keys if isinstance(keys, PrivateKeys) else PrivateKeys.read(keys)
     return FitUnderWay(plan, Asking(plan, keys, transport, folder), progress).run()
+
+
+def unsolved(plan: Plan) -> str:
+    """What is to be said of values whose gap is larger than the plan asks for, and what helps."""
+    flat = any(loss.startswith("quantile") for loss in (plan.loss, *plan.site_losses.values()))
+    better = "give quantile more smoothing (0.1 is the default), or " if flat else ""
+    return f"did not reach tol={plan.tol:g}; their gaps are larger, and true: {better}ask for a larger tol."
 
 
 class FitUnderWay:
@@ -112,6 +126,9 @@ class FitUnderWay:
             question = whole.final_questions("part")[found.chosen]
             self._prove(self.asking, question, found)
         found.count(self.asking.traffic)
+        n_open = sum(int(np.count_nonzero(~path.converged)) for path in paths)
+        if n_open:
+            warn(f"{n_open} of {sum(len(path.values) for path in paths)} values {unsolved(plan)}", ConvergenceWarning)
         return found
 
     def _paths(self, ridge: float) -> tuple[FederatedPath, list[FederatedPath], list[FederatedPath]]:
