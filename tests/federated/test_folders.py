@@ -115,6 +115,24 @@ def test_what_is_answered_is_not_asked_again(tmp_path):
     ]
 
 
+def test_messages_that_are_lost_or_come_twice(north):
+    transport, site = north
+    (question,) = site.waiting()
+    question.unlink()  # lost on its way
+    with pytest.raises(SiteSilent):
+        transport.exchange(MESSAGE)
+    assert site.waiting() == [question]
+    shutil.copy(question, question.with_name(question.name.replace("0001", "0002")))  # carried twice
+    assert len(site.answer(bytes.upper)) == 2
+    assert transport.exchange(MESSAGE) == {"north": MESSAGE.upper()}
+    for answer in site.folder.glob("answer-*"):  # lost on their way back
+        answer.unlink()
+    with pytest.raises(SiteSilent):
+        transport.exchange(MESSAGE)
+    assert len(site.answer(bytes.upper)) == 2
+    assert transport.exchange(MESSAGE) == {"north": MESSAGE.upper()}
+
+
 def test_answers_may_come_in_any_order(tmp_path):
     folders = {name: tmp_path / name for name in "abc"}
     transport = Folders(folders, patience=0)
