@@ -84,7 +84,7 @@ def fit(
     Warns
     -----
     sklearn.exceptions.ConvergenceWarning
-        Where gaps are larger than ``plan.tol``: mostly with the quantile loss, which is nearly made of straight lines.
+        Where gaps are larger than ``plan.tol``.
     """
     plan = plan if isinstance(plan, Plan) else Plan.read(plan)
     keys = keys if isinstance(keys, PrivateKeys) else PrivateKeys.read(keys)
@@ -94,8 +94,8 @@ def fit(
 def unsolved(plan: Plan) -> str:
     """What is to be said of values whose gap is larger than the plan asks for, and what helps."""
     flat = any(loss.startswith("quantile") for loss in (plan.loss, *plan.site_losses.values()))
-    better = "give quantile more smoothing (0.1 is the default), or " if flat else ""
-    return f"did not reach tol={plan.tol:g}; their gaps are larger, and true: {better}ask for a larger tol."
+    why = " (quantile is nearly made of straight lines, on which steps may end early)" if flat else ""
+    return f"did not reach tol={plan.tol:g}; their gaps are larger, and true{why}: ask for a larger tol."
 
 
 class FitUnderWay:
