@@ -95,7 +95,8 @@ def unsolved(plan: Plan) -> str:
     """What is to be said of values whose gap is larger than the plan asks for, and what helps."""
     flat = any(loss.startswith("quantile") for loss in (plan.loss, *plan.site_losses.values()))
     why = " (quantile is nearly made of straight lines, on which steps may end early)" if flat else ""
-    return f"did not reach tol={plan.tol:g}; their gaps are larger, and true{why}: ask for a larger tol."
+    said = f"did not reach tol={plan.tol:g}; their gaps are larger, and true{why}: ask for a larger tol"
+    return f"{said}, or for more strengths (n_alphas), so that each has nearer ones to start from."
 
 
 class FitUnderWay:
