@@ -24,6 +24,7 @@ _NAMES = {
     "design": ("Storage",),
     "exports": ("export",),
     "findings.bounds": ("pfer_bound",),
+    "findings.calibration": ("probability_calibration",),
     "findings.compare": ("compare",),
     "findings.debiased": ("debiased_inference",),
     "findings.imputation": ("MultipleImputation",),
@@ -96,6 +97,7 @@ if TYPE_CHECKING:
     from .design import Storage as Storage
     from .exports import export as export
     from .findings.bounds import pfer_bound as pfer_bound
+    from .findings.calibration import probability_calibration as probability_calibration
     from .findings.compare import compare as compare
     from .findings.debiased import debiased_inference as debiased_inference
     from .findings.imputation import MultipleImputation as MultipleImputation
