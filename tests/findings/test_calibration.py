@@ -40,12 +40,18 @@ def test_curves_are_those_of_other_programs() -> None:
         share, mean = calibration_curve(hit, p, n_bins=5, strategy="quantile")
         np.testing.assert_allclose(found.observed[own], share, rtol=1e-12)
         np.testing.assert_allclose(found.predicted[own], mean, rtol=1e-12)
-        ends = proportion_confint((share * found.n_rows[own]).round(), found.n_rows[own], 0.2, method="wilson")
+        ends = proportion_confint(
+            (share * found.n_rows[own]).round(), found.n_rows[own], 0.2, method="wilson"
+        )
         np.testing.assert_allclose([found.lower[own], found.upper[own]], ends, rtol=1e-9, atol=1e-12)
         line = sm.GLM(hit, sm.add_constant(logit(p)), sm.families.Binomial()).fit(cov_type="HC0", tol=1e-12)
-        large = sm.GLM(hit, np.ones(len(p)), sm.families.Binomial(), offset=logit(p)).fit(cov_type="HC0", tol=1e-12)
+        large = sm.GLM(hit, np.ones(len(p)), sm.families.Binomial(), offset=logit(p)).fit(
+            cov_type="HC0", tol=1e-12
+        )
         lines = found.lines
-        np.testing.assert_allclose([lines.slope[t], lines.slope_error[t]], [line.params[1], line.bse[1]], rtol=1e-6)
+        np.testing.assert_allclose(
+            [lines.slope[t], lines.slope_error[t]], [line.params[1], line.bse[1]], rtol=1e-6
+        )
         np.testing.assert_allclose([lines.intercept[t], lines.intercept_error[t]], [large.params[0], large.bse[0]],
                                    rtol=1e-6, atol=1e-9)  # fmt: skip
         np.testing.assert_allclose([lines.expected[t], lines.observed[t]], [p.mean(), hit.mean()], rtol=1e-12)
@@ -66,7 +72,9 @@ def test_without_features_the_corrected_probability_is_the_share_of_the_training
         np.testing.assert_allclose(found.predicted[own], shares.mean(), rtol=1e-6)
         fitted = found.predicted[(found.task == name) & (found.weighting == "as fitted")]
         weight = 6.0 if isinstance(rule, dict) else (1.0 - hit.mean()) / hit.mean()
-        np.testing.assert_allclose(fitted, np.mean(weight * shares / (weight * shares + 1.0 - shares)), rtol=1e-6)
+        np.testing.assert_allclose(
+            fitted, np.mean(weight * shares / (weight * shares + 1.0 - shares)), rtol=1e-6
+        )
     np.testing.assert_allclose(found.observed[::2], found.observed[1::2], rtol=1e-12)
 
 
@@ -100,7 +108,9 @@ def test_several_classes_and_tasks_with_classes_of_their_own() -> None:
     each = ts.MultiTaskClassifierCV(**SMALL).fit(X, own, task)
     found = ts.probability_calibration(each, X, own, task, n_bins=1)
     assert found.label.tolist() == ["b", "no", "very", "yes"]
-    shares = [np.mean(own[task == name] == label) for name, label in zip(found.task, found.label, strict=True)]
+    shares = [
+        np.mean(own[task == name] == label) for name, label in zip(found.task, found.label, strict=True)
+    ]
     np.testing.assert_allclose(found.observed.astype(float), shares, rtol=1e-12)
     np.testing.assert_allclose(found.predicted[0], each.cv_predictions_[0][:, 1].mean(), rtol=1e-12)
 
@@ -111,7 +121,9 @@ def test_new_rows_weights_and_forms() -> None:
     model = ts.MultiTaskLogisticRegression(0.01, class_weight={"yes": 3.0}).fit(X, y, task)
     found = ts.probability_calibration(model, fresh, labels, names, new_rows=True, n_bins=1)
     p = model.predict_proba(fresh, names)[names == "u", 1]
-    np.testing.assert_allclose(found.predicted[:2], [p.mean(), np.mean(expit(logit(p) - np.log(3.0)))], rtol=1e-9)
+    np.testing.assert_allclose(
+        found.predicted[:2], [p.mean(), np.mean(expit(logit(p) - np.log(3.0)))], rtol=1e-9
+    )
     weight = np.random.default_rng(2).integers(0, 2, len(labels)).astype(float)
     some = ts.probability_calibration(model, fresh, labels, names, new_rows=True, sample_weight=weight)
     kept = weight > 0.0
@@ -120,12 +132,16 @@ def test_new_rows_weights_and_forms() -> None:
         np.testing.assert_allclose(some[name].astype(float), less[name].astype(float), rtol=1e-9)
     np.testing.assert_allclose(some.lines.slope_error, less.lines.slope_error, rtol=1e-9)
     parts = [(fresh[names == name], labels[names == name]) for name in "uv"]
-    listed = ts.MultiTaskLogisticRegressionCV(**SMALL).fit([part for part, _ in parts], [own for _, own in parts])
+    listed = ts.MultiTaskLogisticRegressionCV(**SMALL).fit(
+        [part for part, _ in parts], [own for _, own in parts]
+    )
     again = ts.probability_calibration(listed, [part for part, _ in parts], [own for _, own in parts])
     assert again.lines.n_rows.tolist() == [150, 250]
     shared = ts.MultiTaskLogisticRegressionCV(**SMALL).fit(X[:150], np.column_stack([y[:150], y[150:300]]))
     both = ts.probability_calibration(shared, X[:150], np.column_stack([y[:150], y[150:300]]), n_bins=1)
-    np.testing.assert_allclose(both.observed.astype(float), [np.mean(y[:150] == "yes"), np.mean(y[150:300] == "yes")])
+    np.testing.assert_allclose(
+        both.observed.astype(float), [np.mean(y[:150] == "yes"), np.mean(y[150:300] == "yes")]
+    )
     np.testing.assert_allclose(both.predicted.astype(float), shared.cv_predictions_[..., 1].mean(axis=0))
 
 

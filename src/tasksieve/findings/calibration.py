@@ -94,7 +94,8 @@ class ProbabilityCalibration(Columns):
     def __repr__(self) -> str:
         lines = self.lines
         each = ", ".join(
-            f"{lines.task[k]}: slope {lines.slope[k]:.2f}, in the large {lines.intercept[k]:+.2f} ({lines.weighting[k]})"
+            f"{lines.task[k]}: slope {lines.slope[k]:.2f}, in the large {lines.intercept[k]:+.2f} "
+            f"({lines.weighting[k]})"
             for k in range(min(4, len(lines.task)))
         )
         return f"ProbabilityCalibration({each}{', ...' * (len(lines.task) > 4)})"
@@ -167,7 +168,9 @@ def probability_calibration(
     check_level(level)
     check_number(n_bins, "n_bins", low=1, closed=True, integer=True)
     if getattr(model, "_targets", None) != "classes" or not hasattr(model, "predict_proba"):
-        words = f"has no probabilities of classes ({type(model).__name__}): give a logistic or ordinal classifier"
+        words = (
+            f"has no probabilities of classes ({type(model).__name__}): give a logistic or ordinal classifier"
+        )
         raise ParameterError("model", words)
     check_is_fitted(model, "coef_")
     refuse_patterns(X, "probability_calibration")
@@ -206,7 +209,9 @@ def probability_calibration(
             for weighting, each in curves:
                 key = (name, names[k], weighting)
                 bins += [key + found for found in _bins(each[:, k], hit, s, n_bins, level)]
-                lines.append((*key, len(hit), s @ each[:, k] / s.sum(), s @ hit / s.sum(), *_line(each[:, k], hit, s)))
+                lines.append(
+                    (*key, len(hit), s @ each[:, k] / s.sum(), s @ hit / s.sum(), *_line(each[:, k], hit, s))
+                )
     return ProbabilityCalibration(*_columns(bins, 8), CalibrationLines(*_columns(lines, 10)), float(level), new_rows or
                                   hasattr(model, "cv_predictions_"))  # fmt: skip
 
@@ -237,7 +242,9 @@ def _flat(data: TaskData, answers: Any) -> Array:
     return np.concatenate([np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in parts])
 
 
-def _factors(model: Any, data: TaskData, t: int, part: slice, names: list[Any], new_rows: bool) -> Array | None:
+def _factors(
+    model: Any, data: TaskData, t: int, part: slice, names: list[Any], new_rows: bool
+) -> Array | None:
     """What the classes of a task counted in the fit; None where that is not known, or a class did not count."""
     rule = model.class_weight
     if not isinstance(rule, str):
@@ -277,7 +284,11 @@ def _line(p: Array, hit: Array, s: Array) -> tuple[float, float, float, float]:
     odds = logit(np.clip(p, least, 1.0 - least))
     ones = np.ones((len(odds), 1))
     level = _regression(ones, odds, hit, s)
-    slope = _regression(np.column_stack([ones, odds]), np.zeros(len(odds)), hit, s) if np.ptp(odds) > 1e-9 else None
+    slope = (
+        _regression(np.column_stack([ones, odds]), np.zeros(len(odds)), hit, s)
+        if np.ptp(odds) > 1e-9
+        else None
+    )
     return (*((np.nan, np.nan) if level is None else level), *((np.nan, np.nan) if slope is None else slope))
 
 
