@@ -160,9 +160,9 @@ def test_lines_that_are_not_there() -> None:
 def test_refusals() -> None:
     X, y, task = data()
     plain = ts.MultiTaskLogisticRegression(0.1, class_weight="balanced").fit(X, y, task)
-    with pytest.raises(ValueError, match="MultiTaskLogisticRegressionCV.*new_rows=True"):
+    with pytest.raises(ValueError, match=r"MultiTaskLogisticRegressionCV.*new_rows=True"):
         ts.probability_calibration(plain, X, y, task)
-    with pytest.raises(ValueError, match="class_weight='balanced'.*rows of the fit"):
+    with pytest.raises(ValueError, match=r"class_weight='balanced'.*rows of the fit"):
         ts.probability_calibration(plain, X, y, task, new_rows=True)
     model = ts.MultiTaskLogisticRegressionCV(**SMALL).fit(X, y, task)
     with pytest.raises(ValueError, match=r"other rows \(399 labels\).*new_rows"):

@@ -23,6 +23,7 @@ from ..report.words import count, few, plural
 from ..runs import ModelKind, SavedModel, save_model
 from ..runs.findings import read_comparison
 from ..runs.folder import CALIBRATION, CERTIFICATE, QUALITY_BY_TASK
+from ..runs.kept_folds import write_folds
 from ..runs.out_of_fold import quality_columns, quality_labels, write_out_of_fold
 from ..runs.results import (
     write_coefficients,
@@ -67,6 +68,7 @@ def write_results(job: Job, fitted: Fitted) -> None:
         if hasattr(fitted.cv, "cv_quality_by_task_"):
             by_task = fitted.cv.cv_quality_by_task_
             write_table(folder / QUALITY_BY_TASK, quality_columns(by_task, quality_labels(by_task, problem.targets)))
+        write_folds(folder, fitted.cv)
         if source.has_rows:
             write_out_of_fold(folder, fitted.cv, problem)
     empty = model.null_objective_
