@@ -24,7 +24,6 @@ _NAMES = {
     "design": ("Storage",),
     "exports": ("export",),
     "findings.bounds": ("pfer_bound",),
-    "findings.calibration": ("probability_calibration",),
     "findings.compare": ("compare",),
     "findings.debiased": ("debiased_inference",),
     "findings.imputation": ("MultipleImputation",),
@@ -39,6 +38,7 @@ _NAMES = {
     "fitted.model_selection": ("TaskKFold", "task_scorer"),
     "fitted.order": ("OrderWarning",),
     "fitted.path": ("RegularizationPath",),
+    "fitted.probability_calibration": ("probability_calibration",),
     "fitted.progress": ("Progress", "watch"),
     "fitted.quality": ("HeldOutQuality",),
     "fitted.scales": ("ScaleWarning",),
@@ -97,7 +97,6 @@ if TYPE_CHECKING:
     from .design import Storage as Storage
     from .exports import export as export
     from .findings.bounds import pfer_bound as pfer_bound
-    from .findings.calibration import probability_calibration as probability_calibration
     from .findings.compare import compare as compare
     from .findings.debiased import debiased_inference as debiased_inference
     from .findings.imputation import MultipleImputation as MultipleImputation
@@ -114,6 +113,7 @@ if TYPE_CHECKING:
     from .fitted.model_selection import task_scorer as task_scorer
     from .fitted.order import OrderWarning as OrderWarning
     from .fitted.path import RegularizationPath as RegularizationPath
+    from .fitted.probability_calibration import probability_calibration as probability_calibration
     from .fitted.progress import Progress as Progress
     from .fitted.progress import watch as watch
     from .fitted.quality import HeldOutQuality as HeldOutQuality

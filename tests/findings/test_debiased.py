@@ -370,6 +370,13 @@ class TestData:
         for name in ("estimate", "std_error", "bias_factor", "row_pvalue"):
             np.testing.assert_allclose(found[name], expected[name], rtol=1e-5, atol=1e-7)
 
+    def test_columns_that_do_not_fit_into_memory_are_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        x, y, task = data()
+        model = MODELS["values"].fit(x, y, task)
+        monkeypatch.setattr("tasksieve.findings.debiased.free_memory", lambda: 16.0 * x.size - 1.0)
+        with pytest.raises(ValueError, match="Take fewer columns"):
+            ts.debiased_inference(model, x, y, task)
+
     def test_rows_without_labels_do_not_count(self) -> None:
         rng = np.random.default_rng(0)
         x, y = rng.standard_normal((40, 10)), rng.standard_normal((40, 2))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from ..findings.calibration import ProbabilityCalibration, probability_calibration
+from ..fitted.probability_calibration import ProbabilityCalibration, probability_calibration
 from ..tasks import PatternedMatrix
 from .content import ExtraTable, with_error
 

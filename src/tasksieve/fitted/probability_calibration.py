@@ -10,12 +10,12 @@ from scipy.special import expit, logit, ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from ..docstrings import described_by
-from ..fitted.arguments import check_level, check_number
-from ..fitted.documented import DATA
 from ..messages import ParameterError, value_error
 from ..tasks import TaskData
 from ..tasks.named import refuse_patterns, takes_named_tasks
+from .arguments import check_level, check_number
 from .columns import Columns
+from .documented import DATA
 
 Array = np.ndarray[Any, Any]
 
