@@ -155,8 +155,8 @@ def main() -> None:
             rows += found
     report.table(
         f"Coverage aimed at: {COVERAGE}; {NEW} new rows of each task",
-        ["data", "tasks x rows x features", "form", "draws", "coverage", "Monte Carlo error", "where the first feature > 1",
-         "median width, or size", f"at least {COVERAGE} less two errors"],
+        ["data", "tasks x rows x features", "form", "draws", "coverage", "Monte Carlo error",
+         "where the first feature > 1", "median width, or size", f"at least {COVERAGE} less two errors"],
         rows,
         "Tuned: alpha chosen on the rows that calibrate. Nested: by folds of the training rows of each fold.",
     )  # fmt: skip

@@ -134,7 +134,8 @@ def coverage(report: Report, sets: int, hours: float, seed: int) -> None:
     report.table(
         f"{LEVEL:.0%} debiased intervals: share that hold the truth",
         ["design", "theory applies", "tasks x rows x features", "true", "features that do not matter",
-         "features that do", "selected features", "selected, do not matter", f"the first two within two errors of {LEVEL}",
+         "features that do", "selected features", "selected, do not matter",
+         f"the first two within two errors of {LEVEL}",
          "data sets with a false feature (Holm, 0.05)", "no interval", "length",
          "length / that of splitting", "tolerated L1 error"],
         rows,
