@@ -187,6 +187,7 @@ def probability_calibration(
     else:
         answers = model.cv_predictions_
     chances, codes = _flat(data, answers), data.class_codes
+    assert codes is not None
     weights = data.weights if data.class_factors is None else data.weights / data.class_factors
     bins: list[tuple[Any, ...]] = []
     lines: list[tuple[Any, ...]] = []
@@ -212,8 +213,12 @@ def probability_calibration(
                 lines.append(
                     (*key, len(hit), s @ each[:, k] / s.sum(), s @ hit / s.sum(), *_line(each[:, k], hit, s))
                 )
-    return ProbabilityCalibration(*_columns(bins, 8), CalibrationLines(*_columns(lines, 10)), float(level), new_rows or
-                                  hasattr(model, "cv_predictions_"))  # fmt: skip
+    held_out = new_rows or hasattr(model, "cv_predictions_")
+    task_, label, weighting, n_rows, predicted, observed, lower, upper = _columns(bins, 8)
+    return ProbabilityCalibration(
+        task_, label, weighting, n_rows, predicted, observed, lower, upper, CalibrationLines(*_columns(lines, 10)),
+        float(level), held_out,
+    )  # fmt: skip
 
 
 def _columns(rows: list[tuple[Any, ...]], width: int) -> list[Array]:
@@ -256,6 +261,7 @@ def _factors(
             "know: calibrate a model with cross-validation on those, or fit it with the weights of classes by name."
         )
     found, codes = np.ones(len(names)), data.class_codes
+    assert codes is not None
     live = data.weights[part] > 0.0
     found[codes[part][live]] = data.class_factors[part][live]
     return found
