@@ -55,7 +55,7 @@ def test_curves_are_those_of_other_programs() -> None:
         np.testing.assert_allclose([lines.intercept[t], lines.intercept_error[t]], [large.params[0], large.bse[0]],
                                    rtol=1e-6, atol=1e-9)  # fmt: skip
         np.testing.assert_allclose([lines.expected[t], lines.observed[t]], [p.mean(), hit.mean()], rtol=1e-12)
-    assert found.held_out
+    assert not found.new_rows
     assert list(found.to_frame().columns)[:4] == ["task", "label", "weighting", "n_rows"]
     assert "u: slope" in repr(found)
 

@@ -73,8 +73,8 @@ class ProbabilityCalibration(Columns):
         Intercept and slope of each curve.
     level : float
         Of the intervals.
-    held_out : bool
-        Whether models had not learned from the rows.
+    new_rows : bool
+        Whether the model had not seen the rows; otherwise probabilities are out of fold.
     """
 
     task: Array
@@ -87,9 +87,9 @@ class ProbabilityCalibration(Columns):
     upper: Array
     lines: CalibrationLines
     level: float
-    held_out: bool
+    new_rows: bool
 
-    _beside: ClassVar[tuple[str, ...]] = ("lines", "level", "held_out")
+    _beside: ClassVar[tuple[str, ...]] = ("lines", "level", "new_rows")
 
     def __repr__(self) -> str:
         lines = self.lines
@@ -213,11 +213,10 @@ def probability_calibration(
                 lines.append(
                     (*key, len(hit), s @ each[:, k] / s.sum(), s @ hit / s.sum(), *_line(each[:, k], hit, s))
                 )
-    held_out = new_rows or hasattr(model, "cv_predictions_")
     task_, label, weighting, n_rows, predicted, observed, lower, upper = _columns(bins, 8)
     return ProbabilityCalibration(
         task_, label, weighting, n_rows, predicted, observed, lower, upper, CalibrationLines(*_columns(lines, 10)),
-        float(level), held_out,
+        float(level), new_rows,
     )  # fmt: skip
 
 
