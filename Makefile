@@ -7,6 +7,7 @@
 #   make test-gpu   those that need a GPU, on this machine's
 #   make test-portable   some of them as other processors would run them: narrow long double, older BLAS, 1 and 2 threads
 #   make coverage   the quick tests, and which lines they run (from Python 3.12 on `make test` says so too)
+#   make test-peers intervals beside those of hidimstat, skein-glm and MAPIE, which it installs
 #   make test-lowest   the core's tests with the oldest dependencies that pyproject.toml allows
 #   make wheel      wheels in dist/, tried in empty environments without a compiler
 #   make lint       ruff and mypy; mypy --strict and pyright on a script as a user writes it
@@ -31,7 +32,7 @@ export TASKSIEVE_NEED_KERNELS = 1
 # An editable install knows the modules by name: a new, moved or deleted file installs it anew.
 MODULES := $(VENV)/.modules-$(shell find src -name '*.py' | LC_ALL=C sort | cksum | cut -d ' ' -f 1)
 
-.PHONY: demo test coverage test-all test-portable test-torch test-gpu test-lowest wheel sanitize lint format bench bench-quick docs figures clean
+.PHONY: demo test coverage test-all test-portable test-torch test-gpu test-peers test-lowest wheel sanitize lint format bench bench-quick docs figures clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.package $(VENV)/.extra-report $(VENV)/.extra-cli $(VENV)/.extra-files
@@ -60,6 +61,9 @@ test-portable: $(VENV)/.package $(VENV)/.extra-test
 test-torch: $(VENV)/.package $(VENV)/.extra-test
 	@.ci/torch $(PY) any
 	$(PY) -m pytest -m "not slow" tests/device $(PYTEST_ARGS)
+
+test-peers: $(VENV)/.package $(VENV)/.extra-test $(VENV)/.extra-peers
+	$(PY) -m pytest -k "hidimstat or skein or mapie" tests/findings/test_debiased.py tests/linear/test_conformal.py $(PYTEST_ARGS)
 
 test-gpu: $(VENV)/.package $(VENV)/.extra-test $(VENV)/.extra-gpu
 	$(PY) -c 'import sys, torch; sys.exit(None if torch.cuda.is_available() else "torch sees no CUDA device here")'

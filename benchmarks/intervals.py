@@ -1,7 +1,7 @@
 """Do debiased intervals hold their level? Simulated data, where the truth is known; and how long do they take?
 
     python benchmarks/intervals.py
-    python benchmarks/intervals.py --only coverage --sets 50
+    python benchmarks/intervals.py --only coverage --sets 50 --hours 1
     python benchmarks/intervals.py --only speed
 
 Coverage: how often 95 % intervals of `ts.debiased_inference` hold the true coefficient, of features that matter and of
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from _common import Report, arguments, say
@@ -26,6 +26,7 @@ from scipy.special import expit
 import tasksieve as ts
 
 LEVEL = 0.95
+OTHERS = 28  # features of a data set that do not matter and get intervals: more sets say more than more features
 PATH = {"n_alphas": 20, "eps": 0.05, "cv": 5, "n_jobs": 1}
 
 
@@ -54,7 +55,9 @@ SETTINGS = (
     Setting("two classes", True, n_rows=400, n_features=50, strength=0.7, classes=True),
     Setting("neighbours correlated by 0.9", False, related=0.9),
     Setting("20 true features", False, n_true=20),
-    Setting("50 rows, 500 features, 5 true", False, n_tasks=10, n_rows=50, n_features=500, n_true=5, strength=1.0),
+    Setting(
+        "50 rows, 500 features, 5 true", False, n_tasks=10, n_rows=50, n_features=500, n_true=5, strength=1.0
+    ),
     Setting("two classes, 100 rows", False, n_rows=100, n_features=100, strength=1.0, classes=True),
 )
 
@@ -63,10 +66,13 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--only", choices=["coverage", "speed"])
     parser.add_argument("--sets", type=int, default=None, help="data sets of each design (200 by default)")
+    parser.add_argument(
+        "--hours", type=float, default=4.0, help="for the coverage: fewer sets if it takes longer"
+    )
     args = parser.parse_args()
     report = Report("intervals", args)
     if args.only != "speed":
-        coverage(report, args.sets or (2 if args.quick else 200), args.seed)
+        coverage(report, args.sets or (2 if args.quick else 200), args.hours, args.seed)
     if args.only != "coverage":
         speed(report, 200 if args.quick else 5000, args.seed)
     report.finish()
@@ -90,57 +96,103 @@ def draw(setting: Setting, seed: list[int]) -> tuple[Any, Any, Any, Any]:
     return X, z + (0.5 + 0.7 * np.abs(X[:, 0]) if setting.unequal else 1.0) * noise, task, coef
 
 
-def coverage(report: Report, sets: int, seed: int) -> None:
+def coverage(report: Report, sets: int, hours: float, seed: int) -> None:
+    found: dict[str, list[dict[str, float]]] = {setting.name: [] for setting in SETTINGS}
+    began = time.perf_counter()
+    for k in range(sets):
+        if k and (time.perf_counter() - began) * (k + 1) / k > 3600.0 * hours:
+            break
+        for setting in SETTINGS:  # one of each: a run that ends early has judged all alike
+            found[setting.name].append(one(setting, k, seed))
+            report.raw(setting=setting.name, draw=k, **found[setting.name][-1])
+        say(k + 1, "data sets of each design,", round(time.process_time()), "processor seconds")
+    done = len(found[SETTINGS[0].name])
     rows = []
     for setting in SETTINGS:
-        say(setting.name)
-        kind: Any = ts.MultiTaskLogisticRegressionCV if setting.classes else ts.MultiTaskLassoCV
-        shares: dict[str, list[float]] = {"false": [], "true": [], "selected": []}
-        lengths: dict[str, list[float]] = {"debiased": [], "split": []}
-        tolerated, began = [], time.perf_counter()
-        for k in range(sets):
-            X, y, task, coef = draw(setting, [seed, k])
-            model = kind(**PATH).fit(X, y, task)
-            found = ts.debiased_inference(model, X, y, task, "all", level=LEVEL)
-            truth = coef[found.task, found.feature]
-            hit, matters = (found.lower <= truth) & (truth <= found.upper), truth != 0.0
-            selected = np.isin(found.feature, model.get_support(indices=True))
-            for name, which in (("false", ~matters), ("true", matters), ("selected", selected)):
-                if which.any():
-                    shares[name].append(float(np.mean(hit[which])))
-            lengths["debiased"].append(float(np.mean((found.upper - found.lower)[matters])))
-            tolerated.append(float(np.median(found.tolerated_error)))
-            half = ts.split_inference(kind(**PATH), X, y, task, level=LEVEL, random_state=k, small_tasks="drop")
-            own = coef[half.task, half.feature] != 0.0 if len(half) else np.zeros(0, dtype=bool)
-            if own.any():
-                lengths["split"].append(float(np.nanmean((half.upper - half.lower)[own])))
-        wide = np.mean(lengths["debiased"]) / np.mean(lengths["split"]) if lengths["split"] else np.nan
+        own = found[setting.name]
+        shares = {
+            name: held([each[name] for each in own]) for name in ("false", "true", "selected", "by chance")
+        }
+        verdict = f"{shares['false'].level}, {shares['true'].level}"
+        lengths, tolerated = ([each[name] for each in own] for name in ("length", "tolerated"))
+        wide = np.nanmean(lengths) / np.nanmean([each["split"] for each in own])
         rows.append(
             [
                 setting.name,
                 "yes" if setting.theory else "no",
                 f"{setting.n_tasks} x {setting.n_rows} x {setting.n_features}",
                 setting.n_true,
-                *(share(own) for own in shares.values()),
-                f"{np.mean(lengths['debiased']):.2f}",
+                *(each.words for each in shares.values()),
+                verdict,
+                held([each["holm"] for each in own]).words,
+                f"{np.mean([each['without'] for each in own]):.0%}",
+                f"{np.nanmean(lengths):.2f}",
                 f"{wide:.2f}",
-                f"{np.mean(tolerated):.2f}",
+                f"{np.nanmean(tolerated):.2f}",
             ]
         )
-        report.raw(setting=setting.name, sets=sets, seconds=time.perf_counter() - began, shares=shares)
     report.table(
         f"{LEVEL:.0%} debiased intervals: share that hold the truth",
         ["design", "theory applies", "tasks x rows x features", "true", "features that do not matter",
-         "features that do", "selected features", "length", "length / that of splitting", "tolerated L1 error"],
+         "features that do", "selected features", "selected, do not matter",
+         f"the first two within two errors of {LEVEL}",
+         "data sets with a false feature (Holm, 0.05)", "no interval", "length",
+         "length / that of splitting", "tolerated L1 error"],
         rows,
-        f"{sets} data sets of each design, alpha by cross-validation; ± one standard error between data sets. Lengths "
-        "are of features that matter, tolerated errors medians.",
+        f"{done} data sets of each design, alpha by cross-validation; intervals of all features that matter and of "
+        f"{OTHERS} drawn from the others; ± one standard error between data sets. Lengths are of features that matter, "
+        "tolerated errors medians.",
     )  # fmt: skip
 
 
-def share(found: list[float]) -> str:
-    error = np.std(found, ddof=1) / np.sqrt(len(found)) if len(found) > 1 else np.nan
-    return f"{np.mean(found):.3f} ± {error:.3f}" if found else "-"
+def one(setting: Setting, k: int, seed: int) -> dict[str, float]:
+    """What the k-th data set says: shares of intervals that hold the truth, lengths; NaN where there are none."""
+    kind: Any = ts.MultiTaskLogisticRegressionCV if setting.classes else ts.MultiTaskLassoCV
+    X, y, task, coef = draw(setting, [seed, k])
+    model = kind(**PATH).fit(X, y, task)
+    others = np.random.default_rng([seed, k, 1]).permutation(np.flatnonzero(~coef.any(axis=0)))[:OTHERS]
+    features = np.concatenate([np.flatnonzero(coef.any(axis=0)), others])
+    found = ts.debiased_inference(model, X, y, task, features, level=LEVEL)
+    truth = coef[found.task, found.feature]
+    hit, matters = (found.lower <= truth) & (truth <= found.upper), truth != 0.0
+    selected = np.isin(found.feature, model.get_support(indices=True))
+    known = np.isfinite(found.std_error)  # a task whose rows are used up by the model has none
+    shares = {"false": ~matters, "true": matters, "selected": selected, "by chance": selected & ~matters}
+    half = ts.split_inference(kind(**PATH), X, y, task, level=LEVEL, random_state=k, small_tasks="drop")
+    own = coef[half.task, half.feature] != 0.0 if len(half) else np.zeros(0, dtype=bool)
+    lengths = (half.upper - half.lower)[own]
+    return {
+        **{
+            name: float(np.mean(hit[which & known])) if np.any(which & known) else np.nan
+            for name, which in shares.items()
+        },
+        "without": float(np.mean(~known)),
+        "holm": float(np.any(found.row_holm[~matters] <= 0.05)),
+        "length": mean_known((found.upper - found.lower)[matters]),
+        "split": mean_known(lengths),
+        "tolerated": float(np.median(found.tolerated_error[known])) if known.any() else np.nan,
+    }
+
+
+def mean_known(values: Any) -> float:
+    return float(np.nanmean(values)) if np.any(np.isfinite(values)) else np.nan
+
+
+class Held(NamedTuple):
+    """A mean over data sets."""
+
+    words: str
+    level: str
+
+
+def held(found: list[float]) -> Held:
+    known = np.array([each for each in found if np.isfinite(each)])
+    if not len(known):
+        return Held("-", "-")
+    error = np.std(known, ddof=1) / np.sqrt(len(known)) if len(known) > 1 else np.nan
+    mean = float(np.mean(known))
+    inside = abs(mean - LEVEL) <= 2.0 * error
+    return Held(f"{mean:.3f} ± {error:.3f}", "yes" if inside else "above" if mean > LEVEL else "below")
 
 
 def speed(report: Report, n_features: int, seed: int) -> None:
@@ -154,7 +206,9 @@ def speed(report: Report, n_features: int, seed: int) -> None:
     seconds, work = time.perf_counter() - began, time.process_time() - work
     rows = [[f"20 x 50 x {n_features:,}", len(found), f"{seconds:.1f}", f"{work:.1f}"]]
     report.table(
-        "All features of all tasks", ["tasks x rows x features", "coefficients", "seconds", "processor seconds"], rows
+        "All features of all tasks",
+        ["tasks x rows x features", "coefficients", "seconds", "processor seconds"],
+        rows,
     )
     report.headline(
         "20 x 50 x 5,000, all features", "60 s on two cores", f"{seconds:.0f} s",

@@ -51,7 +51,7 @@ def test_tests_have_what_the_extras_bring() -> None:
 def test_the_extras_that_are_tested_at_their_lowest_are_all_that_users_install() -> None:
     named = re.search(r"^TESTED = \((.*?)\)$", (ROOT / ".ci" / "lowest").read_text(encoding="utf-8"), re.MULTILINE)
     assert named is not None
-    tools = {"test", "lint", "docs", "bench", "wheel"}
+    tools = {"test", "lint", "docs", "bench", "wheel", "peers"}
     assert {*re.findall(r'"(\w+)"', named[1]), "gpu"} == set(PROJECT["optional-dependencies"]) - tools
 
 
@@ -69,7 +69,7 @@ def test_the_page_on_installation_names_the_pythons_and_extras() -> None:
     page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
     pythons = re.findall(r":: Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
     assert [version for version in pythons if f"3.11 to {pythons[-1]}" not in page] == []
-    tools = {"test", "lint", "docs", "bench", "wheel"}
+    tools = {"test", "lint", "docs", "bench", "wheel", "peers"}
     assert [name for name in PROJECT["optional-dependencies"] if name not in tools and f"`{name}`" not in page] == []
 
 

@@ -38,6 +38,7 @@ _NAMES = {
     "fitted.model_selection": ("TaskKFold", "task_scorer"),
     "fitted.order": ("OrderWarning",),
     "fitted.path": ("RegularizationPath",),
+    "fitted.probability_calibration": ("probability_calibration",),
     "fitted.progress": ("Progress", "watch"),
     "fitted.quality": ("HeldOutQuality",),
     "fitted.scales": ("ScaleWarning",),
@@ -112,6 +113,7 @@ if TYPE_CHECKING:
     from .fitted.model_selection import task_scorer as task_scorer
     from .fitted.order import OrderWarning as OrderWarning
     from .fitted.path import RegularizationPath as RegularizationPath
+    from .fitted.probability_calibration import probability_calibration as probability_calibration
     from .fitted.progress import Progress as Progress
     from .fitted.progress import watch as watch
     from .fitted.quality import HeldOutQuality as HeldOutQuality

@@ -140,3 +140,12 @@ def test_tall_tensors(rng: np.random.Generator) -> None:
     a, b = ts.MultiTaskLasso(0.05).fit(tensor(X, "float32"), y), ts.MultiTaskLasso(0.05).fit(X, y)
     assert np.array_equal(a.get_support(), b.get_support())
     assert abs(a.objective_ - b.objective_) <= a.dual_gap_ + b.dual_gap_
+
+
+def test_debiased_intervals(data: Data, there: Any) -> None:
+    X, y, task = data
+    model = ts.MultiTaskLasso(0.3).fit(X, y, task)
+    found = ts.debiased_inference(model, there, y, task, [0, 7, 9])
+    expected = ts.debiased_inference(model, X, y, task, [0, 7, 9])
+    for name in ("estimate", "std_error", "bias_factor", "row_holm"):
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-9)

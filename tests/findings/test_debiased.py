@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas
 import pytest
+import scipy.sparse
 import statsmodels.api as sm
+from plink_files import write_plink
 from scipy.special import expit
 from scipy.stats import chi2, norm
 from scipy.stats import f as fisher
@@ -344,6 +347,35 @@ class TestData:
         ]  # fmt: skip
         assert "Holm" in found.summary()
         assert "2 feature(s)" in repr(found)
+
+    @pytest.mark.parametrize("kind", ["csr", "csc", "int8", "mapped", "dask", "genotypes"])
+    def test_storages_do_not_matter(self, kind: str, tmp_path: Path) -> None:
+        rng = np.random.default_rng(3)
+        x, task = rng.integers(0, 3, (90, 12)).astype(np.int8), rng.permutation(np.repeat(["a", "b"], 45))
+        y = x[:, 0] - x[:, 1] + rng.standard_normal(90)
+        model = ts.MultiTaskLasso(0.2).fit(x.astype(float), y, task)
+        expected = ts.debiased_inference(model, x.astype(float), y, task, "all", groups=np.arange(90) // 2)
+        stored: Any = x
+        if kind in ("csr", "csc"):
+            stored = scipy.sparse.csr_array(x.astype(float)).asformat(kind)
+        elif kind == "mapped":
+            np.save(tmp_path / "x.npy", x)
+            stored = np.load(tmp_path / "x.npy", mmap_mode="r")
+        elif kind == "dask":
+            stored = pytest.importorskip("dask.array").from_array(x.astype(float), chunks=(40, 5))
+        elif kind == "genotypes":
+            stored = ts.read_plink(write_plink(tmp_path / "cohort", x.astype(float)))
+            model = ts.MultiTaskLasso(0.2).fit(stored, y, task)
+        found = ts.debiased_inference(model, stored, y, task, "all", groups=np.arange(90) // 2)
+        for name in ("estimate", "std_error", "bias_factor", "row_pvalue"):
+            np.testing.assert_allclose(found[name], expected[name], rtol=1e-5, atol=1e-7)
+
+    def test_columns_that_do_not_fit_into_memory_are_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        x, y, task = data()
+        model = MODELS["values"].fit(x, y, task)
+        monkeypatch.setattr("tasksieve.findings.debiased.free_memory", lambda: 16.0 * x.size - 1.0)
+        with pytest.raises(ValueError, match="Take fewer columns"):
+            ts.debiased_inference(model, x, y, task)
 
     def test_rows_without_labels_do_not_count(self) -> None:
         rng = np.random.default_rng(0)

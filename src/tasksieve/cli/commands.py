@@ -98,6 +98,9 @@ PREDICT = (
     ID,
     Option("all_tasks", bool, "Every task's prediction for every row.", default=False),
     Option("probabilities", bool, "Of the classes, too.", default=False),
+    Option("interval", float, "Bounds of every prediction that cover this share of new rows (0.9); of classes, which "
+           "are possible. The run needs --keep-folds."),
+    Option("borrow", bool, "Of --interval: tasks of too few rows use the errors of all tasks.", default=False),
     Option("times", str, "Of a survival model: the probability to be without an event at these times, too (1,3,5)."),
     Option("strata", str, "Column of strata, where it has another name here; --times needs it."),
     *(MISSING, UNSEEN, UNKNOWN, *READING, *NEW_PEOPLE, MAX_MEMORY, QUIET, DEBUG),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 from ..fitted.arguments import check_parameters
@@ -35,6 +36,8 @@ def make_estimator(config: dict[str, Any], kind: ModelKind, source: Source) -> A
                     f"--{key.replace('_', '-')}: --model {kind.name} has no such option with --cv"
                 )
         params.update(fold_parameters(config))
+        if "keep_folds" in params and "keep_folds" not in signature(kind.estimator(problem.classes, True)).parameters:
+            raise UsageError(f"--keep-folds: --model {kind.name} has no prediction intervals")
     estimator = kind.estimator(problem.classes, cv)(**params)
     check_parameters(estimator)
     return estimator

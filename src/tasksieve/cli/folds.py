@@ -1,4 +1,4 @@
-"""``--cv``, ``--seed``, ``--no-shuffle``, ``--row-groups``, ``--full-path`` and ``--fold-tol``: the folds of a run."""
+"""``--cv``, ``--seed``, ``--no-shuffle``, ``--row-groups``, ``--full-path``, ``--fold-tol``, ``--keep-folds``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from .exit_codes import UsageError
 from .options import flag, refuse
 from .trust import findings_asked
 
-FOLD_OPTIONS = ("seed", "shuffle", "row_groups", "early_stopping", "fold_tol")
+FOLD_OPTIONS = ("seed", "shuffle", "row_groups", "early_stopping", "fold_tol", "keep_folds")
+KEPT: dict[str, Any] = {"tuned": True, "nested": "nested"}
 
 
 def replaced_folds(asked: dict[str, Any]) -> set[str]:
@@ -41,6 +42,8 @@ def fold_parameters(config: dict[str, Any]) -> dict[str, Any]:
     """Parameters of an estimator that make the folds of a configuration, and say how they are used."""
     used: tuple[str, ...] = ("selection_rule", "early_stopping", "fold_tol")
     found = {key: config[key] for key in used if key in config}
+    if "keep_folds" in config:
+        found["keep_folds"] = KEPT[config["keep_folds"]]
     if config["command"] == "compare":  # which makes the folds itself
         return {**found, "cv": config["cv"], "random_state": config["seed"]}
     if config["shuffle"]:

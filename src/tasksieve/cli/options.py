@@ -219,6 +219,9 @@ OPTIONS = [
     option_of("selection_rule", "Strength", "config", CHOOSING),
     option_of("early_stopping", "Strength", "config", CHOOSING),
     option_of("fold_tol", "Strength", "config", CHOOSING),
+    Option("keep_folds", Literal["tuned", "nested"], "Keep the models of the folds, for predict --interval: at the "
+           "value that they have chosen together, or each at one chosen by folds of its own rows, which the guarantee "
+           "asks for.", "Strength", "config", ("fit",)),
     Option("stability", bool, "Say which features would be found again on halves of the rows, and whether anything "
            "matters at all.", "Trust", "config", ("fit",), flag="--stability/--no-stability"),
     option_of("n_pairs", "Trust", "config", TRUST, key="pairs", table=STABILITY),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from ..path.status import Status
 from ..runs import RunError, RunFolder, SavedModel, load_model
 from ..runs.folder import STREAM
+from ..runs.kept_folds import load_folds
 from ..runs.model_file import set_rows
 from ..runs.out_of_fold import class_names
 from ..runs.results import read_path
@@ -34,7 +36,7 @@ def run_predict(asked: Asked) -> int:
         offset, strata = saved.facts.get("offset"), strata_column(saved, asked)
         named = [(flag, name) for flag, name in (("--offset", offset), ("--strata", strata)) if name]
         new = open_rows(asked, saved, folder, named, all_tasks=asked.all_tasks)
-        columns = predictions(saved, new, asked)
+        columns = predictions(saved, new, asked, interval_model(folder, saved, asked))
     if not asked.quiet:
         for note in new.notes:
             say(f"note: {note}")
@@ -94,7 +96,36 @@ def choose_value(saved: SavedModel, folder: RunFolder, alpha: float | None) -> N
     )
 
 
-def predictions(saved: SavedModel, new: NewRows, asked: Asked) -> dict[str, list[Any]]:
+def interval_model(folder: RunFolder, saved: SavedModel, asked: Asked) -> Any:
+    """The model with its folds, where intervals are asked for."""
+    if asked.interval is None:
+        if asked.borrow:
+            raise UsageError("--borrow: is for --interval")
+        return None
+    if not 0.0 < asked.interval < 1.0:
+        raise UsageError(f"--interval: between 0 and 1, 0.9 say; got {asked.interval:g}")
+    if asked.alpha is not None:
+        raise UsageError("--alpha, --interval: the folds have kept the value that cross-validation has chosen")
+    model = load_folds(folder, saved, max_bytes=gibibytes(asked.max_memory))
+    if isinstance(getattr(model, "classes_", None), list):
+        raise UsageError("--interval: tasks have classes of their own: use predict_set from Python")
+    return model
+
+
+def add_intervals(model: Any, X: Any, keywords: dict[str, Any], asked: Asked, add: Callable[[str, Any], None]) -> None:
+    """Columns of bounds, or of possible classes."""
+    how = {"coverage": asked.interval, "borrow": asked.borrow, **keywords}
+    if hasattr(model, "predict_interval"):
+        bounds = np.asarray(model.predict_interval(X, **how))
+        add("lower", bounds[..., 0])
+        add("upper", bounds[..., 1])
+        return
+    sets = np.asarray(model.predict_set(X, **how))
+    for k, name in enumerate(class_names(model)):
+        add(f"may be {name}", np.where(sets[..., k], "yes", "no"))
+
+
+def predictions(saved: SavedModel, new: NewRows, asked: Asked, folds: Any = None) -> dict[str, list[Any]]:
     """Columns of the output, each as long as the table; None where there is no prediction."""
     model, task, table = saved.estimator, asked.task or saved.task, new.table
     if saved.task is None:
@@ -139,6 +170,8 @@ def predictions(saved: SavedModel, new: NewRows, asked: Asked) -> dict[str, list
         else:
             for k, name in enumerate(class_names(model)):
                 add(f"probability of {name}", np.asarray(chances)[..., k])
+    if folds is not None and len(rows):
+        add_intervals(folds, X, keywords, asked, add)
     if asked.times is not None and len(rows):
         at = read_times(asked.times)
         strata = strata_column(saved, asked)

@@ -15,13 +15,15 @@ from ..fitted.restore import set_state
 from ..fitted.risk_groups import risk_groups
 from ..linear.base import PathEstimator
 from ..report.model_content import compared_values
+from ..report.probabilities import held_out_calibration, named_calibration, probability_table
 from ..report.rows import coefficient_rows, row_labels, row_noun, task_names
 from ..report.standardised import by_row, used_columns
 from ..report.unseen import beside_null, out_of_fold, unseen_quality
 from ..report.words import count, few, plural
 from ..runs import ModelKind, SavedModel, save_model
 from ..runs.findings import read_comparison
-from ..runs.folder import CERTIFICATE, QUALITY_BY_TASK
+from ..runs.folder import CALIBRATION, CERTIFICATE, QUALITY_BY_TASK
+from ..runs.kept_folds import write_folds
 from ..runs.out_of_fold import quality_columns, quality_labels, write_out_of_fold
 from ..runs.results import (
     write_coefficients,
@@ -66,6 +68,7 @@ def write_results(job: Job, fitted: Fitted) -> None:
         if hasattr(fitted.cv, "cv_quality_by_task_"):
             by_task = fitted.cv.cv_quality_by_task_
             write_table(folder / QUALITY_BY_TASK, quality_columns(by_task, quality_labels(by_task, problem.targets)))
+        write_folds(folder, fitted.cv)
         if source.has_rows:
             write_out_of_fold(folder, fitted.cv, problem)
     empty = model.null_objective_
@@ -86,7 +89,15 @@ def write_results(job: Job, fitted: Fitted) -> None:
     if null is not None:
         quality = beside_null(quality, source.quality(null).values, covariates)
     write_quality(folder, quality, labels if len(labels) == len(quality.rows) else task_names(model, ()))
-    write_member_tables(folder, model, names, task_names(model, problem.targets))
+    curves = None
+    if fitted.cv is not None and source.has_rows:
+        curves = held_out_calibration(fitted.cv, problem.X, problem.y, **problem.row_arguments(groups=False))
+    if curves is not None:
+        known = dict(zip(model.tasks_.tolist(), task_names(model, problem.targets), strict=True))
+        curves = named_calibration(curves, known)
+        write_table(folder / CALIBRATION, curves.to_dict())
+    tables = [] if curves is None else [probability_table(curves)]
+    write_member_tables(folder, model, names, task_names(model, problem.targets), tables)
     if source.has_rows and kind_of_targets(model) in ("survival", "mixed"):
         ranking = model if fitted.cv is None else fitted.cv
         write_risk_groups(

@@ -9,11 +9,11 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from ..docstrings import described_by
+from ..fitted.columns import Columns
 from ..fitted.quality import ALL, HeldOutQuality
 from ..optional import data_frame
 from ..plotting import AXES, DRAWN_ON, dumbbells
 from ..tasks import some_of
-from .columns import Columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from scipy.stats import t as student
 from sklearn.utils.validation import check_is_fitted
 
+from ..design.memory import free_memory
 from ..docstrings import described_by
 from ..fitted.arguments import check_choice, check_level, feature_names
 from ..fitted.documented import DATA
@@ -322,6 +323,13 @@ def _tasks(
     data: TaskData, loss: Loss, coef: Array, intercept: Array, unit: Array, fit_intercept: bool, errors: str
 ) -> Iterator[_Task]:
     """The tasks; those that have the same rows in the same metric have the same design."""
+    needed, free = 16.0 * data.n_rows * data.n_features, free_memory()
+    if needed > free:
+        raise ValueError(
+            f"debiased_inference holds all columns of X as numbers of 8 bytes, twice: {needed / 2**30:,.1f} GiB, and "
+            f"{free / 2**30:,.1f} GiB are free. Take fewer columns (those that a first fit on other rows has selected, "
+            "say), or split_inference, which needs the selected ones only."
+        )
     features = np.arange(data.n_features)
     columns = np.asarray(data.take(features), dtype=np.float64)
     if not np.all(np.isfinite(columns)):

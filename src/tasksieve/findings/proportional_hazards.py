@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..docstrings import described_by
 from ..fitted.arguments import check_choice
+from ..fitted.columns import Columns
 from ..fitted.cox_moments import EventMoments, unpenalised_cox
 from ..fitted.documented import DATA
 from ..fitted.risk_groups import kaplan_meier
@@ -19,7 +20,6 @@ from ..messages import either, value_error
 from ..tasks import is_task_list, some_of
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
-from .columns import Columns
 from .refit import match_tasks
 
 Array = np.ndarray[Any, Any]

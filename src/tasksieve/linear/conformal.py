@@ -50,6 +50,18 @@ borrow : bool or int, default=False
 """
 
 
+def kept_folds(model: Any) -> KeptFolds | None:
+    """The models of the folds that a model has kept, if it has."""
+    found: KeptFolds | None = getattr(model, "_kept", None)
+    return found
+
+
+def keep_folds(model: Any, kept: KeptFolds) -> Any:
+    """The model, with models of folds that were kept elsewhere."""
+    model._kept = kept
+    return model
+
+
 def predicts_numbers(model: Any) -> bool:
     """Whether there can be intervals."""
     if model._targets != "values" or not hasattr(model, "keep_folds"):

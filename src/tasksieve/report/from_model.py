@@ -30,6 +30,7 @@ from .model_content import (
     show_path,
     standardised_fact,
 )
+from .probabilities import held_out_calibration, named_calibration, probability_table
 from .proof import carry
 from .rows import coefficient_rows, multinomial
 from .standardised import scales_of, used_columns
@@ -209,6 +210,10 @@ def _content_of_model(
         content.risk = risk_groups(model, X, y, **given)
         more = [] if content.risk is None else [risk_table(content.risk), *calibration_table(content.risk)]
         content.tables = [*content.tables, *more]
+    if X is not None and (found := held_out_calibration(model, X, y, **given)) is not None:
+        if not by_class:
+            found = named_calibration(found, dict(zip(own.tolist(), tasks, strict=True)))
+        content.tables = [*content.tables, probability_table(found)]
     content.methods, content.citations = _methods(model, content)
     _prove(content, model, X, y, given)
     content.asked = _asked(model, content)

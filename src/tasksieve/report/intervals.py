@@ -12,6 +12,16 @@ from .words import number, quantity
 MOST = 5_000  # coefficients in a page, of the features with the smallest p-values
 
 
+#: which finding answers which question, the same as in the documentation
+QUESTIONS = (
+    ("the effect of features that were named before looking", "debiased intervals, from all rows"),
+    ("the effects of all features, and which are not zero", "debiased intervals of all, with corrected p-values"),
+    ("intervals of features that were selected, honest about the selection", "splitting, from half of the rows"),
+    ("features that would be found again", "stability selection; it gives no effects"),
+    ("a list with a bounded share of false ones", "knockoffs; they give no effects"),
+)
+
+
 def by_evidence(found: Any) -> np.ndarray:
     """Places of the coefficients: features with the smallest p-value first, the tasks of each in their order."""
     rows = np.where(np.isnan(found.row_pvalue), np.inf, found.row_pvalue)

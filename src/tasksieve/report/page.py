@@ -17,7 +17,7 @@ from ..atomic import write_bytes
 from ..optional import require
 from ..verify import read_certificate
 from .content import ReportContent, mean_of, stability_of
-from .intervals import explanation, interval_words
+from .intervals import QUESTIONS, explanation, interval_words
 from .packing import Packed, pack, proven_marks, shorten
 from .proof import checker_script
 from .standardised import PER_DEVIATION
@@ -82,6 +82,7 @@ def render(content: ReportContent) -> str:
         most_rows=STATIC_ROWS,
         stable_shown=stability_of(content) is not None,
         about_intervals=explanation,
+        interval_questions=QUESTIONS,
         per_deviation="" if content.column_scales is None else PER_DEVIATION,
         interval_words=interval_words,
         trust_shown=content.trust is not None and content.trust.any_found,

@@ -25,15 +25,17 @@ INTERVALS = "intervals.json"
 RISK = "risk_groups.json"  # of a survival model: what became of rows of low and of high risk
 MISSING_VALUES = "missing_values.csv"  # how many, by column and task, and what became of them
 QUALITY_BY_TASK = "cv_quality_by_task.csv"  # of patterns of present columns: of the tasks that they are parts of
+CALIBRATION = "calibration.csv"  # of classes: curves of the probabilities out of fold
+FOLDS = "folds.npz"  # the models of the folds, where the fit was asked to keep them
 METHODS = "methods.txt"  # a paragraph for an article
 VARIANTS, SCORE = "variants.csv", "score.tsv"  # of a fit of genotypes
 TABLES = "tables.json"  # what a loss or penalty adds to the report
 RESULTS = (
     "model.json", "model.npz", "coefficients.csv", "coefficients.parquet", "intercepts.csv", "features.csv",
     "path.npz", "path.csv", "cv_scores.csv", "quality.csv", "cv_quality.csv", QUALITY_BY_TASK, "out_of_fold.csv",
-    MISSING_VALUES, PERMUTATION, STABILITY, "stability.npz", "stability.csv", COMPARISON, "comparison.csv", INTERVALS,
-    "intervals.csv", METHODS, TABLES, VARIANTS, SCORE, CERTIFICATE, PROOF, "timing.json", "report.html", STREAM,
-    HISTORY,
+    CALIBRATION, MISSING_VALUES, PERMUTATION, STABILITY, "stability.npz", "stability.csv", COMPARISON, "comparison.csv",
+    INTERVALS, "intervals.csv", METHODS, TABLES, VARIANTS, SCORE, CERTIFICATE, PROOF, "timing.json", "report.html",
+    STREAM, HISTORY, FOLDS,
 )  # fmt: skip
 PIECES = "pieces"
 OWN = {CONFIG, DATA, VERSIONS, LOG, LOCK, MANIFEST, *RESULTS, PIECES}

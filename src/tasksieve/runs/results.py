@@ -31,11 +31,11 @@ TRAINING_ROWS, COLUMN_WORDS = "the training rows", "the rows learnt from"
 # --- tables ------------------------------------------------------------------------------------------------------
 
 
-def write_member_tables(folder: RunFolder, model: Any, names: Sequence[str], tasks: Sequence[str]) -> None:
-    """Tables that a loss or a penalty adds, ``tables.json``: written now, since a saved model knows less."""
-    if multinomial(model):
-        return
-    tables = member_tables(model, names, tasks)
+def write_member_tables(
+    folder: RunFolder, model: Any, names: Sequence[str], tasks: Sequence[str], more: Sequence[ExtraTable] = ()
+) -> None:
+    """Tables that a loss or a penalty adds, and more: ``tables.json``, written now, since a saved model knows less."""
+    tables = [*([] if multinomial(model) else member_tables(model, names, tasks)), *more]
     if tables:
         folder.write_json(TABLES, {"tables": [asdict(table) for table in tables]})
 
