@@ -526,11 +526,19 @@ def ptlasso_fit(
 ) -> tuple[float, np.ndarray, int]:
     """ptlasso in adelie's environment: seconds of its fit, predictions for new rows, features in use in some group.
     Without an alpha it chooses one by cross-validation."""
+    data = {"X": X, "y": y, "groups": groups, "new": new, "new_groups": new_groups, "family": "gaussian"}
+    found = ptlasso_fits([data], alpha, threads)[0]
+    return float(found["seconds"]), found["pretrain"], int(found["features"])
+
+
+def ptlasso_fits(data: Sequence[dict[str, Any]], alpha: float | None, threads: int) -> list[dict[str, np.ndarray]]:
+    """The same for several data sets in one process: of each `seconds` and `processor` seconds, `features` in use,
+    the `alpha`, and predictions for new rows of the three models it fits: `pretrain`, `individual`, `overall`."""
     with tempfile.TemporaryDirectory(prefix="tasksieve-ptlasso-") as folder:
         where = Path(folder)
-        np.savez(where / "data.npz", X=X, y=y, groups=groups, new=new, new_groups=new_groups)
+        for k, one in enumerate(data):
+            np.savez(where / f"data-{k}.npz", **one)
         worker = Path(__file__).with_name("_ptlasso_worker.py")
         words = [adelie_python(), worker, folder, "cv" if alpha is None else alpha, threads]
         subprocess.run([str(word) for word in words], check=True)
-        found = np.load(where / "answer.npz")
-        return float(found["seconds"]), found["predictions"], int(found["features"])
+        return [dict(np.load(where / f"answer-{k}.npz")) for k in range(len(data))]

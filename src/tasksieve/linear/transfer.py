@@ -11,17 +11,16 @@ x . c: solvers and certificates are those of any fit with an offset.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy.stats import t as student
 from sklearn.base import clone
 
 from ..fitted.arguments import check_choice
 from ..fitted.choosing import for_one_task
 from ..fitted.fold_assignment import read_seed
-from ..fitted.folds import DEFAULT, FoldRules, ShuffledFolds, make_folds, read_cv
+from ..fitted.folds import DEFAULT, FoldRules, Folds, ShuffledFolds, make_folds, read_cv
 from ..fitted.model import TaskLinearModel
 from ..fitted.predictions import Predictions
 from ..losses import Loss
@@ -36,7 +35,8 @@ How = Literal["auto", "alone", "weights", "offset", "distance"]
 HOWS = ("auto", "alone", "weights", "offset", "distance")
 SHARES = (3.0, 30.0)  # how much less the feature with the largest old row costs, less 1
 KEPT = (0.25, 0.5, 0.75)  # ptLasso's alpha: 1 is the task alone, 0 the old prediction with its features
-LEVEL = 0.95  # of the one-sided test by which old tasks are used
+REPEATS = 3  # of the nested comparison, each with folds of its own; what rows lose is averaged
+CONFIRMED, CLEAR = 1.0, 2.0  # standard errors by which old tasks must win, and above which it is not repeated
 LEAST_ROWS = 3  # of a fold's training rows, for each fold
 
 
@@ -299,9 +299,9 @@ class Transferring(TaskLinearModel):
         name : label
             Of the new task.
         how : {"auto", "alone", "weights", "offset", "distance"}, default="auto"
-            "auto": any of them, but alone unless nested held-out rows confirm that the old tasks help (a one-sided
-            paired test at 5 %); ``reason`` and a warning say so. Another one is used as it is asked for, and a warning
-            says where it did harm.
+            "auto": any of them, but alone unless nested held-out rows confirm that the old tasks help: their gain must
+            exceed its standard error (see Notes); ``reason`` and a warning say so. Another one is used as it is asked
+            for, and a warning says where it did harm.
         sample_weight : array of shape (n,), optional
         groups : array of shape (n,), optional
             Rows of one group are held out together.
@@ -311,6 +311,15 @@ class Transferring(TaskLinearModel):
         -------
         NewTask
             It predicts, and says how it was found, with its duality gap. The model itself is not changed.
+
+        Notes
+        -----
+        Rows of outer folds are held out, everything is chosen by cross-validation of the others, and the loss on the
+        rows held out is compared with that of the task alone, row by row. The gain is the mean difference, with the
+        standard error of a mean over rows. Up to 0 the task is fitted alone, above two standard errors the old tasks
+        are used; between these the comparison is repeated with other folds, three times at most, each row's losses
+        are averaged, and in the end one standard error decides. Rows of 30 to 50 leave no room for a test at 5 %,
+        which would leave many old tasks that help; where they do harm the gain is not near 0 but below it.
 
         References
         ----------
@@ -413,24 +422,34 @@ class _Search:
     def nested(self, n_folds: int) -> tuple[float, float, bool]:
         """By what share the loss of held-out rows is smaller than that of the task alone, its standard error, and
         whether that is enough to rely on; ways are chosen without these rows."""
+        weights, total = self._data.weights, np.zeros((2, len(self._data.y)))
+        share = weights / weights.sum()
+        for repeat in range(1, REPEATS + 1):
+            total += self._losses(n_folds, repeat)
+            alone, best = total / repeat
+            level, gained = float(share @ alone), float(share @ (alone - best))
+            error = float(np.sqrt(np.sum(np.square(share * (alone - best - gained)))))
+            if gained <= 0.0 or gained > CLEAR * error:
+                break
+        enough = gained > 0.0 and gained > CONFIRMED * error
+        return gained / level if level > 0.0 else 0.0, error / level if level > 0.0 else 0.0, enough
+
+    def _losses(self, n_folds: int, repeat: int) -> Array:
+        """What each row loses where it is held out: with the task alone, and with the way chosen without it."""
         data = self._data
-        rules = FoldRules((read_seed(self._base.random_state) + 1) % 2**32)  # other folds than those that choose
-        folds = make_folds(ShuffledFolds(n_folds), self._y, data, self._groups, rules)
-        alone, best = np.full((2, len(data.y)), np.nan)
-        for train, test in folds.weights:
-            ways, fits, losses = self.fits(train)
+        rules = FoldRules((read_seed(self._base.random_state) + repeat) % 2**32)  # other folds than those that choose
+        found = np.zeros((2, len(data.y)))
+        for train, test in make_folds(ShuffledFolds(n_folds), self._y, data, self._groups, rules).weights:
+            training, held = data.with_weights(train), np.flatnonzero(test > 0.0)
+            inner = make_folds(self._base.cv, self._y, training, self._groups, FoldRules(self._base.random_state))
+            ways = self._old.ways(self._how, self._nearest(train))
+            fits = [self._fit_by(way, training, inner) for way in ways]
+            losses = [held_out_loss(model) for model in fits]
             k = int(np.argmin(losses if self._how == "auto" else [np.inf, *losses[1:]]))
-            held = np.flatnonzero(test > 0.0)
-            for out, j in ((alone, 0), (best, k)):
+            for out, j in zip(found, (0, k), strict=True):
                 z = fits[j]._scores(self._X, None, offset=self._offset(ways[j]))
                 out[held] = self._loss.deviance(data.y[held], np.asarray(z)[held])
-        known = np.flatnonzero(~np.isnan(alone))
-        share = data.weights[known] / data.weights[known].sum()
-        differences = alone[known] - best[known]
-        level, gained = float(share @ alone[known]), float(share @ differences)
-        error = float(np.sqrt(np.sum(np.square(share * (differences - gained)))))
-        enough = gained > student.ppf(LEVEL, max(len(known) - 1, 1)) * error
-        return gained / level if level > 0.0 else 0.0, error / level if level > 0.0 else 0.0, bool(enough)
+        return found
 
     def _offset(self, way: Way) -> Array | None:
         """What is known of every row; None where that is nothing."""
@@ -441,9 +460,18 @@ class _Search:
     def _fit(self, way: Way, weights: Array) -> Any:
         if self._data.class_factors is not None:  # the model multiplies by them
             weights = weights / self._data.class_factors
+        return self._model(way).fit(self._X, self._y, None, weights, groups=self._groups, offset=self._offset(way))
+
+    def _fit_by(self, way: Way, data: TaskData, folds: Folds) -> Any:
+        """The same of data that are read already, without what is told of held-out rows."""
+        model, data = self._model(way), replace(data, known=self._offset(way))
+        model._choose_on(model._candidates(), data, folds, None)
+        model._set_features(self._X, data)
+        return model
+
+    def _model(self, way: Way) -> Any:
         plain = np.all(way.weights == 1.0)
-        model = clone(self._base).set_params(feature_weights=None if plain else way.weights)
-        return model.fit(self._X, self._y, None, weights, groups=self._groups, offset=self._offset(way))
+        return clone(self._base).set_params(feature_weights=None if plain else way.weights)
 
     def _nearest(self, weights: Array) -> int:
         """The old task whose predictions of these rows are best, but for a constant where the loss allows one."""
