@@ -14,7 +14,11 @@ folder, alpha, threads = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 for k in range(len(list(folder.glob("data-*.npz")))):
     given = np.load(folder / f"data-{k}.npz")
     options = {"verbose": False, "n_threads": threads, "family": str(given["family"])}
-    model = ptlasso.PretrainedLassoCV(**options) if alpha == "cv" else ptlasso.PretrainedLasso(float(alpha), **options)
+    model = (
+        ptlasso.PretrainedLassoCV(**options)
+        if alpha == "cv"
+        else ptlasso.PretrainedLasso(float(alpha), **options)
+    )
     start, processor = time.perf_counter(), time.process_time()
     model.fit(given["X"], given["y"], given["groups"])
     seconds, processor = time.perf_counter() - start, time.process_time() - processor

@@ -8,13 +8,15 @@ features and 5 of each group, so 15 columns), the same with 5 groups, and the ex
 package in R: 5 groups of 200 rows, 120 columns, common effects of 3, 6, ..., 15 in the groups, effects of their own of
 3, noise of standard deviation 20. Both programs have their defaults, 10 folds, and one thread. The error is that of
 2,000 new rows of each group: the mean squared error less the noise's variance, or the log loss. Seconds are processor
-time of the fit alone; ptlasso's has its models of each group and of all rows in it.
+time of the fit alone; ptlasso's has its models of each group and of all rows in it. Ctrl-C ends it with the draws that
+are finished.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,7 +80,9 @@ CASES = (
 )
 
 
-def ours(case: Case, X: Array, y: Array, group: Array, new: Array, new_group: Array) -> dict[str, tuple[Array, float]]:
+def ours(
+    case: Case, X: Array, y: Array, group: Array, new: Array, new_group: Array
+) -> dict[str, tuple[Array, float]]:
     """Predictions and processor seconds of our models."""
     ts = library()
     assert ts is not None
@@ -99,9 +103,32 @@ def ours(case: Case, X: Array, y: Array, group: Array, new: Array, new_group: Ar
     keep("pretraining", predicted(ts.Pretraining(kind(**plain)).fit(X, y, task=group), new, new_group))
     alone = np.empty(len(new))
     for t in range(case.groups):
-        alone[new_group == t] = predicted(kind(**plain).fit(X[group == t], y[group == t]), new[new_group == t])
+        alone[new_group == t] = predicted(
+            kind(**plain).fit(X[group == t], y[group == t]), new[new_group == t]
+        )
     keep("each alone", alone)
     keep("pooled", predicted(kind(**plain).fit(X, y), new))
+    return found
+
+
+def one_draw(cases: Sequence[Case], seed: int, i: int) -> list[tuple[dict[str, float], dict[str, float]]]:
+    """Of each case the errors and the processor seconds of all models."""
+    found, data = [], []
+    for case in cases:
+        random = np.random.default_rng([seed, CASES.index(case), i])
+        (X, y, group), (new, truth, new_group) = case.draw(case.rows, random), case.draw(NEW_ROWS, random)
+        answers = ours(case, X, y, group, new, new_group)
+        found.append((
+            {name: case.error(truth, values) for name, (values, _) in answers.items()},
+            {name: spent for name, (_, spent) in answers.items()},
+        ))  # fmt: skip
+        data.append({"X": X, "y": y, "groups": group, "new": new, "new_groups": new_group, "truth": truth,
+                     "family": "binomial" if case.classes else "gaussian"})  # fmt: skip
+    for case, one, given, (errors, seconds) in zip(
+        cases, ptlasso_fits(data, None, 1), data, found, strict=True
+    ):
+        errors |= {name: case.error(given["truth"], one[key]) for key, name in THEIRS.items()}
+        seconds["ptlasso"] = float(one["processor"])
     return found
 
 
@@ -114,26 +141,23 @@ def main() -> None:
         report.finish()
         return
     warnings.simplefilter("ignore")
-    n_draws, rows = 2 if args.quick else args.draws, []
-    for k, case in enumerate(CASES[:1] if args.quick else CASES):
-        data: list[dict[str, Any]] = []
-        errors: dict[str, list[float]] = {name: [] for name in (*NAMES, *THEIRS.values())}
-        seconds: dict[str, list[float]] = {name: [] for name in (*NAMES, "ptlasso")}
-        for i in range(n_draws):
-            random = np.random.default_rng([args.seed, k, i])
-            (X, y, group), (new, truth, new_group) = case.draw(case.rows, random), case.draw(NEW_ROWS, random)
-            family = "binomial" if case.classes else "gaussian"
-            data.append({"X": X, "y": y, "groups": group, "new": new, "new_groups": new_group, "family": family,
-                         "truth": truth})  # fmt: skip
-            for name, (values, spent) in ours(case, X, y, group, new, new_group).items():
-                errors[name].append(case.error(truth, values))
-                seconds[name].append(spent)
-        for one, given in zip(ptlasso_fits(data, None, 1), data, strict=True):
-            for key, name in THEIRS.items():
-                errors[name].append(case.error(given["truth"], one[key]))
-            seconds["ptlasso"].append(float(one["processor"]))
-        say(case.name)
-        report.raw(case=case.name, errors=errors, seconds=seconds)
+    cases, rows = CASES[:1] if args.quick else CASES, []
+    draws: list[list[tuple[dict[str, float], dict[str, float]]]] = []
+    try:
+        for i in range(2 if args.quick else args.draws):
+            draws.append(one_draw(cases, args.seed, i))
+            say(f"draw {i + 1}")
+            report.raw(draw=i, found=draws[-1])
+    except KeyboardInterrupt:
+        say("stopped")
+    n_draws = len(draws)
+    if n_draws < 2:  # nothing to say of their spread
+        report.finish()
+        return
+    for k, case in enumerate(cases):
+        errors, seconds = (
+            {name: [found[k][part][name] for found in draws] for name in draws[0][k][part]} for part in (0, 1)
+        )
         means = {name: float(np.mean(values)) for name, values in errors.items()}
         best = min(means, key=means.__getitem__)
         differences = np.subtract(errors["pretraining"], errors["ptlasso"])
@@ -149,13 +173,14 @@ def main() -> None:
         joint = np.subtract(errors["joint"], errors["ptlasso"])
         error = float(np.std(joint, ddof=1) / np.sqrt(n_draws))
         report.headline(f"{case.name}: error of the joint model at most ptlasso's, within 2 standard errors",
-                        f"0 + {2 * error:.1g}", f"{np.mean(joint):+.2g}", bool(np.mean(joint) <= 2.0 * error))  # fmt: skip
+                        f"0 + {2 * error:.1g}", f"{np.mean(joint):+.2g}",
+                        bool(np.mean(joint) <= 2.0 * error))  # fmt: skip
     report.table(
         f"Errors on new rows, means of {n_draws} data sets",
         ["case", *NAMES, *THEIRS.values(), "pretraining less ptlasso", "joint s", "pretraining s", "ptlasso s"],
         rows,
-        "Mean squared error less that of the noise; log loss of two classes. Bold: the smallest. Differences are paired, "
-        "± one standard error. Seconds are medians of processor time, one thread.",
+        "Mean squared error less that of the noise; log loss of two classes. Bold: the smallest. Differences are "
+        "paired, ± one standard error. Seconds are medians of processor time, one thread.",
     )  # fmt: skip
     report.finish()
 

@@ -108,7 +108,9 @@ def main() -> None:
         bar = 0.95 if harmful else 0.9
         pooled[harmful] += counted.tolist()
         share = float(np.mean(counted)) if len(counted) else float("nan")
-        hows = {how: sum(one["how"] == how for one in found) for how in ("alone", "weights", "offset", "distance")}
+        hows = {
+            how: sum(one["how"] == how for one in found) for how in ("alone", "weights", "offset", "distance")
+        }
         rows.append([
             design, "harmful" if harmful else "helpful", f"{int(clear.sum())} of {n_draws}",
             f"{int(np.sum(counted))} of {len(counted)} {'alone' if harmful else 'with old tasks'}",
@@ -118,7 +120,10 @@ def main() -> None:
         ])  # fmt: skip
         report.headline(f"{design}: {'alone' if harmful else 'old tasks used'}", f">= {bar:.0%}", f"{share:.0%}",
                         bool(share >= bar) if len(counted) else None)  # fmt: skip
-    for harmful, words in ((False, "old tasks used where the oracle gains 10 %"), (True, "alone where they do harm")):
+    for harmful, words in (
+        (False, "old tasks used where the oracle gains 10 %"),
+        (True, "alone where they do harm"),
+    ):
         if pooled[harmful]:
             share, bar = float(np.mean(pooled[harmful])), 0.95 if harmful else 0.9
             report.headline(f"all designs: {words}", f">= {bar:.0%}", f"{share:.1%} of {len(pooled[harmful])}",

@@ -96,7 +96,9 @@ class OldTasks:
             found.append(Way("distance", "mean", self.weights, mean, constant, middle))
             if len(self.tasks) > 1:
                 name, own = self.tasks.tolist()[nearest], float(self.intercept[nearest])
-                found.append(Way("distance", name, self.weights, self.coef[nearest], own, self.scores[:, nearest]))
+                found.append(
+                    Way("distance", name, self.weights, self.coef[nearest], own, self.scores[:, nearest])
+                )
         return found
 
 
@@ -360,19 +362,29 @@ class Transferring(TaskLinearModel):
         state = self._learned()
         loss = self._fitted_loss
         if not hasattr(self, "feature_weights") or not hasattr(self, "keep_folds"):
-            raise value_error("{model} has no feature weights: it cannot fit a new task.", model=estimator_name(self))
-        if self._targets not in ("values", "classes") or not loss.by_row or loss.labels in ("one-hot", "ordered"):
+            raise value_error(
+                "{model} has no feature weights: it cannot fit a new task.", model=estimator_name(self)
+            )
+        if (
+            self._targets not in ("values", "classes")
+            or not loss.by_row
+            or loss.labels in ("one-hot", "ordered")
+        ):
             raise value_error("fit_new_task is for numbers and for two classes, of a loss of single rows.")
         if isinstance(getattr(self, "classes_", None), list):
             raise value_error("fit_new_task: the old tasks have different classes.")
         if getattr(self, "patterns_", None) is not None:
-            raise value_error("fit_new_task: old tasks that lack features (by_pattern) cannot be carried over.")
+            raise value_error(
+                "fit_new_task: old tasks that lack features (by_pattern) cannot be carried over."
+            )
         if is_task_list(X) or isinstance(X, dict):
             raise value_error("{X} must be the matrix of one task.")
         if name in state.tasks.tolist():
             raise ParameterError("name", "is one of the old tasks: give the new one another", name)
         if self.positive and how in ("offset", "distance"):
-            raise ParameterError("how", "is about differences, and coefficients are to be >= 0: use 'weights'", how)
+            raise ParameterError(
+                "how", "is about differences, and coefficients are to be >= 0: use 'weights'", how
+            )
 
     def _for_new_task(self) -> Any:
         """The same kind of model, of one task."""
@@ -437,11 +449,15 @@ class _Search:
     def _losses(self, n_folds: int, repeat: int) -> Array:
         """What each row loses where it is held out: with the task alone, and with the way chosen without it."""
         data = self._data
-        rules = FoldRules((read_seed(self._base.random_state) + repeat) % 2**32)  # other folds than those that choose
+        rules = FoldRules(
+            (read_seed(self._base.random_state) + repeat) % 2**32
+        )  # other folds than those that choose
         found = np.zeros((2, len(data.y)))
         for train, test in make_folds(ShuffledFolds(n_folds), self._y, data, self._groups, rules).weights:
             training, held = data.with_weights(train), np.flatnonzero(test > 0.0)
-            inner = make_folds(self._base.cv, self._y, training, self._groups, FoldRules(self._base.random_state))
+            inner = make_folds(
+                self._base.cv, self._y, training, self._groups, FoldRules(self._base.random_state)
+            )
             ways = self._old.ways(self._how, self._nearest(train))
             fits = [self._fit_by(way, training, inner) for way in ways]
             losses = [held_out_loss(model) for model in fits]
@@ -460,7 +476,9 @@ class _Search:
     def _fit(self, way: Way, weights: Array) -> Any:
         if self._data.class_factors is not None:  # the model multiplies by them
             weights = weights / self._data.class_factors
-        return self._model(way).fit(self._X, self._y, None, weights, groups=self._groups, offset=self._offset(way))
+        return self._model(way).fit(
+            self._X, self._y, None, weights, groups=self._groups, offset=self._offset(way)
+        )
 
     def _fit_by(self, way: Way, data: TaskData, folds: Folds) -> Any:
         """The same of data that are read already, without what is told of held-out rows."""
@@ -497,7 +515,8 @@ def _reason(way: Way, how: str, best: int, gain: float, error: float, n_ways: in
         return "it was asked for alone" if how == "alone" else "the old tasks have nothing that could be used"
     if way.how == "alone":
         if best == 0:
-            return f"no use of the old tasks had a smaller held-out loss; the best of them had {beside}"
+            found = "no use of the old tasks had a smaller held-out loss"
+            return found if error == 0.0 else f"{found}; those chosen without nested held-out rows had {beside}"
         return f"the old tasks promised less loss, which nested rows did not confirm: {beside}"
     strength = f" ({way.strength:g})" if isinstance(way.strength, float) else f" ({way.strength!r})"
     verdict = "the old tasks do harm" if gain < 0.0 else "the old tasks help"

@@ -27,13 +27,14 @@ MISSING_VALUES = "missing_values.csv"  # how many, by column and task, and what 
 QUALITY_BY_TASK = "cv_quality_by_task.csv"  # of patterns of present columns: of the tasks that they are parts of
 METHODS = "methods.txt"  # a paragraph for an article
 VARIANTS, SCORE = "variants.csv", "score.tsv"  # of a fit of genotypes
+TRANSFER = "transfer.json"  # of a new task: how it was fitted, and what old tasks have brought
 TABLES = "tables.json"  # what a loss or penalty adds to the report
 RESULTS = (
     "model.json", "model.npz", "coefficients.csv", "coefficients.parquet", "intercepts.csv", "features.csv",
     "path.npz", "path.csv", "cv_scores.csv", "quality.csv", "cv_quality.csv", QUALITY_BY_TASK, "out_of_fold.csv",
     MISSING_VALUES, PERMUTATION, STABILITY, "stability.npz", "stability.csv", COMPARISON, "comparison.csv", INTERVALS,
-    "intervals.csv", METHODS, TABLES, VARIANTS, SCORE, CERTIFICATE, PROOF, "timing.json", "report.html", STREAM,
-    HISTORY,
+    "intervals.csv", METHODS, TABLES, TRANSFER, VARIANTS, SCORE, CERTIFICATE, PROOF, "timing.json", "report.html",
+    STREAM, HISTORY,
 )  # fmt: skip
 PIECES = "pieces"
 OWN = {CONFIG, DATA, VERSIONS, LOG, LOCK, MANIFEST, *RESULTS, PIECES}

@@ -35,7 +35,11 @@ def write_member_tables(folder: RunFolder, model: Any, names: Sequence[str], tas
     """Tables that a loss or a penalty adds, ``tables.json``: written now, since a saved model knows less."""
     if multinomial(model):
         return
-    tables = member_tables(model, names, tasks)
+    write_tables(folder, member_tables(model, names, tasks))
+
+
+def write_tables(folder: RunFolder, tables: Sequence[ExtraTable]) -> None:
+    """``tables.json``, where there are any: of a report, beside those of every model."""
     if tables:
         folder.write_json(TABLES, {"tables": [asdict(table) for table in tables]})
 
