@@ -135,13 +135,15 @@ def one_draw(cases: Sequence[Case], seed: int, i: int) -> list[tuple[dict[str, f
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--draws", type=int, default=20, help="data sets of each case")
+    parser.add_argument("--only", nargs="*", choices=[case.name for case in CASES], help="some cases (default: all)")
     args = parser.parse_args()
     report = Report("pretraining", args)
     if library() is None or (args.quick and not adelie_ready()):
         report.finish()
         return
     warnings.simplefilter("ignore")
-    cases, rows = CASES[:1] if args.quick else CASES, []
+    chosen = [case for case in CASES if not args.only or case.name in args.only]
+    cases, rows = chosen[:1] if args.quick else chosen, []
     draws: list[list[tuple[dict[str, float], dict[str, float]]]] = []
     try:
         for i in range(2 if args.quick else args.draws):

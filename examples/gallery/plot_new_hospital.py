@@ -2,8 +2,8 @@
 A new hospital
 ==============
 
-A model of four hospitals is there, their rows are not any more, and a fifth hospital has thirty patients. What is known of
-the others may help, or mislead: :meth:`fit_new_task` measures which, and says so.
+A model of four hospitals is there, their rows are not any more, and a fifth hospital has thirty patients. What is known
+of the others may help, or mislead: ``fit_new_task`` measures which, and says so.
 """
 
 import warnings
@@ -23,7 +23,7 @@ model = ts.MultiTaskLassoCV(n_alphas=20, eps=0.05, cv=4).fit(X, y, task=hospital
 
 # %%
 # **A hospital like the others.** Thirty rows, the same effects. The ways to use the old coefficients are compared by
-# cross-validation of the thirty rows, and the winner is compared with the task alone on rows that nothing was chosen by.
+# cross-validation of the thirty rows, and the winner is compared with the task alone on rows that it was not chosen by.
 
 few = rng.standard_normal((30, 40))
 like = model.fit_new_task(few, few @ effects + rng.standard_normal(30), name="E")
@@ -43,7 +43,8 @@ print(unlike)
 
 names = [f"{one['how']} {'' if one['strength'] is None else one['strength']}" for one in like.tried]
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.2), sharey=True, layout="constrained")
-for ax, found, truth, title in zip(axes, (like, unlike), (effects, other), ("like the others", "different"), strict=True):
+shown = (like, effects, "like the others"), (unlike, other, "different")
+for ax, (found, truth, title) in zip(axes, shown, strict=True):
     errors = [1 + np.sum((one["coef"] - truth) ** 2) + one["intercept"] ** 2 for one in found.tried]
     used = [(one["how"], one["strength"]) == (found.how, found.strength) for one in found.tried]
     ax.scatter(errors, names, facecolors=["C0" if here else "none" for here in used], edgecolors="C0")

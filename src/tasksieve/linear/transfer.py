@@ -25,7 +25,7 @@ from ..fitted.model import TaskLinearModel
 from ..fitted.predictions import Predictions
 from ..losses import Loss
 from ..messages import ParameterError, estimator_name, value_error
-from ..tasks import TaskData, is_task_list, label_array, read_feature_weights
+from ..tasks import TaskData, is_task_list, label_array, read_feature_weights, to_numpy
 from ..tasks.task_column import column_of_tasks
 from ..user_warnings import warn
 
@@ -38,6 +38,7 @@ KEPT = (0.25, 0.5, 0.75)  # ptLasso's alpha: 1 is the task alone, 0 the old pred
 REPEATS = 3  # of the nested comparison, each with folds of its own; what rows lose is averaged
 CONFIRMED, CLEAR = 1.0, 2.0  # standard errors by which old tasks must win, and above which it is not repeated
 LEAST_ROWS = 3  # of a fold's training rows, for each fold
+FEWEST, FEWEST_GROUPS = 4, 3  # rows and groups: some are held out, and others choose by folds
 
 
 @dataclass(frozen=True)
@@ -332,10 +333,25 @@ class Transferring(TaskLinearModel):
         self._refuse_transfer(X, name, how)
         base = self._for_new_task()
         data: TaskData = base._read_with(X, y, None, sample_weight, offset)
+        if data.n_tasks != 1:
+            raise value_error("{y} must be of shape (n,): one label for each row of the new task.")
         if data.classes is not None and not np.array_equal(data.classes, self.classes_):
             raise value_error("{y} must have the two classes of the old tasks.")
         n_rows = int(np.count_nonzero(data.weights))
-        n_folds = max(2, min(base.cv.n_splits, n_rows // LEAST_ROWS))
+        if n_rows < FEWEST:
+            raise value_error(
+                f"A new task needs {FEWEST} rows with labels at least, and there are {n_rows}: "
+                "predict(unknown_task='mean') predicts rows of a task by the mean of those that are known."
+            )
+        n_groups = _count_groups(groups, data.weights)
+        if n_groups is not None and n_groups < FEWEST_GROUPS:
+            raise value_error(
+                f"{{groups}} has {n_groups} label(s) with observed rows, and {FEWEST_GROUPS} are needed: one is held "
+                "out, and the others choose by folds of their own."
+            )
+        n_folds = max(
+            2, min(base.cv.n_splits, n_rows // LEAST_ROWS, n_rows if n_groups is None else n_groups)
+        )
         base.cv = ShuffledFolds(n_folds)
         search = _Search(base, X, y, data, self._old_tasks(X, data), how, groups, offset is not None)
         ways, fits, losses = search.fits(data.weights)
@@ -379,6 +395,8 @@ class Transferring(TaskLinearModel):
             )
         if is_task_list(X) or isinstance(X, dict):
             raise value_error("{X} must be the matrix of one task.")
+        if name is None or np.ndim(name):
+            raise ParameterError("name", "must be a label: a word or a number", name)
         if name in state.tasks.tolist():
             raise ParameterError("name", "is one of the old tasks: give the new one another", name)
         if self.positive and how in ("offset", "distance"):
@@ -455,9 +473,9 @@ class _Search:
         found = np.zeros((2, len(data.y)))
         for train, test in make_folds(ShuffledFolds(n_folds), self._y, data, self._groups, rules).weights:
             training, held = data.with_weights(train), np.flatnonzero(test > 0.0)
-            inner = make_folds(
-                self._base.cv, self._y, training, self._groups, FoldRules(self._base.random_state)
-            )
+            n_groups = _count_groups(self._groups, train)
+            within = ShuffledFolds(n_folds if n_groups is None else min(n_folds, n_groups))
+            inner = make_folds(within, self._y, training, self._groups, FoldRules(self._base.random_state))
             ways = self._old.ways(self._how, self._nearest(train))
             fits = [self._fit_by(way, training, inner) for way in ways]
             losses = [held_out_loss(model) for model in fits]
@@ -501,6 +519,11 @@ class _Search:
         return int(np.argmin(share @ self._loss.deviance(y[:, None], z)))
 
 
+def _count_groups(groups: Any, weights: Array) -> int | None:
+    """Of rows with a weight; None where there are no groups."""
+    return None if groups is None else len(set(to_numpy(groups)[weights > 0.0].tolist()))
+
+
 def held_out_loss(model: Any) -> float:
     """The held-out loss of a cross-validated model at the strength that was chosen."""
     k = int(np.flatnonzero(model.path_.alphas == model.alpha_)[0])
@@ -516,8 +539,13 @@ def _reason(way: Way, how: str, best: int, gain: float, error: float, n_ways: in
     if way.how == "alone":
         if best == 0:
             found = "no use of the old tasks had a smaller held-out loss"
-            return found if error == 0.0 else f"{found}; those chosen without nested held-out rows had {beside}"
-        return f"the old tasks promised less loss, which nested rows did not confirm: {beside}"
+            return (
+                found if error == 0.0 else f"{found}; those chosen without nested held-out rows had {beside}"
+            )
+        found = "the old tasks promised less loss, which nested rows did not confirm"
+        return (
+            f"{found}: {beside}" if error > 0.0 else f"{found}: without these rows the task alone was chosen"
+        )
     strength = f" ({way.strength:g})" if isinstance(way.strength, float) else f" ({way.strength!r})"
     verdict = "the old tasks do harm" if gain < 0.0 else "the old tasks help"
     return f"{way.how}{strength}: {verdict}, {beside}"
