@@ -154,12 +154,10 @@ def write_run(
     covariates = covariates_of(model, len(names))
     write_coefficients(folder, *coefficient_rows(model), [asked.name], names, covariates)
     write_tables(folder, [ways_table(found)])
-    facts = {key: saved.facts[key] for key in ("id", "offset", "missing", "covariates", "value_labels")
-             if key in saved.facts}  # fmt: skip
+    kept = ("id", "offset", "missing", "covariates", "value_labels")
+    facts: dict[str, Any] = {"chosen": -1, **{key: saved.facts[key] for key in kept if key in saved.facts}}
     fill = saved.fill if saved.fill is not None and saved.fill.ndim == 1 else None
-    save_model(
-        folder, SavedModel(model, saved.kind, saved.encoding, fill, [target], None, {**facts, "chosen": -1})
-    )
+    save_model(folder, SavedModel(model, saved.kind, saved.encoding, fill, [target], None, facts))
     given = problem.row_arguments(groups=False)
     quality = task_quality(model, problem.X, problem.y, **given, where="the training rows")
     write_quality(folder, quality, task_names(model, ()))
