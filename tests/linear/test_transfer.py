@@ -238,7 +238,7 @@ def test_the_nested_comparison_is_repeated_until_it_is_clear(
     X, y = new_rows(n=16)
     steps = np.tile([0.0, 2.0], 8)  # what is spared: mean 1, standard error 1/4
 
-    def told(means: list[float]) -> tuple[Any, int]:
+    def told(means: list[float], **given: Any) -> tuple[Any, int]:
         asked: list[int] = []
 
         def losses(self: Any, n_folds: int, repeat: int) -> Array:
@@ -249,7 +249,7 @@ def test_the_nested_comparison_is_repeated_until_it_is_clear(
         monkeypatch.setattr("tasksieve.linear.transfer._Search._losses", losses)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return old.fit_new_task(X, y, name="new"), len(asked)
+            return old.fit_new_task(X, y, name="new", **given), len(asked)
 
     for means, repeats, helps in (
         ([0.6], 1, True), ([-0.1], 1, False), ([0.4, 0.7], 2, True), ([0.4, 0.4, 0.4], 3, True),
@@ -259,6 +259,10 @@ def test_the_nested_comparison_is_repeated_until_it_is_clear(
         assert (asked, found.how != "alone") == (repeats, helps)
         assert found.gain == pytest.approx(np.mean(means[:repeats]) / 10.0)
         assert found.gain_error == pytest.approx(0.025)
+    halves = np.where(np.arange(16) % 2, 0, np.arange(16) // 2 + 1)  # those that spare 2 are one group
+    found, asked = told([0.1, 0.2, 0.2], groups=halves)
+    assert asked == 3
+    assert found.gain_error == pytest.approx(np.hypot(8.0, np.sqrt(8.0)) / 160.0)
 
 
 def test_unknown_tasks_are_refused_or_predicted_by_the_mean(old: Any) -> None:

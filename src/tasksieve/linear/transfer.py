@@ -319,7 +319,7 @@ class Transferring(TaskLinearModel):
         -----
         Rows of outer folds are held out, everything is chosen by cross-validation of the others, and the loss on the
         rows held out is compared with that of the task alone, row by row. The gain is the mean difference, with the
-        standard error of a mean over rows. Up to 0 the task is fitted alone, above two standard errors the old tasks
+        standard error of a mean over rows (of sums over groups, where there are any). Up to 0 the task is fitted alone, above two standard errors the old tasks
         are used; between these the comparison is repeated with other folds, three times at most, each row's losses
         are averaged, and in the end one standard error decides. Rows of 30 to 50 leave no room for a test at 5 %,
         which would leave many old tasks that help; where they do harm the gain is not near 0 but below it.
@@ -458,18 +458,24 @@ class _Search:
             total += self._losses(n_folds, repeat)
             alone, best = total / repeat
             level, gained = float(share @ alone), float(share @ (alone - best))
-            error = float(np.sqrt(np.sum(np.square(share * (alone - best - gained)))))
+            error = float(np.sqrt(np.sum(np.square(self._by_group(share * (alone - best - gained))))))
             if gained <= 0.0 or gained > CLEAR * error:
                 break
         enough = gained > 0.0 and gained > CONFIRMED * error
         return gained / level if level > 0.0 else 0.0, error / level if level > 0.0 else 0.0, enough
 
+    def _by_group(self, values: Array) -> Array:
+        """Sums over groups of rows, which vary together; single rows where there are none."""
+        if self._groups is None:
+            return values
+        _, codes = np.unique(to_numpy(self._groups), return_inverse=True)
+        return np.bincount(codes, values)
+
     def _losses(self, n_folds: int, repeat: int) -> Array:
         """What each row loses where it is held out: with the task alone, and with the way chosen without it."""
         data = self._data
-        rules = FoldRules(
-            (read_seed(self._base.random_state) + repeat) % 2**32
-        )  # other folds than those that choose
+        # other folds than those that choose
+        rules = FoldRules((read_seed(self._base.random_state) + repeat) % 2**32)
         found = np.zeros((2, len(data.y)))
         for train, test in make_folds(ShuffledFolds(n_folds), self._y, data, self._groups, rules).weights:
             training, held = data.with_weights(train), np.flatnonzero(test > 0.0)
@@ -539,9 +545,7 @@ def _reason(way: Way, how: str, best: int, gain: float, error: float, n_ways: in
     if way.how == "alone":
         if best == 0:
             found = "no use of the old tasks had a smaller held-out loss"
-            return (
-                found if error == 0.0 else f"{found}; those chosen without nested held-out rows had {beside}"
-            )
+            return found if error == 0.0 else f"{found}; those chosen in the nested comparison had {beside}"
         found = "the old tasks promised less loss, which nested rows did not confirm"
         return (
             f"{found}: {beside}" if error > 0.0 else f"{found}: without these rows the task alone was chosen"
