@@ -319,10 +319,11 @@ class Transferring(TaskLinearModel):
         -----
         Rows of outer folds are held out, everything is chosen by cross-validation of the others, and the loss on the
         rows held out is compared with that of the task alone, row by row. The gain is the mean difference, with the
-        standard error of a mean over rows (of sums over groups, where there are any). Up to 0 the task is fitted alone, above two standard errors the old tasks
-        are used; between these the comparison is repeated with other folds, three times at most, each row's losses
-        are averaged, and in the end one standard error decides. Rows of 30 to 50 leave no room for a test at 5 %,
-        which would leave many old tasks that help; where they do harm the gain is not near 0 but below it.
+        standard error of a mean over rows (of sums over groups, where there are any). Up to 0 the task is fitted alone,
+        above two standard errors the old tasks are used; between these the comparison is repeated with other folds,
+        three times at most, each row's losses are averaged, and in the end one standard error decides. Rows of 30 to 50
+        leave no room for a test at 5 %, which would leave many old tasks that help; where they do harm the gain is not
+        near 0 but below it.
 
         References
         ----------
