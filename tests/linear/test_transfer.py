@@ -204,6 +204,7 @@ def test_few_rows_few_groups_and_names(old: Any) -> None:
             old.fit_new_task(X, y, name=name)
 
 
+@pytest.mark.slow
 def test_classes_that_are_missing_or_rare() -> None:
     X, y, task, _ = tasks(T=2)
     model = ts.MultiTaskLogisticRegressionCV(**PATH).fit(X, np.where(y > 0, "yes", "no"), task=task)
