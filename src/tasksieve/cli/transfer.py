@@ -108,7 +108,7 @@ def with_folds(saved: SavedModel, asked: Asked) -> Any:
     """The model of the run, as one that chooses its strength by cross-validation: those can fit a new task."""
     plain = saved.estimator
     kind = MODELS[saved.kind].estimator(is_classifier(plain), cv=True)
-    known = set(kind._get_param_names())
+    known = kind().get_params(deep=False)
     given = {name: value for name, value in plain.get_params(deep=False).items() if name in known}
     model = kind(**{**given, "cv": asked.cv, "random_state": asked.seed})
     set_state(model, **{name: value for name, value in get_state(plain).items() if name != "choice"})
