@@ -42,7 +42,10 @@ class Reached(NamedTuple):
 
 
 def walk_down(
-    run: Callable[[float], Run], ladder: Sequence[float], judge: Callable[[Run], np.ndarray], limit: float = np.inf
+    run: Callable[[float], Run],
+    ladder: Sequence[float],
+    judge: Callable[[Run], np.ndarray],
+    limit: float = np.inf,
 ) -> Reached:
     """The loosest tolerance of the ladder that reaches the gap at every value; the tightest, if none does, or the last
     before the runs took more than `limit` seconds together."""
@@ -341,7 +344,13 @@ class Glmnet:
         coefs = np.fromfile(where / "coef").reshape(q, values, self.shape[1]).transpose(1, 2, 0)
         intercepts = np.fromfile(where / "intercepts").reshape(q, values).T if self.intercept else None
         return path_run(
-            "glmnet", float(seconds), coefs, intercepts, len(self.alphas), f"thresh {thresh:g}", version=self.version
+            "glmnet",
+            float(seconds),
+            coefs,
+            intercepts,
+            len(self.alphas),
+            f"thresh {thresh:g}",
+            version=self.version,
         )
 
 
@@ -353,7 +362,9 @@ def have_glmnet() -> bool:
     return not subprocess.run(command, capture_output=True, check=False).returncode
 
 
-def glmstar_path(family: str, X: Any, y: np.ndarray, alphas: np.ndarray, intercept: bool, thresh: float) -> Run:
+def glmstar_path(
+    family: str, X: Any, y: np.ndarray, alphas: np.ndarray, intercept: bool, thresh: float
+) -> Run:
     """glmstar (imported as glmnet): glmnet's compiled code under Python."""
     import glmnet
     import pandas as pd
@@ -421,7 +432,13 @@ def skein_group_path(tasks: Tasks, lams: np.ndarray, tol: float) -> Run:
 
     d, T = tasks.X.shape[1], tasks.n_tasks
     limits = {} if tol >= SKEIN_TOLS[0] else {"max_iter": 10_000}
-    options = {"lambdas": lams / len(tasks.X), "weights": np.ones(d), "tol": tol, "fit_intercept": False, **limits}
+    options = {
+        "lambdas": lams / len(tasks.X),
+        "weights": np.ones(d),
+        "tol": tol,
+        "fit_intercept": False,
+        **limits,
+    }
     model = skein_glm.GroupLassoPathRegressor(np.tile(np.arange(d), T), **options)
     wide = task_blocks(tasks)
     with warnings.catch_warnings():
@@ -521,16 +538,31 @@ def adelie_python() -> Path:
 
 
 def ptlasso_fit(
-    X: np.ndarray, y: np.ndarray, groups: np.ndarray, new: np.ndarray, new_groups: np.ndarray, alpha: float | None,
+    X: np.ndarray,
+    y: np.ndarray,
+    groups: np.ndarray,
+    new: np.ndarray,
+    new_groups: np.ndarray,
+    alpha: float | None,
     threads: int,
 ) -> tuple[float, np.ndarray, int]:
     """ptlasso in adelie's environment: seconds of its fit, predictions for new rows, features in use in some group.
     Without an alpha it chooses one by cross-validation."""
+    data = {"X": X, "y": y, "groups": groups, "new": new, "new_groups": new_groups, "family": "gaussian"}
+    found = ptlasso_fits([data], alpha, threads)[0]
+    return float(found["seconds"]), found["pretrain"], int(found["features"])
+
+
+def ptlasso_fits(
+    data: Sequence[dict[str, Any]], alpha: float | None, threads: int
+) -> list[dict[str, np.ndarray]]:
+    """The same for several data sets in one process: of each `seconds` and `processor` seconds, `features` in use,
+    the `alpha`, and predictions for new rows of the three models it fits: `pretrain`, `individual`, `overall`."""
     with tempfile.TemporaryDirectory(prefix="tasksieve-ptlasso-") as folder:
         where = Path(folder)
-        np.savez(where / "data.npz", X=X, y=y, groups=groups, new=new, new_groups=new_groups)
+        for k, one in enumerate(data):
+            np.savez(where / f"data-{k}.npz", **one)
         worker = Path(__file__).with_name("_ptlasso_worker.py")
         words = [adelie_python(), worker, folder, "cv" if alpha is None else alpha, threads]
         subprocess.run([str(word) for word in words], check=True)
-        found = np.load(where / "answer.npz")
-        return float(found["seconds"]), found["predictions"], int(found["features"])
+        return [dict(np.load(where / f"answer-{k}.npz")) for k in range(len(data))]

@@ -8,7 +8,8 @@ about the mean coefficients of the old ones; the same features with coefficients
 task; or the mean with two features more; the opposite coefficients, of which the features are worth something.
 Harmful: features of its own; the same with old coefficients three times as large; old tasks that are noise. The true
 risk of every way is known; the oracle takes the smallest. Counted: draws in which the task was fitted alone where old
-tasks are harmful, and draws in which old tasks were used where the oracle's gain is above 10 %.
+tasks are harmful, and draws in which old tasks were used where the oracle's gain is above 10 %. Ctrl-C ends it with the
+draws that are finished, as many of each design.
 """
 
 from __future__ import annotations
@@ -86,20 +87,30 @@ def main() -> None:
     args = parser.parse_args()
     report = Report("transfer", args)
     warnings.simplefilter("ignore")
-    rows, n_draws = [], 2 if args.quick else args.draws
-    for design in (*HELPFUL, *HARMFUL):
-        if args.only not in (None, design):
-            continue
-        found = [draw(design, k) for k in range(n_draws)]
-        say(design)
-        report.raw(design=design, draws=found)
+    rows: list[list[Any]] = []
+    designs = [design for design in (*HELPFUL, *HARMFUL) if args.only in (None, design)]
+    draws: list[dict[str, dict[str, Any]]] = []
+    try:
+        for k in range(2 if args.quick else args.draws):
+            draws.append({design: draw(design, k) for design in designs})
+            say(f"draw {k + 1}")
+            report.raw(draw=k, found=draws[-1])
+    except KeyboardInterrupt:
+        say("stopped")
+    n_draws = len(draws)
+    pooled: dict[bool, list[bool]] = {False: [], True: []}
+    for design in designs if draws else []:
+        found = [one[design] for one in draws]
         alone = np.array([one["how"] == "alone" for one in found])
         gains = np.array([1.0 - one["oracle"] / one["alone"] for one in found])
         clear, harmful = gains > 0.1, design in HARMFUL
         counted = alone if harmful else ~alone[clear]
         bar = 0.95 if harmful else 0.9
+        pooled[harmful] += counted.tolist()
         share = float(np.mean(counted)) if len(counted) else float("nan")
-        hows = {how: sum(one["how"] == how for one in found) for how in ("alone", "weights", "offset", "distance")}
+        hows = {
+            how: sum(one["how"] == how for one in found) for how in ("alone", "weights", "offset", "distance")
+        }
         rows.append([
             design, "harmful" if harmful else "helpful", f"{int(clear.sum())} of {n_draws}",
             f"{int(np.sum(counted))} of {len(counted)} {'alone' if harmful else 'with old tasks'}",
@@ -109,6 +120,14 @@ def main() -> None:
         ])  # fmt: skip
         report.headline(f"{design}: {'alone' if harmful else 'old tasks used'}", f">= {bar:.0%}", f"{share:.0%}",
                         bool(share >= bar) if len(counted) else None)  # fmt: skip
+    for harmful, words in (
+        (False, "old tasks used where the oracle gains 10 %"),
+        (True, "alone where they do harm"),
+    ):
+        if pooled[harmful]:
+            share, bar = float(np.mean(pooled[harmful])), 0.95 if harmful else 0.9
+            report.headline(f"all designs: {words}", f">= {bar:.0%}", f"{share:.1%} of {len(pooled[harmful])}",
+                            share >= bar)  # fmt: skip
     report.table(
         f"A new task of {NEW_ROWS} rows, {n_draws} draws",
         ["design", "old tasks are", "oracle's gain above 10 %", "counted", "chosen", "risk alone", "risk", "oracle's",

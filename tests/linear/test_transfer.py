@@ -89,7 +89,9 @@ def test_related_tasks_help_and_opposite_ones_are_left(old: Any) -> None:
         left = old.fit_new_task(X, y, name="new")
     assert left.how == "alone"
     assert np.array_equal(left.coef_, old.fit_new_task(X, y, name="new", how="alone").coef_)
-    with pytest.warns(UserWarning, match=r"the old tasks do harm.*more loss than alone.*how='auto' would not"):
+    with pytest.warns(
+        UserWarning, match=r"the old tasks do harm.*more loss than alone.*how='auto' would not"
+    ):
         forced = old.fit_new_task(X, y, name="new", how="distance")
     assert forced.gain < 0.0
 
@@ -136,7 +138,10 @@ def test_classes_weights_offsets_and_frames(old: Any) -> None:
     np.testing.assert_allclose(shifted.coef_, plain.coef_, atol=1e-6)
     np.testing.assert_allclose(shifted.predict(rows, offset=offset), plain.predict(rows) + offset, atol=1e-5)
     counts = ts.MultiTaskPoissonCV(**PATH).fit(X, np.floor(np.exp(0.3 * y)), task=task)
-    assert counts.fit_new_task(rows, np.floor(np.exp(0.3 * truth)), name="new", how="offset").predict(rows).min() > 0
+    assert (
+        counts.fit_new_task(rows, np.floor(np.exp(0.3 * truth)), name="new", how="offset").predict(rows).min()
+        > 0
+    )
 
 
 def test_covariates_stay_free_and_signs_stay(old: Any) -> None:
@@ -178,6 +183,89 @@ def test_refusals(old: Any) -> None:
     assert "nothing that could be used" in found.reason
 
 
+def test_few_rows_few_groups_and_names(old: Any) -> None:
+    X, y = new_rows()
+    with pytest.raises(
+        ValueError, match=r"needs 4 rows with labels at least, and there are 3.*unknown_task='mean'"
+    ):
+        old.fit_new_task(X[:3], y[:3], name="new")
+    with pytest.raises(ValueError, match="and there are 1:"):
+        old.fit_new_task(X, np.where(np.arange(24) < 1, y, np.nan), name="new")
+    assert old.fit_new_task(X[:4], y[:4], name="new").predict(X).shape == (24,)
+    groups = np.arange(24) // 12
+    with pytest.raises(ValueError, match=r"groups has 2 label\(s\).*3 are needed"):
+        old.fit_new_task(X, y, name="new", groups=groups)
+    three = old.fit_new_task(X, y, name="new", groups=np.arange(24) // 8)
+    assert three.how != "alone"
+    with pytest.raises(ValueError, match=r"of shape \(n,\)"):
+        old.fit_new_task(X, np.column_stack([y, y]), name="new")
+    for name in (None, ["new"]):
+        with pytest.raises(ts.ParameterError, match="must be a label"):
+            old.fit_new_task(X, y, name=name)
+
+
+@pytest.mark.slow
+def test_classes_that_are_missing_or_rare() -> None:
+    X, y, task, _ = tasks(T=2)
+    model = ts.MultiTaskLogisticRegressionCV(**PATH).fit(X, np.where(y > 0, "yes", "no"), task=task)
+    rows, truth = new_rows()
+    with pytest.raises(ValueError, match="one class only"):
+        model.fit_new_task(rows, np.repeat("yes", 24), name="new")
+    rare = np.where(truth > np.sort(truth)[-2], "yes", "no")  # one row: in most folds there is one class only
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = model.fit_new_task(rows, rare, name="new")
+    assert np.isfinite(found.coef_).all()
+    assert found.predict_proba(rows).shape == (24, 2)
+
+
+def test_frames_must_have_the_features_of_the_model() -> None:
+    pd = pytest.importorskip("pandas")
+    X, y, task, _ = tasks(T=2)
+    names = [f"f{j}" for j in range(25)]
+    model = ts.MultiTaskLassoCV(**PATH).fit(pd.DataFrame(X, columns=names), y, task=task)
+    rows, truth = new_rows()
+    frame = pd.DataFrame(rows, columns=names)
+    for wrong in (frame[names[::-1]], frame.rename(columns={"f0": "g"})):
+        with pytest.raises(ValueError, match="feature names"):
+            model.fit_new_task(wrong, truth, name="new")
+    assert model.fit_new_task(frame, truth, name="new").predict(frame).shape == (24,)
+
+
+def test_the_nested_comparison_is_repeated_until_it_is_clear(
+    old: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One standard error decides after three repeats; more than two, or no gain, decide at once."""
+    X, y = new_rows(n=16)
+    steps = np.tile([0.0, 2.0], 8)  # what is spared: mean 1, standard error 1/4
+
+    def told(means: list[float], **given: Any) -> tuple[Any, int]:
+        asked: list[int] = []
+
+        def losses(self: Any, n_folds: int, repeat: int) -> Array:
+            asked.append(repeat)
+            best = 10.0 - (steps - 1.0 + means[len(asked) - 1])
+            return np.array([np.full(16, 10.0), best])
+
+        monkeypatch.setattr("tasksieve.linear.transfer._Search._losses", losses)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return old.fit_new_task(X, y, name="new", **given), len(asked)
+
+    for means, repeats, helps in (
+        ([0.6], 1, True), ([-0.1], 1, False), ([0.4, 0.7], 2, True), ([0.4, 0.4, 0.4], 3, True),
+        ([0.1, 0.2, 0.2], 3, False), ([0.3, -0.4], 2, False),
+    ):  # fmt: skip
+        found, asked = told(means)
+        assert (asked, found.how != "alone") == (repeats, helps)
+        assert found.gain == pytest.approx(np.mean(means[:repeats]) / 10.0)
+        assert found.gain_error == pytest.approx(0.025)
+    halves = np.where(np.arange(16) % 2, 0, np.arange(16) // 2 + 1)  # those that spare 2 are one group
+    found, asked = told([0.1, 0.2, 0.2], groups=halves)
+    assert asked == 3
+    assert found.gain_error == pytest.approx(np.hypot(8.0, np.sqrt(8.0)) / 160.0)
+
+
 def test_unknown_tasks_are_refused_or_predicted_by_the_mean(old: Any) -> None:
     X, _ = new_rows()
     with pytest.raises(ValueError, match="unknown"):
@@ -188,7 +276,9 @@ def test_unknown_tasks_are_refused_or_predicted_by_the_mean(old: Any) -> None:
     np.testing.assert_allclose(found, [every[0, 0], every[1].mean()], rtol=1e-12)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert np.array_equal(old.predict(X[:2], task=[0, 1], unknown_task="mean"), old.predict(X[:2], task=[0, 1]))
+        assert np.array_equal(
+            old.predict(X[:2], task=[0, 1], unknown_task="mean"), old.predict(X[:2], task=[0, 1])
+        )
     with pytest.raises(ts.ParameterError, match="unknown_task"):
         old.predict(X[:2], task=[0, 9], unknown_task="median")
     rows, labels, task, _ = tasks()

@@ -122,6 +122,21 @@ EVALUATE = (
     Option("level", float, "Of the intervals.", default=0.9),
     *(*READING, *NEW_PEOPLE, MAX_MEMORY, QUIET, DEBUG),
 )
+TRANSFER = (
+    RUN,
+    tables("The rows of the new task, with labels; several files, a glob, a folder."),
+    OUT,
+    Option("name", str, "Of the new task.", default=REQUIRED),
+    Option("how", Literal["auto", "alone", "weights", "offset", "distance"], "How old coefficients are used: auto "
+           "tries all, and leaves them where held-out rows do not confirm that they help.", default="auto"),
+    Option("cv", int, "Folds of the new rows.", default=5),
+    Option("seed", int, "Of the folds.", default=0),
+    Option("alpha", float, "Start from this value of the path."),
+    Option("target", list[str], "Target column, where it has another name here.", flag="--target,-y"),
+    WEIGHTS,
+    Option("row_groups", str, "Column that related rows share: they are held out together."),
+    *(ID, MISSING, UNKNOWN, *READING, MAX_MEMORY, REPORT, OVERWRITE, QUIET, DEBUG),
+)  # fmt: skip
 EXPORT = (
     RUN,
     Option("out", str, "The file to write; its ending says what: .json, .py, .sql, .onnx; of a model of genotypes "
@@ -358,6 +373,9 @@ COMMANDS = (
             "predict:run_predict", PREDICT),
     Command("evaluate", "Say how well the model of a run predicts the rows of a TABLE that it has not seen, task by "
             "task.", "evaluate:run_evaluate", EVALUATE),
+    Command("transfer", "Fit a new task to the rows of a TABLE, with what the tasks of a run have in common where that "
+            "helps, into a run folder of its own. The rows of the old tasks are not needed.",
+            "transfer:run_transfer", TRANSFER),
     Command("export", EXPORTING, "export:run_export", EXPORT),
     Command("report", "Write report.html of a run once more.", "report:run_report", (RUN, MAX_MEMORY, QUIET, DEBUG)),
     Command("inspect", "Say what is in a run: model, objective, data and their digests, features, gap, files, "

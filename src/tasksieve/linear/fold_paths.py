@@ -237,7 +237,7 @@ class FoldPaths:
             report = self._models[m]._progress(f"{self._name}, fold {f + 1}")
             found = solve_along(fold.solver, alphas, report, pace)
         found.raise_interrupt()
-        points = found.points
+        points = list(found.points)  # made once: they are gone through several times
         scores, open_ = np.full(len(alphas), np.nan), np.zeros(len(alphas), dtype=bool)
         scores[: len(points)] = fold.score(points) if curve is None else curve.scores[: len(points), f]
         open_[: len(points)] = [not point.converged for point in points]

@@ -11,22 +11,21 @@ x . c: solvers and certificates are those of any fit with an offset.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy.stats import t as student
 from sklearn.base import clone
 
 from ..fitted.arguments import check_choice
 from ..fitted.choosing import for_one_task
 from ..fitted.fold_assignment import read_seed
-from ..fitted.folds import DEFAULT, FoldRules, ShuffledFolds, make_folds, read_cv
+from ..fitted.folds import DEFAULT, FoldRules, Folds, ShuffledFolds, make_folds, read_cv
 from ..fitted.model import TaskLinearModel
 from ..fitted.predictions import Predictions
 from ..losses import Loss
 from ..messages import ParameterError, estimator_name, value_error
-from ..tasks import TaskData, is_task_list, label_array, read_feature_weights
+from ..tasks import TaskData, is_task_list, label_array, read_feature_weights, to_numpy
 from ..tasks.task_column import column_of_tasks
 from ..user_warnings import warn
 
@@ -36,8 +35,10 @@ How = Literal["auto", "alone", "weights", "offset", "distance"]
 HOWS = ("auto", "alone", "weights", "offset", "distance")
 SHARES = (3.0, 30.0)  # how much less the feature with the largest old row costs, less 1
 KEPT = (0.25, 0.5, 0.75)  # ptLasso's alpha: 1 is the task alone, 0 the old prediction with its features
-LEVEL = 0.95  # of the one-sided test by which old tasks are used
+REPEATS = 3  # of the nested comparison, each with folds of its own; what rows lose is averaged
+CONFIRMED, CLEAR = 1.0, 2.0  # standard errors by which old tasks must win, and above which it is not repeated
 LEAST_ROWS = 3  # of a fold's training rows, for each fold
+FEWEST, FEWEST_GROUPS = 4, 3  # rows and groups: some are held out, and others choose by folds
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,9 @@ class OldTasks:
             found.append(Way("distance", "mean", self.weights, mean, constant, middle))
             if len(self.tasks) > 1:
                 name, own = self.tasks.tolist()[nearest], float(self.intercept[nearest])
-                found.append(Way("distance", name, self.weights, self.coef[nearest], own, self.scores[:, nearest]))
+                found.append(
+                    Way("distance", name, self.weights, self.coef[nearest], own, self.scores[:, nearest])
+                )
         return found
 
 
@@ -299,9 +302,9 @@ class Transferring(TaskLinearModel):
         name : label
             Of the new task.
         how : {"auto", "alone", "weights", "offset", "distance"}, default="auto"
-            "auto": any of them, but alone unless nested held-out rows confirm that the old tasks help (a one-sided
-            paired test at 5 %); ``reason`` and a warning say so. Another one is used as it is asked for, and a warning
-            says where it did harm.
+            "auto": any of them, but alone unless nested held-out rows confirm that the old tasks help: their gain must
+            exceed its standard error (see Notes); ``reason`` and a warning say so. Another one is used as it is asked
+            for, and a warning says where it did harm.
         sample_weight : array of shape (n,), optional
         groups : array of shape (n,), optional
             Rows of one group are held out together.
@@ -312,6 +315,16 @@ class Transferring(TaskLinearModel):
         NewTask
             It predicts, and says how it was found, with its duality gap. The model itself is not changed.
 
+        Notes
+        -----
+        Rows of outer folds are held out, everything is chosen by cross-validation of the others, and the loss on the
+        rows held out is compared with that of the task alone, row by row. The gain is the mean difference, with the
+        standard error of a mean over rows (of sums over groups, where there are any). Up to 0 the task is fitted alone,
+        above two standard errors the old tasks are used; between these the comparison is repeated with other folds,
+        three times at most, each row's losses are averaged, and in the end one standard error decides. Rows of 30 to 50
+        leave no room for a test at 5 %, which would leave many old tasks that help; where they do harm the gain is not
+        near 0 but below it.
+
         References
         ----------
         .. [1] E. Craig et al., "Pretraining and the lasso", 2024.
@@ -321,10 +334,25 @@ class Transferring(TaskLinearModel):
         self._refuse_transfer(X, name, how)
         base = self._for_new_task()
         data: TaskData = base._read_with(X, y, None, sample_weight, offset)
+        if data.n_tasks != 1:
+            raise value_error("{y} must be of shape (n,): one label for each row of the new task.")
         if data.classes is not None and not np.array_equal(data.classes, self.classes_):
             raise value_error("{y} must have the two classes of the old tasks.")
         n_rows = int(np.count_nonzero(data.weights))
-        n_folds = max(2, min(base.cv.n_splits, n_rows // LEAST_ROWS))
+        if n_rows < FEWEST:
+            raise value_error(
+                f"A new task needs {FEWEST} rows with labels at least, and there are {n_rows}: "
+                "predict(unknown_task='mean') predicts rows of a task by the mean of those that are known."
+            )
+        n_groups = _count_groups(groups, data.weights)
+        if n_groups is not None and n_groups < FEWEST_GROUPS:
+            raise value_error(
+                f"{{groups}} has {n_groups} label(s) with observed rows, and {FEWEST_GROUPS} are needed: one is held "
+                "out, and the others choose by folds of their own."
+            )
+        n_folds = max(
+            2, min(base.cv.n_splits, n_rows // LEAST_ROWS, n_rows if n_groups is None else n_groups)
+        )
         base.cv = ShuffledFolds(n_folds)
         search = _Search(base, X, y, data, self._old_tasks(X, data), how, groups, offset is not None)
         ways, fits, losses = search.fits(data.weights)
@@ -351,19 +379,31 @@ class Transferring(TaskLinearModel):
         state = self._learned()
         loss = self._fitted_loss
         if not hasattr(self, "feature_weights") or not hasattr(self, "keep_folds"):
-            raise value_error("{model} has no feature weights: it cannot fit a new task.", model=estimator_name(self))
-        if self._targets not in ("values", "classes") or not loss.by_row or loss.labels in ("one-hot", "ordered"):
+            raise value_error(
+                "{model} has no feature weights: it cannot fit a new task.", model=estimator_name(self)
+            )
+        if (
+            self._targets not in ("values", "classes")
+            or not loss.by_row
+            or loss.labels in ("one-hot", "ordered")
+        ):
             raise value_error("fit_new_task is for numbers and for two classes, of a loss of single rows.")
         if isinstance(getattr(self, "classes_", None), list):
             raise value_error("fit_new_task: the old tasks have different classes.")
         if getattr(self, "patterns_", None) is not None:
-            raise value_error("fit_new_task: old tasks that lack features (by_pattern) cannot be carried over.")
+            raise value_error(
+                "fit_new_task: old tasks that lack features (by_pattern) cannot be carried over."
+            )
         if is_task_list(X) or isinstance(X, dict):
             raise value_error("{X} must be the matrix of one task.")
+        if name is None or np.ndim(name):
+            raise ParameterError("name", "must be a label: a word or a number", name)
         if name in state.tasks.tolist():
             raise ParameterError("name", "is one of the old tasks: give the new one another", name)
         if self.positive and how in ("offset", "distance"):
-            raise ParameterError("how", "is about differences, and coefficients are to be >= 0: use 'weights'", how)
+            raise ParameterError(
+                "how", "is about differences, and coefficients are to be >= 0: use 'weights'", how
+            )
 
     def _for_new_task(self) -> Any:
         """The same kind of model, of one task."""
@@ -413,24 +453,44 @@ class _Search:
     def nested(self, n_folds: int) -> tuple[float, float, bool]:
         """By what share the loss of held-out rows is smaller than that of the task alone, its standard error, and
         whether that is enough to rely on; ways are chosen without these rows."""
+        weights, total = self._data.weights, np.zeros((2, len(self._data.y)))
+        share = weights / weights.sum()
+        for repeat in range(1, REPEATS + 1):
+            total += self._losses(n_folds, repeat)
+            alone, best = total / repeat
+            level, gained = float(share @ alone), float(share @ (alone - best))
+            error = float(np.sqrt(np.sum(np.square(self._by_group(share * (alone - best - gained))))))
+            if gained <= 0.0 or gained > CLEAR * error:
+                break
+        enough = gained > 0.0 and gained > CONFIRMED * error
+        return gained / level if level > 0.0 else 0.0, error / level if level > 0.0 else 0.0, enough
+
+    def _by_group(self, values: Array) -> Array:
+        """Sums over groups of rows, which vary together; single rows where there are none."""
+        if self._groups is None:
+            return values
+        _, codes = np.unique(to_numpy(self._groups), return_inverse=True)
+        return np.bincount(codes, values)
+
+    def _losses(self, n_folds: int, repeat: int) -> Array:
+        """What each row loses where it is held out: with the task alone, and with the way chosen without it."""
         data = self._data
-        rules = FoldRules((read_seed(self._base.random_state) + 1) % 2**32)  # other folds than those that choose
-        folds = make_folds(ShuffledFolds(n_folds), self._y, data, self._groups, rules)
-        alone, best = np.full((2, len(data.y)), np.nan)
-        for train, test in folds.weights:
-            ways, fits, losses = self.fits(train)
+        # other folds than those that choose
+        rules = FoldRules((read_seed(self._base.random_state) + repeat) % 2**32)
+        found = np.zeros((2, len(data.y)))
+        for train, test in make_folds(ShuffledFolds(n_folds), self._y, data, self._groups, rules).weights:
+            training, held = data.with_weights(train), np.flatnonzero(test > 0.0)
+            n_groups = _count_groups(self._groups, train)
+            within = ShuffledFolds(n_folds if n_groups is None else min(n_folds, n_groups))
+            inner = make_folds(within, self._y, training, self._groups, FoldRules(self._base.random_state))
+            ways = self._old.ways(self._how, self._nearest(train))
+            fits = [self._fit_by(way, training, inner) for way in ways]
+            losses = [held_out_loss(model) for model in fits]
             k = int(np.argmin(losses if self._how == "auto" else [np.inf, *losses[1:]]))
-            held = np.flatnonzero(test > 0.0)
-            for out, j in ((alone, 0), (best, k)):
+            for out, j in zip(found, (0, k), strict=True):
                 z = fits[j]._scores(self._X, None, offset=self._offset(ways[j]))
                 out[held] = self._loss.deviance(data.y[held], np.asarray(z)[held])
-        known = np.flatnonzero(~np.isnan(alone))
-        share = data.weights[known] / data.weights[known].sum()
-        differences = alone[known] - best[known]
-        level, gained = float(share @ alone[known]), float(share @ differences)
-        error = float(np.sqrt(np.sum(np.square(share * (differences - gained)))))
-        enough = gained > student.ppf(LEVEL, max(len(known) - 1, 1)) * error
-        return gained / level if level > 0.0 else 0.0, error / level if level > 0.0 else 0.0, bool(enough)
+        return found
 
     def _offset(self, way: Way) -> Array | None:
         """What is known of every row; None where that is nothing."""
@@ -441,9 +501,20 @@ class _Search:
     def _fit(self, way: Way, weights: Array) -> Any:
         if self._data.class_factors is not None:  # the model multiplies by them
             weights = weights / self._data.class_factors
+        return self._model(way).fit(
+            self._X, self._y, None, weights, groups=self._groups, offset=self._offset(way)
+        )
+
+    def _fit_by(self, way: Way, data: TaskData, folds: Folds) -> Any:
+        """The same of data that are read already, without what is told of held-out rows."""
+        model, data = self._model(way), replace(data, known=self._offset(way))
+        model._choose_on(model._candidates(), data, folds, None)
+        model._set_features(self._X, data)
+        return model
+
+    def _model(self, way: Way) -> Any:
         plain = np.all(way.weights == 1.0)
-        model = clone(self._base).set_params(feature_weights=None if plain else way.weights)
-        return model.fit(self._X, self._y, None, weights, groups=self._groups, offset=self._offset(way))
+        return clone(self._base).set_params(feature_weights=None if plain else way.weights)
 
     def _nearest(self, weights: Array) -> int:
         """The old task whose predictions of these rows are best, but for a constant where the loss allows one."""
@@ -453,6 +524,11 @@ class _Search:
         if self._loss.translates:
             z = z + share @ (y[:, None] - z)
         return int(np.argmin(share @ self._loss.deviance(y[:, None], z)))
+
+
+def _count_groups(groups: Any, weights: Array) -> int | None:
+    """Of rows with a weight; None where there are no groups."""
+    return None if groups is None else len(set(to_numpy(groups)[weights > 0.0].tolist()))
 
 
 def held_out_loss(model: Any) -> float:
@@ -469,8 +545,12 @@ def _reason(way: Way, how: str, best: int, gain: float, error: float, n_ways: in
         return "it was asked for alone" if how == "alone" else "the old tasks have nothing that could be used"
     if way.how == "alone":
         if best == 0:
-            return f"no use of the old tasks had a smaller held-out loss; the best of them had {beside}"
-        return f"the old tasks promised less loss, which nested rows did not confirm: {beside}"
+            found = "no use of the old tasks had a smaller held-out loss"
+            return found if error == 0.0 else f"{found}; those chosen in the nested comparison had {beside}"
+        found = "the old tasks promised less loss, which nested rows did not confirm"
+        return (
+            f"{found}: {beside}" if error > 0.0 else f"{found}: without these rows the task alone was chosen"
+        )
     strength = f" ({way.strength:g})" if isinstance(way.strength, float) else f" ({way.strength!r})"
     verdict = "the old tasks do harm" if gain < 0.0 else "the old tasks help"
     return f"{way.how}{strength}: {verdict}, {beside}"

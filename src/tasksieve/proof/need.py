@@ -26,6 +26,7 @@ MOST_NUMBERS = 5_000_000  # of all dual points of claims: 40 MB
 _ROUNDS = 3  # of readings, each with the features that were outside the dual ball in the last one
 _ENTERING = 50  # of those in one round
 _NARROWER = 1.0 - 2.0**-20  # claims, beside rounding
+_ROUNDING = 1e-8  # of the objective: what products in twice the precision may bring
 
 
 @dataclass
@@ -100,6 +101,12 @@ class Proved:
                 break
         return claims
 
+    def _read(self, checker: Any, i: int, point: Any, reading: Any, features: Array) -> Any:
+        """The dual value of a point; with products in twice the precision only where rounding decides."""
+        dual = checker.without(i, point, reading, features)
+        near = self.top - _ROUNDING * abs(self.top) <= dual.lo < self.top
+        return checker.without(i, point, reading, features, np.float64(self.top)) if near else dual
+
     def _deltas(self, solved: list[Candidate]) -> list[tuple[float, Array]]:
         """What each candidate's point proves, and the features that stand outside the dual ball most."""
         if not solved:
@@ -113,7 +120,7 @@ class Proved:
         for i, point, reading in verify.read_values(checker, range(count), False, lambda words: None):
             levels = np.zeros(0) if reading.levels is None else np.array(reading.levels)
             try:
-                dual = checker.without(i, point, reading, solved[i].features, np.float64(self.top))
+                dual = self._read(checker, i, point, reading, solved[i].features)
                 width = 2.0 * (dual.hi - dual.lo) + self.spare
                 delta = float((dual.lo - self.top) * _NARROWER - width)
             except verify.Undecided:

@@ -144,6 +144,13 @@ def objective_words(name: str, params: Mapping[str, Any]) -> str:
     return f"{first} + {second}{more}".removesuffix(",") + _values(own, used)
 
 
+#: of a new task from a fitted model, after its objective
+DIFFERENCE = (
+    ", where W is the difference to coefficients c that come from other tasks, x_i·c is added to every prediction, and "
+    "the penalty weights features"
+)
+
+
 def _mixed_words(params: Mapping[str, Any]) -> str:
     """The losses of unlike outcomes: which task has which."""
     losses = params.get("losses", "squared")
@@ -168,7 +175,8 @@ RULES = {"min": "the smallest held-out loss", "1se": "the one-standard-error rul
 
 
 def model_sentence(
-    name: str, params: Mapping[str, Any], version: str, where: str, size: tuple[int, int, int], standardised: bool
+    name: str, params: Mapping[str, Any], version: str, where: str, size: tuple[int, int, int], standardised: bool,
+    new_task: bool = False,
 ) -> str:
     """What was used, on rows in words and a size in numbers (tasks, features, covariates), and what it minimises."""
     n_tasks, n_features, n_covariates = size
@@ -178,7 +186,7 @@ def model_sentence(
     return (
         f"We used {model_words(name, params)}, as implemented in tasksieve {version}, on {where} and "
         f"{count(n_features - n_covariates, 'feature')}{beside}{scales}. It minimises "
-        f"{objective_words(name, params)}{meant}."
+        f"{objective_words(name, params)}{meant}{DIFFERENCE if new_task else ''}."
     )
 
 

@@ -148,7 +148,12 @@ def _asked(saved: SavedModel, data: dict[str, Any], config: dict[str, Any], n_co
         subject += " together" if n_tasks > 1 else ""
         subject += f", beyond {count(n_covariates, 'covariate')}?" if n_covariates else "?"
     model = f" The model is {type(saved.estimator).__name__}: {MODELS[saved.kind].what}."
-    if config.get("command") == "path":
+    if config.get("command") == "transfer":
+        how = (
+            f" They are those of a new task, “{config['name']}”; what is known of other tasks comes from the model of "
+            f"{config['run']}, without their rows."
+        )
+    elif config.get("command") == "path":
         how = " It was solved for a whole sequence of penalty strengths, without choosing one."
     elif config.get("cv"):
         rule = RULES[str(config.get("selection_rule", "min"))]

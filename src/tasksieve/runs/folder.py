@@ -29,13 +29,14 @@ CALIBRATION = "calibration.csv"  # of classes: curves of the probabilities out o
 FOLDS = "folds.npz"  # the models of the folds, where the fit was asked to keep them
 METHODS = "methods.txt"  # a paragraph for an article
 VARIANTS, SCORE = "variants.csv", "score.tsv"  # of a fit of genotypes
+TRANSFER = "transfer.json"  # of a new task: how it was fitted, and what old tasks have brought
 TABLES = "tables.json"  # what a loss or penalty adds to the report
 RESULTS = (
     "model.json", "model.npz", "coefficients.csv", "coefficients.parquet", "intercepts.csv", "features.csv",
     "path.npz", "path.csv", "cv_scores.csv", "quality.csv", "cv_quality.csv", QUALITY_BY_TASK, "out_of_fold.csv",
     CALIBRATION, MISSING_VALUES, PERMUTATION, STABILITY, "stability.npz", "stability.csv", COMPARISON, "comparison.csv",
-    INTERVALS, "intervals.csv", METHODS, TABLES, VARIANTS, SCORE, CERTIFICATE, PROOF, "timing.json", "report.html",
-    STREAM, HISTORY, FOLDS,
+    INTERVALS, "intervals.csv", METHODS, TABLES, TRANSFER, VARIANTS, SCORE, CERTIFICATE, PROOF, "timing.json",
+    "report.html", STREAM, HISTORY, FOLDS,
 )  # fmt: skip
 PIECES = "pieces"
 OWN = {CONFIG, DATA, VERSIONS, LOG, LOCK, MANIFEST, *RESULTS, PIECES}

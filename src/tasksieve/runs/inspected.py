@@ -10,12 +10,23 @@ import numpy as np
 
 from .. import online
 from ..report.content import ReportContent, mean_of
-from ..report.methods import objective_words
+from ..report.methods import DIFFERENCE, objective_words
 from ..report.packing import comparable, row_norms
 from ..verify import Certificate, Unreadable, read_certificate
 from .compared import IGNORED, asked_of
 from .content import run_content
-from .folder import CONFIG, DATA, MANIFEST, PROOF, STREAM, VERSIONS, RunError, RunFolder, file_digest
+from .folder import (
+    CONFIG,
+    DATA,
+    MANIFEST,
+    PROOF,
+    STREAM,
+    TRANSFER,
+    VERSIONS,
+    RunError,
+    RunFolder,
+    file_digest,
+)
 from .stream_run import ESTIMATORS
 
 STRONGEST = 100  # features that are listed
@@ -91,7 +102,8 @@ def describe(content: ReportContent, folder: RunFolder) -> dict[str, Any]:
         return found
     if (folder / "model.json").is_file():
         saved = folder.read_json("model.json")
-        model["minimises"] = objective_words(str(saved["class"]), saved["params"])
+        difference = DIFFERENCE if (folder / TRANSFER).is_file() else ""
+        model["minimises"] = objective_words(str(saved["class"]), saved["params"]) + difference
     names = [str(name) for name in content.features]
     sizes = row_norms(comparable(content, content.coef))
     found["selected"] = selected(sizes, names, content.covariates, content.selects)
@@ -99,24 +111,31 @@ def describe(content: ReportContent, folder: RunFolder) -> dict[str, Any]:
     found["certificate"] = {"proof": NO_PROOF}
     if content.certificate:
         stated, proved = content.certificate, (folder / PROOF).is_file()
-        found["certificate"] = {title: stated[name] for name, title in CERTIFICATE_WORDS.items() if name in stated}
+        found["certificate"] = {
+            title: stated[name] for name, title in CERTIFICATE_WORDS.items() if name in stated
+        }
         found["certificate"]["proof"] = f"in {PROOF}; check it with tasksieve verify" if proved else "none"
     quality: dict[str, float | None] = {}
     for part in sorted([*content.by_task, *content.quality], key=lambda part: not part.unseen):
         mean = mean_of(part)
-        quality[part.measure + (f" ({part.caveat})" if part.caveat else "")] = None if np.isnan(mean) else mean
+        quality[part.measure + (f" ({part.caveat})" if part.caveat else "")] = (
+            None if np.isnan(mean) else mean
+        )
         if part.null_overall is not None:
             quality[f"{part.measure}, {part.null_words}"] = part.null_overall
     return {**found, "quality": quality} if quality else found
 
 
-def selected(sizes: np.ndarray, names: Sequence[str], covariates: np.ndarray, selects: bool = True) -> dict[str, Any]:
+def selected(
+    sizes: np.ndarray, names: Sequence[str], covariates: np.ndarray, selects: bool = True
+) -> dict[str, Any]:
     """Penalised features in use, the strongest first, and the covariates beside them."""
     order = np.argsort(-sizes, kind="stable")
     used = order[(sizes[order] > 0) & ~np.isin(order, covariates)].tolist()
     listed = {"strongest": used[:STRONGEST], "covariates": covariates.tolist()}
     strengths = {
-        title: [{"feature": names[j], "strength": float(sizes[j])} for j in own] for title, own in listed.items()
+        title: [{"feature": names[j], "strength": float(sizes[j])} for j in own]
+        for title, own in listed.items()
     }
     return {"number": len(used), "of": len(sizes) - len(covariates), "selects": selects, **strengths}
 
@@ -127,7 +146,9 @@ def list_files(folder: RunFolder) -> list[dict[str, Any]]:
     if folder.finished:
         content = folder.read_json(MANIFEST).get("files")
         stated = content if isinstance(content, dict) else {}
-    names = {entry.name for entry in folder.path.iterdir() if entry.is_file() and not entry.name.startswith(".")}
+    names = {
+        entry.name for entry in folder.path.iterdir() if entry.is_file() and not entry.name.startswith(".")
+    }
     found = []
     for name in sorted(names | set(stated)):
         if name not in names:
@@ -162,7 +183,9 @@ def inspect_certificate(path: Path) -> dict[str, Any]:
     np.add.at(squares, arrays["feature"][one], arrays["coef"][one] ** 2)
     listed = header.get("features")
     named = isinstance(listed, list) and len(listed) == len(squares)
-    names = [str(name) for name in listed or ()] if named else [f"column {j + 1}" for j in range(len(squares))]
+    names = (
+        [str(name) for name in listed or ()] if named else [f"column {j + 1}" for j in range(len(squares))]
+    )
     weights = np.asarray(arrays.get("feature_weights", np.ones(len(squares))))
     rows = [int(n) for n in header.get("rows", [])]
     digests = header["digests"] if isinstance(header.get("digests"), dict) else {}
@@ -230,6 +253,8 @@ def _words(member: Any) -> str:
     """A loss or penalty of a certificate's header."""
     if not isinstance(member, dict):
         return "-"
-    numbers = {key: value for key, value in member.items() if isinstance(value, int | float) and value is not True}
+    numbers = {
+        key: value for key, value in member.items() if isinstance(value, int | float) and value is not True
+    }
     more = ", ".join(f"{key} {value:g}" for key, value in numbers.items() if value is not False)
     return f"{member.get('name')}" + (f" ({more})" if more else "")

@@ -11,7 +11,7 @@ from ..findings.debiased import DebiasedInference
 from ..report.methods import STATED, fit_words, gap_words, model_sentence, paper, software
 from ..report.words import count
 from .findings import read_findings
-from .folder import CERTIFICATE, CONFIG, DATA, METHODS, VERSIONS, RunFolder
+from .folder import CERTIFICATE, CONFIG, DATA, METHODS, TRANSFER, VERSIONS, RunFolder
 from .quality_file import quality_from
 from .registry import MODELS
 
@@ -34,6 +34,12 @@ DEBIASED_PAPERS = (
     "models. Journal of the Royal Statistical Society B 76, 217-242.",
     "S. van de Geer, P. Buehlmann, Y. Ritov, R. Dezeure (2014). On asymptotically optimal confidence regions and tests "
     "for high-dimensional models. Annals of Statistics 42, 1166-1202.",
+)
+TRANSFER_PAPERS = (
+    "E. Craig, M. Pilanci, T. Le Menestrel, B. Narasimhan, M. A. Rivas, S.-E. Gullaksen, R. Dehghannasiri, J. Salzman, "
+    "J. Taylor, R. Tibshirani (2025). Pretraining and the lasso. Journal of the Royal Statistical Society B.",
+    "S. Li, T. T. Cai, H. Li (2022). Transfer learning for high-dimensional linear regression: prediction, estimation "
+    "and minimax optimality. Journal of the Royal Statistical Society B 84, 149-173.",
 )
 COMPARISON_PAPERS = (
     "C. Nadeau, Y. Bengio (2003). Inference for the generalization error. Machine Learning 52, 239-281.",
@@ -61,6 +67,9 @@ def methods(folder: RunFolder) -> tuple[str, list[str]]:
     name = MODELS[_kind(config)].estimators[0] if model is None else str(model.get("class"))
     said = [_model(name, model, config, data, version)]
     citations = [software(version), paper(name)]
+    if config.get("command") == "transfer":
+        said.append(f"What came from other tasks, by nested cross-validation: {folder.read_json(TRANSFER)['reason']}.")
+        citations += TRANSFER_PAPERS
     said += _completed(model, data)
     if config.get("missing") == "patterns":
         said.append(PATTERNS)
@@ -113,7 +122,8 @@ def _model(
     else:
         where = f"{count(tasks, 'task')} with {count(rows, 'row')} in all" if tasks > 1 else count(rows, "row")
     size = tasks, int(data["features"]), n_covariates
-    return model_sentence(name, params, version, where, size, bool(config.get("standardize")))
+    standardised, new_task = bool(config.get("standardize")), config.get("command") == "transfer"
+    return model_sentence(name, params, version, where, size, standardised, new_task)
 
 
 def _numbers(config: dict[str, Any]) -> dict[str, Any]:

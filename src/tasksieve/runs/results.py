@@ -34,8 +34,12 @@ TRAINING_ROWS, COLUMN_WORDS = "the training rows", "the rows learnt from"
 def write_member_tables(
     folder: RunFolder, model: Any, names: Sequence[str], tasks: Sequence[str], more: Sequence[ExtraTable] = ()
 ) -> None:
-    """Tables that a loss or a penalty adds, and more: ``tables.json``, written now, since a saved model knows less."""
-    tables = [*([] if multinomial(model) else member_tables(model, names, tasks)), *more]
+    """Tables that a loss or a penalty adds, and more: written now, since a saved model knows less."""
+    write_tables(folder, [*([] if multinomial(model) else member_tables(model, names, tasks)), *more])
+
+
+def write_tables(folder: RunFolder, tables: Sequence[ExtraTable]) -> None:
+    """``tables.json``, where there are any: of a report, beside those of every model."""
     if tables:
         folder.write_json(TABLES, {"tables": [asdict(table) for table in tables]})
 
