@@ -55,6 +55,7 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
         strengths,
         l1_ratio=ratio,
         scales=unbiased if standardize else None,
+        about_mean=intercept,
         ridge=ridge,
         fit_intercept=intercept,
         **options,
