@@ -51,7 +51,15 @@ for k, case in enumerate({CASES!r}):
 @pytest.mark.slow
 def test_the_tightest_answers_are_optimal(tmp_path: Path) -> None:
     r = ROWS
-    given = {"X": r.X, "y": r.y, "two": r.two, "three": r.three, "Y": r.Y, "time": r.time, "event": r.event.astype(float)}
+    given = {
+        "X": r.X,
+        "y": r.y,
+        "two": r.two,
+        "three": r.three,
+        "Y": r.Y,
+        "time": r.time,
+        "event": r.event.astype(float),
+    }
     found = ask_peer("adelie", SCRIPT, tmp_path, **given)
     labels = {
         "gaussian": r.y, "binomial": r.two, "poisson": r.three, "multigaussian": r.Y, "multinomial": r.three,

@@ -13,7 +13,13 @@ import tasksieve as ts
 ROWS = Rows()
 
 CASES = [
-    {"estimator": name, "regParam": 0.1, "elasticNetParam": ratio, "fitIntercept": intercept, "standardization": scaled}
+    {
+        "estimator": name,
+        "regParam": 0.1,
+        "elasticNetParam": ratio,
+        "fitIntercept": intercept,
+        "standardization": scaled,
+    }
     for name, ratio, intercept, scaled in (
         ("LinearRegression", 1.0, True, True),
         ("LinearRegression", 0.4, True, True),
@@ -50,6 +56,12 @@ spark.stop()
 def test_the_tightest_answers_are_optimal(tmp_path: Path) -> None:
     found = ask_peer("pyspark", SCRIPT, tmp_path, X=ROWS.X, y=ROWS.y, two=ROWS.two, three=ROWS.three)
     for k, case in enumerate(CASES):
-        y = ROWS.y if case["estimator"] == "LinearRegression" else ROWS.three if "family" in case else ROWS.two
+        y = (
+            ROWS.y
+            if case["estimator"] == "LinearRegression"
+            else ROWS.three
+            if "family" in case
+            else ROWS.two
+        )
         given = {"problem": "pyspark", "parameters": case}
         same(ts.grade(found[f"coef{k}"], np.squeeze(found[f"intercept{k}"]), ROWS.X, y, **given))

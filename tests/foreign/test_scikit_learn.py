@@ -28,7 +28,9 @@ LEAST_SQUARES = [
 CLASSIFIERS = [
     linear_model.LogisticRegression(C=0.3, l1_ratio=0.6, solver="saga", **NEWTON),
     linear_model.LogisticRegression(C=0.3, l1_ratio=1, solver="liblinear", intercept_scaling=2.0, **NEWTON),
-    linear_model.LogisticRegression(C=0.3, l1_ratio=1, solver="liblinear", class_weight={0: 1, 1: 3}, **NEWTON),
+    linear_model.LogisticRegression(
+        C=0.3, l1_ratio=1, solver="liblinear", class_weight={0: 1, 1: 3}, **NEWTON
+    ),
     linear_model.LogisticRegression(C=0.3, l1_ratio=1, solver="saga", class_weight="balanced", **NEWTON),
     svm.LinearSVC(penalty="l1", dual=False, C=0.3, tol=1e-8, max_iter=1_000_000),
 ]
@@ -53,7 +55,9 @@ def test_two_classes(model: Any) -> None:
 
 
 def test_several_classes() -> None:
-    model = linear_model.LogisticRegression(C=0.3, l1_ratio=1, solver="saga", **NEWTON).fit(ROWS.X, ROWS.three)
+    model = linear_model.LogisticRegression(C=0.3, l1_ratio=1, solver="saga", **NEWTON).fit(
+        ROWS.X, ROWS.three
+    )
     found = ts.grade(model, ROWS.X, ROWS.three)
     same(found)
     polished = found.polish()
@@ -82,7 +86,11 @@ def test_what_is_another_problem_is_refused() -> None:
     for parameters, y, words in (
         ({"estimator": "PoissonRegressor", "alpha": 1.0}, ROWS.three, "a ridge alone"),
         ({"estimator": "QuantileRegressor"}, ROWS.y, "not smooth"),
-        ({"estimator": "LogisticRegression", "penalty": "l1", "solver": "liblinear"}, ROWS.three, "one against"),
+        (
+            {"estimator": "LogisticRegression", "penalty": "l1", "solver": "liblinear"},
+            ROWS.three,
+            "one against",
+        ),
         ({"estimator": "LogisticRegression"}, ROWS.two, "ridge alone"),
         ({"estimator": "Lasso", "alphas_of_mine": 1}, ROWS.y, "not known"),
         ({"estimator": "Tree"}, ROWS.y, "estimator must be one of"),

@@ -40,7 +40,9 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
     family = FAMILIES[words.choice("family", "estimator", of=FAMILIES, default="gaussian")]
     strengths = words.strengths("lambda", "lambda_values", "s")
     alpha = words.number("alpha", default=1.0, high=1.0)
-    intercept = words.flag("intercept", words.flag("fit_intercept", True)) if family != "cox" else _none(words)
+    intercept = (
+        words.flag("intercept", words.flag("fit_intercept", True)) if family != "cox" else _none(words)
+    )
     standardize = words.flag("standardize", True)
     words.refuse("relax", "a relaxed fit is another problem", False)
     words.refuse("standardize.response", "grade the answer for y divided by its deviations", False)

@@ -65,5 +65,9 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
     elif name.startswith("Multinomial"):
         shares = len(np.unique(np.asarray(data.y)))
         if shares < 3:
-            raise words.error("with two classes grade the answer of LogisticLasso: ours has one row for them.")
-    return penalised(words.error, data, strengths * shares, l1_ratio=ratio, factors=weights, loss=loss, **options)
+            raise words.error(
+                "with two classes grade the answer of LogisticLasso: ours has one row for them."
+            )
+    return penalised(
+        words.error, data, strengths * shares, l1_ratio=ratio, factors=weights, loss=loss, **options
+    )

@@ -54,7 +54,10 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
         options["fit_intercept"] = words.flag("fit_intercept", True)
     if name == "GroupLasso":
         labels = labels_of_blocks(words, words.take("groups"), d)
-        options["penalty"], weights = Groups(labels, weights=None), words.vector("weights", size=int(labels.max()) + 1)
+        options["penalty"], weights = (
+            Groups(labels, weights=None),
+            words.vector("weights", size=int(labels.max()) + 1),
+        )
     elif name == "WeightedLasso":
         weights = words.vector("weights", size=d)
     elif name == "SqrtLasso":

@@ -44,7 +44,13 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
         loss = Cox(words.choice("ties", of=("efron", "breslow"), default="breslow"))
     words.refuse("refit", "a refit minimises the loss alone", False)
     words.refuse("profile_scale", "the profile likelihood is another problem", False)
-    sums = ("l1", "l1_cvxopt_cp") if summed else ("elastic_net", "sqrt_lasso") if model == "OLS" else ("elastic_net",)
+    sums = (
+        ("l1", "l1_cvxopt_cp")
+        if summed
+        else ("elastic_net", "sqrt_lasso")
+        if model == "OLS"
+        else ("elastic_net",)
+    )
     method = words.choice("method", of=sums, default=sums[0])
     ratio = 1.0 if summed or method == "sqrt_lasso" else words.number("L1_wt", default=1.0, high=1.0)
     given = np.asarray(words.take("alpha", default=0.0), dtype=np.float64)
@@ -56,7 +62,9 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
         strengths = words.strengths("alpha")
     words.finish()
     if data.sample_weight is not None:
-        raise words.error("weights of rows are not converted: grade the answer for the rows as they were given.")
+        raise words.error(
+            "weights of rows are not converted: grade the answer for the rows as they were given."
+        )
     if summed:
         strengths = strengths / data.n_rows
     if method == "sqrt_lasso":

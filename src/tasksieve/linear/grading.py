@@ -114,23 +114,35 @@ def grade(
 
     Parameters
     ----------
-    coef : array or sparse matrix of shape (T, d), or (d,) for one task
-        In the order of the sorted task labels. More than two classes: as ``coef_`` of `MultiTaskClassifier`.
+    coef : array or sparse matrix of shape (T, d), or (d,) for one task; or a fitted estimator
+        In the order of the sorted task labels. More than two classes: as ``coef_`` of `MultiTaskClassifier`. Of a path
+        (K, T, d) or (K, d), with K strengths. A fitted estimator of scikit-learn, celer, skglm, skein-glm or
+        scikit-survival is read by its attributes: ``grade(estimator, X, y)``.
     intercept : array of shape (T,), float, or None
-        None: zero.
+        None: zero. Of a path with K entries.
     X, y, task, sample_weight, offset
         The data, in any form that `MultiTaskRegressor.fit` takes.
+    problem : str, optional
+        The program that has stated the problem, in place of our own words below: "glmnet", "glmstar", "sklearn",
+        "scikit-survival", "skglm", "celer", "skein-glm", "adelie", "lifelines", "statsmodels" or "pyspark". y has our
+        form: labels of classes, `survival`.
+    parameters : dict, optional
+        With `problem`: that program's own parameters under its names, ``{"family": "binomial", "lambda": 0.1}``,
+        ``{"estimator": "Lasso", "alpha": 0.1}``; several strengths are those of a path. What changes only how it
+        computes (tolerances, numbers of steps) may be among them; what is not known is refused.
     loss : str or Loss, default="squared"
         "squared", "huber", "quantile", "expectile", "log_cosh", "poisson", "negative_binomial", "gamma", "tweedie",
         "square-root", "logistic", "squared_hinge", "smoothed_hinge", also with options, "huber:delta=0.5"; "cox", with
         y as `MultiTaskCox` takes it; "ordinal", with `thresholds`.
     penalty : str or RowPenalty, default="l21"
         "l21", "l11", "sparse_group", "linf", "dirty", "owl", or one of `tasksieve.penalties`.
-    alpha : float
-        Strength of the penalty.
+    alpha : float, or array of shape (K,)
+        Strength of the penalty; several are those of a path, which is solved and proved in shared readings of X.
     ridge : float, default=0.0
         :math:`\rho`
-    fit_intercept, standardize, positive, feature_weights, task_weights, class_weight, task_graph, graph_strength
+    fit_intercept : bool or "given", default=True
+        "given": the intercepts are held at their values, and only the coefficients are judged.
+    standardize, positive, feature_weights, task_weights, class_weight, task_graph, graph_strength
         As in `MultiTaskRegressor` and `MultiTaskClassifier`. Cox's loss has no intercept.
     thresholds : array of shape (T, K - 1), optional
         Of loss="ordinal": as ``thresholds_`` of `MultiTaskOrdinal`.
@@ -141,7 +153,7 @@ def grade(
 
     Returns
     -------
-    Grade
+    Grade, or GradePath where there are several strengths
 
     Examples
     --------
@@ -157,6 +169,10 @@ def grade(
     True
     >>> int(found.proven_zero.sum()) > 50, int(found.wrong_zero.sum())
     (True, 0)
+    >>> ts.grade(theirs, X, Y).dual_gap == found.dual_gap
+    True
+    >>> found.polish().relative_gap < 1e-9
+    True
     """
     if isinstance(coef, str | Path):
         raise ValueError(
@@ -167,7 +183,9 @@ def grade(
     if model is not None:
         given = [part for part in (intercept, X, y) if part is not None]
         if problem is not None or parameters is not None or len(given) != 2:
-            raise ValueError("A fitted model is graded as grade(model, X, y): it says itself what its problem is.")
+            raise ValueError(
+                "A fitted model is graded as grade(model, X, y): it says itself what its problem is."
+            )
         X, y = given
         coef, intercept, problem, parameters = model.coef, model.intercept, model.problem, model.parameters
     if X is None or y is None:
@@ -187,19 +205,25 @@ def grade(
                 "of ours, and tasks, do not go with it; parameters= holds that program's own."
             )
         coef = _array(coef)
-        stated, X, coef, intercept = _stated(problem, parameters, coef, intercept, X, y, sample_weight, offset)
+        stated, X, coef, intercept = _stated(
+            problem, parameters, coef, intercept, X, y, sample_weight, offset
+        )
         options |= {"loss": "squared", **stated.options}
         alpha = stated.alphas
     strengths = _strengths(alpha)
     single = strengths.ndim == 0
     if not single and len(coef) != len(strengths):
-        raise ValueError(f"coef holds {len(coef)} values of a path, but there are {len(strengths)} strengths.")
+        raise ValueError(
+            f"coef holds {len(coef)} values of a path, but there are {len(strengths)} strengths."
+        )
     X, task = pattern_rows(X, task)
     held = options["fit_intercept"] == "given"
     if held:
         options["fit_intercept"] = False
         if not single:
-            raise ValueError('fit_intercept="given" is for one value: the intercepts of each are another problem.')
+            raise ValueError(
+                'fit_intercept="given" is for one value: the intercepts of each are another problem.'
+            )
         offset, intercept = _held(intercept, offset, X, y, task), None
     case = _Case(options, tol, (X, y, task, sample_weight, offset), stated)
     points = [(coef, intercept, thresholds)]
@@ -270,7 +294,9 @@ def _stated(
     data = GivenData(X, y, int(width), sample_weight, offset, is_path=coef.ndim > 1)
     stated = stated_by(problem, parameters, data)
     if stated.alphas.ndim and coef.ndim < 2:
-        raise ValueError("parameters give several strengths: a path has coef of shape (K, ...), one row for each.")
+        raise ValueError(
+            "parameters give several strengths: a path has coef of shape (K, ...), one row for each."
+        )
     constants = np.zeros(coef.shape[:-1]) if intercept is None else np.asarray(intercept, dtype=np.float64)
     if stated.constant is not None and constants.size == int(np.prod(coef.shape[:-1])):
         constants = constants.reshape(coef.shape[:-1])
@@ -284,7 +310,9 @@ def _held(intercept: Any, offset: Any, X: Any, y: Any, task: Any) -> Any:
         return offset
     values = np.atleast_1d(np.asarray(intercept, dtype=np.float64))
     if values.ndim != 1:
-        raise ValueError('fit_intercept="given" is for one intercept of each task, not for those of several classes.')
+        raise ValueError(
+            'fit_intercept="given" is for one intercept of each task, not for those of several classes.'
+        )
     if isinstance(y, dict) or (isinstance(y, list | tuple) and len(y) and np.ndim(y[0])):
         keys: Any = sorted(y) if isinstance(y, dict) else range(len(y))
         own = np.broadcast_to(values, (len(keys),))
@@ -371,7 +399,9 @@ class _Case:
         null = float(np.ldexp(statement.problem.loss.null.value, statement.problem.units.f))
         null /= model._unit(statement.data)
         shape = np.shape(points[0][0]) if not isinstance(points[0][0], list) else None
-        case = GradedCase(model, self.given, alphas, np.array(inside), lambda *found: self._outward(shape, *found), null)
+        case = GradedCase(
+            model, self.given, alphas, np.array(inside), lambda *found: self._outward(shape, *found), null
+        )
         return [self._grade(k, proof, case, inside[k], solve) for k in range(K)]
 
     def _solved(self, alphas: Array) -> list[ClaimedSolution]:
@@ -441,7 +471,9 @@ def _read_thresholds(thresholds: Any, constants: Array, statement: Statement) ->
             raise ValueError("thresholds are for the ordinal loss.")
         return None
     if constants.any():
-        raise ValueError("intercept must be 0 (or None) with the ordinal loss: the thresholds take up any constant.")
+        raise ValueError(
+            "intercept must be 0 (or None) with the ordinal loss: the thresholds take up any constant."
+        )
     count = len(data.classes_of(0)) - 1
     steps = None if thresholds is None else np.atleast_2d(np.asarray(thresholds, dtype=np.float64))
     if steps is None or steps.shape != (data.n_tasks, count):
@@ -454,7 +486,9 @@ def _read_thresholds(thresholds: Any, constants: Array, statement: Statement) ->
     return steps.T
 
 
-def _read(coef: Any, intercept: Any, statement: Statement, fit_intercept: bool, positive: bool) -> tuple[Array, Array]:
+def _read(
+    coef: Any, intercept: Any, statement: Statement, fit_intercept: bool, positive: bool
+) -> tuple[Array, Array]:
     """Rows of coefficients (d, Q) and intercepts (Q,), task after task."""
     data, outputs = statement.data, statement.problem.design.n_tasks
     refuse_complex(coef, "coef")
@@ -478,10 +512,14 @@ def _read(coef: Any, intercept: Any, statement: Statement, fit_intercept: bool, 
         )
     constants = np.full(outputs, float(constants)) if constants.ndim == 0 else constants.ravel()
     if constants.shape != (outputs,):
-        raise ValueError(f"intercept has {len(constants)} entries, but there are {outputs} rows of coefficients.")
+        raise ValueError(
+            f"intercept has {len(constants)} entries, but there are {outputs} rows of coefficients."
+        )
     bad = np.argwhere(~np.isfinite(rows))
     if len(bad):
-        raise ValueError(f"coef[{bad[0][0]}, {bad[0][1]}] is {rows[tuple(bad[0])]}: coefficients must be finite.")
+        raise ValueError(
+            f"coef[{bad[0][0]}, {bad[0][1]}] is {rows[tuple(bad[0])]}: coefficients must be finite."
+        )
     if not np.isfinite(constants).all():
         raise ValueError(f"intercept[{int(np.argmin(np.isfinite(constants)))}] is not finite.")
     if positive and (rows < 0.0).any():
