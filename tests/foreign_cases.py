@@ -55,9 +55,7 @@ def peer_python(module: str) -> str:
     """A Python that has a module: this one, or that of the environment variable TASKSIEVE_PEERS (for programs that need
     older dependencies); else the test is skipped."""
     for python in filter(None, (sys.executable, os.environ.get("TASKSIEVE_PEERS"))):
-        if not subprocess.run(
-            [python, "-c", f"import {module}"], capture_output=True, check=False
-        ).returncode:
+        if not subprocess.run([python, "-c", f"import {module}"], capture_output=True, check=False).returncode:
             return python
     pytest.skip(f"{module} is not installed, neither here nor in the Python of TASKSIEVE_PEERS")
 

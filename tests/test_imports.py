@@ -14,17 +14,7 @@ PACKAGE = Path(tasksieve.__file__).parent
 
 # The parts of the library from the ground up. A part imports from its own level or from those below it.
 LEVELS = (
-    (
-        "_kernels",
-        "atomic",
-        "complex_numbers",
-        "datasets",
-        "described",
-        "docstrings",
-        "members",
-        "renamed",
-        "row_names",
-    ),
+    ("_kernels", "atomic", "complex_numbers", "datasets", "described", "docstrings", "members", "renamed", "row_names"),
     ("messages", "optional", "outcomes", "parameters", "plotting", "user_warnings", "verify"),
     ("versions",),
     ("design",),
@@ -167,9 +157,7 @@ def test_chains_and_circles_are_found() -> None:
 def test_imports_are_not_deep() -> None:
     """At most 12 layers of parts, each importing from those below it."""
     chain = longest_chain(parts())
-    assert len(chain) <= MOST_LAYERS, (
-        f"{len(chain)} layers: {' > '.join(name or 'tasksieve' for name in chain)}"
-    )
+    assert len(chain) <= MOST_LAYERS, f"{len(chain)} layers: {' > '.join(name or 'tasksieve' for name in chain)}"
 
 
 def private(name: str) -> bool:
@@ -199,9 +187,7 @@ def private_uses(file: Path) -> list[str]:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             names = [word.value for word in node.args if isinstance(word, ast.Constant)]
             if node.func.id in ("getattr", "setattr", "hasattr", "delattr"):
-                found += [
-                    f"line {node.lineno}: {name}" for name in names if isinstance(name, str) and private(name)
-                ]
+                found += [f"line {node.lineno}: {name}" for name in names if isinstance(name, str) and private(name)]
     return found
 
 
@@ -224,18 +210,7 @@ def test_private_uses_are_found(tmp_path: Path) -> None:
 
 def test_import_is_light() -> None:
     """Nothing optional, nothing that compiles, nothing that opens a window is loaded by the import."""
-    heavy = [
-        "matplotlib",
-        "pandas",
-        "numba",
-        "torch",
-        "dask",
-        "cvxpy",
-        "river",
-        "pyarrow",
-        "IPython",
-        "tkinter",
-    ]
+    heavy = ["matplotlib", "pandas", "numba", "torch", "dask", "cvxpy", "river", "pyarrow", "IPython", "tkinter"]
     heavy += ["networkx", "typer", "rich", "jinja2"]
     code = f"import sys, tasksieve; print(*[m for m in {heavy!r} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -268,29 +243,8 @@ def test_one_model_loads_no_other() -> None:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(run.stdout.split())
     assert "tasksieve.linear.lasso" in loaded
-    other = (
-        "calibrated",
-        "classifier",
-        "cox",
-        "generic",
-        "group_lasso",
-        "mixed",
-        "ordinal",
-        "owl",
-        "regressions",
-    )
-    above = (
-        "checks",
-        "cli",
-        "exports",
-        "findings",
-        "graph",
-        "online",
-        "problem_file",
-        "report",
-        "runs",
-        "svm",
-    )
+    other = ("calibrated", "classifier", "cox", "generic", "group_lasso", "mixed", "ordinal", "owl", "regressions")
+    above = ("checks", "cli", "exports", "findings", "graph", "online", "problem_file", "report", "runs", "svm")
     unwanted = {f"tasksieve.linear.{name}" for name in (*other, "sparse_group")}
     unwanted |= {f"tasksieve.{name}" for name in (*above, "tables", "genotypes", "datasets", "storages")}
     assert unwanted <= {f"tasksieve.{name}" for name in MODULES}, "a module has another name now"

@@ -37,9 +37,7 @@ def test_long_and_wide_tables_of_coefficients(table: Path, tmp_path: Path, cli: 
     assert "provably right" in found.out
     assert cli("grade", tmp_path / "wide.csv", table, *WORDS, "--task", "region").out == found.out
     file = tmp_path / "proof.npz"
-    alone = cli(
-        "grade", tmp_path / "long.csv", table, *WORDS, "--task", "region", "--no-solve", "--certificate", file
-    )
+    alone = cli("grade", tmp_path / "long.csv", table, *WORDS, "--task", "region", "--no-solve", "--certificate", file)
     assert "our solution" not in alone.out
     task = data.region.to_numpy(str)
     assert ts.verify.verify(file, data[list("abcdef")].to_numpy(), data.y.to_numpy(), task=task)

@@ -88,10 +88,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.savetxt(where / "X.csv", r.X, delimiter=",", fmt="%.17g")
     np.savetxt(where / "y.csv", np.column_stack(columns), delimiter=",", fmt="%.17g")
     np.savetxt(where / "v.csv", r.factors, fmt="%.17g")
-    calls = [
-        f'write({k}, fit("{family}"{", " * bool(words)}{words}))'
-        for k, (family, words, _, _) in enumerate(CASES)
-    ]
+    calls = [f'write({k}, fit("{family}"{", " * bool(words)}{words}))' for k, (family, words, _, _) in enumerate(CASES)]
     (where / "fit.R").write_text(SCRIPT + "\n".join(calls))
     subprocess.run(["Rscript", str(where / "fit.R"), str(where)], check=True, capture_output=True)
     return where
@@ -111,10 +108,7 @@ def test_some_of_them(answers: Path, k: int) -> None:
 def grade_case(answers: Path, k: int) -> None:
     family, _, parameters, more = CASES[k]
     known = {"v": ROWS.factors, "v0": np.r_[0.0, ROWS.factors[1:]]}
-    given = {
-        name: known.get(value, value) if isinstance(value, str) else value
-        for name, value in parameters.items()
-    }
+    given = {name: known.get(value, value) if isinstance(value, str) else value for name, value in parameters.items()}
     beta = np.loadtxt(answers / f"beta{k}", ndmin=2)  # (outputs d, K)
     a0 = np.loadtxt(answers / f"a0{k}", ndmin=2)
     outputs = len(beta) // ROWS.d

@@ -45,9 +45,11 @@ for k, case in enumerate({CASES!r}):
     kind = getattr(regression if name == "LinearRegression" else classification, name)
     model = kind(tol=1e-15, maxIter=100000, **case).fit(frame)
     if "family" in case:
-        found[f"coef{{k}}"] = model.coefficientMatrix.toArray(); found[f"intercept{{k}}"] = model.interceptVector.toArray()
+        found[f"coef{{k}}"] = model.coefficientMatrix.toArray()
+        found[f"intercept{{k}}"] = model.interceptVector.toArray()
     else:
-        found[f"coef{{k}}"] = model.coefficients.toArray(); found[f"intercept{{k}}"] = model.intercept
+        found[f"coef{{k}}"] = model.coefficients.toArray()
+        found[f"intercept{{k}}"] = model.intercept
 spark.stop()
 """
 
@@ -56,12 +58,6 @@ spark.stop()
 def test_the_tightest_answers_are_optimal(tmp_path: Path) -> None:
     found = ask_peer("pyspark", SCRIPT, tmp_path, X=ROWS.X, y=ROWS.y, two=ROWS.two, three=ROWS.three)
     for k, case in enumerate(CASES):
-        y = (
-            ROWS.y
-            if case["estimator"] == "LinearRegression"
-            else ROWS.three
-            if "family" in case
-            else ROWS.two
-        )
+        y = ROWS.y if case["estimator"] == "LinearRegression" else ROWS.three if "family" in case else ROWS.two
         given = {"problem": "pyspark", "parameters": case}
         same(ts.grade(found[f"coef{k}"], np.squeeze(found[f"intercept{k}"]), ROWS.X, y, **given))

@@ -28,9 +28,7 @@ LEAST_SQUARES = [
 CLASSIFIERS = [
     linear_model.LogisticRegression(C=0.3, l1_ratio=0.6, solver="saga", **NEWTON),
     linear_model.LogisticRegression(C=0.3, l1_ratio=1, solver="liblinear", intercept_scaling=2.0, **NEWTON),
-    linear_model.LogisticRegression(
-        C=0.3, l1_ratio=1, solver="liblinear", class_weight={0: 1, 1: 3}, **NEWTON
-    ),
+    linear_model.LogisticRegression(C=0.3, l1_ratio=1, solver="liblinear", class_weight={0: 1, 1: 3}, **NEWTON),
     linear_model.LogisticRegression(C=0.3, l1_ratio=1, solver="saga", class_weight="balanced", **NEWTON),
     svm.LinearSVC(penalty="l1", dual=False, C=0.3, tol=1e-8, max_iter=1_000_000),
 ]
@@ -55,9 +53,7 @@ def test_two_classes(model: Any) -> None:
 
 
 def test_several_classes() -> None:
-    model = linear_model.LogisticRegression(C=0.3, l1_ratio=1, solver="saga", **NEWTON).fit(
-        ROWS.X, ROWS.three
-    )
+    model = linear_model.LogisticRegression(C=0.3, l1_ratio=1, solver="saga", **NEWTON).fit(ROWS.X, ROWS.three)
     found = ts.grade(model, ROWS.X, ROWS.three)
     same(found)
     polished = found.polish()

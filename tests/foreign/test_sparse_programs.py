@@ -79,18 +79,15 @@ def test_skein_glm(name: str, options: dict[str, Any], y: str) -> None:
     if "outer_tol" in getattr(skein, name)(**options).get_params():
         close |= {"max_outer": 500, "outer_tol": 1e-13}
     labels = LABELS_OF[y]
-    fitted = getattr(skein, name)(lambda_=0.04, **options, **close).fit(
-        ROWS.X, labels if y == "three" else labels * 1.0
-    )
+    numbers = labels if y == "three" and "Multinomial" in name else labels * 1.0
+    fitted = getattr(skein, name)(lambda_=0.04, **options, **close).fit(ROWS.X, numbers)
     same(ts.grade(fitted, ROWS.X, labels))
 
 
 def test_survival_in_skein_glm() -> None:
     skein = pytest.importorskip("skein_glm")
     close = {"tol": 1e-12, "max_iter": 100_000, "max_outer": 500, "outer_tol": 1e-13}
-    model = skein.CoxGroupLassoRegressor(LABELS, 0.05, **close).fit(
-        ROWS.X, ROWS.time, ROWS.event.astype(float)
-    )
+    model = skein.CoxGroupLassoRegressor(LABELS, 0.05, **close).fit(ROWS.X, ROWS.time, ROWS.event.astype(float))
     same(ts.grade(model, ROWS.X, ROWS.survival))
 
 

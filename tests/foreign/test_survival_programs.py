@@ -30,9 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def test_scikit_survival(options: dict[str, Any]) -> None:
     linear = pytest.importorskip("sksurv.linear_model")
     y = ts.survival(ROWS.time, ROWS.event)
-    model = linear.CoxnetSurvivalAnalysis(alphas=[0.1, 0.03], tol=1e-15, max_iter=10**6, **options).fit(
-        ROWS.X, y
-    )
+    model = linear.CoxnetSurvivalAnalysis(alphas=[0.1, 0.03], tol=1e-15, max_iter=10**6, **options).fit(ROWS.X, y)
     same(ts.grade(model, ROWS.X, y))
 
 
@@ -45,9 +43,7 @@ def test_lifelines(penalizer: Any, l1_ratio: float) -> None:
 
     frame = pd.DataFrame(ROWS.X).assign(time=ROWS.time, event=ROWS.event)
     close = {"precision": 1e-12, "r_precision": 1e-16}
-    model = lifelines.CoxPHFitter(penalizer=penalizer, l1_ratio=l1_ratio).fit(
-        frame, "time", "event", fit_options=close
-    )
+    model = lifelines.CoxPHFitter(penalizer=penalizer, l1_ratio=l1_ratio).fit(frame, "time", "event", fit_options=close)
     parameters = {"penalizer": penalizer, "l1_ratio": l1_ratio}
     given = {"problem": "lifelines", "parameters": parameters}
     found = ts.grade(model.params_.to_numpy(), None, ROWS.X, ROWS.survival, **given)
@@ -73,7 +69,5 @@ def test_skglm() -> None:
     same(ts.grade(skglm.CoxEstimator(alpha=0.05, tol=1e-13).fit(ROWS.X, y), ROWS.X, ROWS.survival))
     # of skglm 0.5 method="breslow" answers Efron's problem; without ties both are one
     apart = ROWS.time + np.linspace(0.0, 0.5, ROWS.n)
-    model = skglm.CoxEstimator(alpha=0.05, method="breslow", tol=1e-13).fit(
-        ROWS.X, np.column_stack([apart, y[:, 1]])
-    )
+    model = skglm.CoxEstimator(alpha=0.05, method="breslow", tol=1e-13).fit(ROWS.X, np.column_stack([apart, y[:, 1]]))
     same(ts.grade(model, ROWS.X, ts.survival(apart, ROWS.event)))

@@ -23,13 +23,9 @@ UNSEEN = Option("unseen", Literal["error", "nearest"], "Of a model of patterns (
 UNKNOWN = Option("unknown", Literal["error", "zero"], "Words that the fit has not seen.", default="error")
 SEPARATOR = Option("separator", str, "Between the cells of a CSV file; by default found in the file.")
 FORMAT = Option("format", Format, "Of the table; by default from its name.")
-ENCODING = Option(
-    "encoding", str, "Of a file of text, Stata, SPSS or SAS; by default UTF-8, else guessed and said."
-)
+ENCODING = Option("encoding", str, "Of a file of text, Stata, SPSS or SAS; by default UTF-8, else guessed and said.")
 DECIMAL = Option("decimal", Decimal, "Sign before decimals in text; by default found in the file.")
-SHEET = Option(
-    "sheet", list[str], "Of a workbook: the sheet to read; several names, or a glob: each is a task."
-)
+SHEET = Option("sheet", list[str], "Of a workbook: the sheet to read; several names, or a glob: each is a task.")
 VALUE_LABELS = Option("value_labels", bool, "Of Stata and SPSS files; by default as for the fit.",
                       flag="--value-labels/--no-value-labels")  # fmt: skip
 SKIP = Option("skip", list[str], SKIP_WORDS)
@@ -102,11 +98,7 @@ PREDICT = (
     ID,
     Option("all_tasks", bool, "Every task's prediction for every row.", default=False),
     Option("probabilities", bool, "Of the classes, too.", default=False),
-    Option(
-        "times",
-        str,
-        "Of a survival model: the probability to be without an event at these times, too (1,3,5).",
-    ),
+    Option("times", str, "Of a survival model: the probability to be without an event at these times, too (1,3,5)."),
     Option("strata", str, "Column of strata, where it has another name here; --times needs it."),
     *(MISSING, UNSEEN, UNKNOWN, *READING, *NEW_PEOPLE, MAX_MEMORY, QUIET, DEBUG),
 )
@@ -114,17 +106,10 @@ EVALUATE = (
     RUN,
     tables("Rows that the model has not seen, with labels; several files, a glob, a folder.", None),
     Option("out", str, "Write the scores of each task to a .csv or .parquet file.", flag="--out,-o"),
-    Option(
-        "predictions", str, "Write every row's id, task, label and prediction to a .csv or .parquet file."
-    ),
+    Option("predictions", str, "Write every row's id, task, label and prediction to a .csv or .parquet file."),
     Option("alpha", float, "Evaluate this value of the path."),
-    Option(
-        "target",
-        list[str],
-        "Target column, where it has another name here.",
-        flag="--target,-y",
-        also={"evaluate": "--pheno-name"},
-    ),
+    Option("target", list[str], "Target column, where it has another name here.", flag="--target,-y",
+           also={"evaluate": "--pheno-name"}),
     *SURVIVAL,
     Option("task", str, "Task column, where it has another name here.", flag="--task,-t"),
     TASK_NAME,
@@ -155,16 +140,9 @@ DIFF = (
     *(JSON, MAX_MEMORY, QUIET, DEBUG),
 )
 VERIFY = (
-    Option(
-        "run",
-        str,
-        "Folder of a run, or a certificate.npz; a certificate-part.npz or a statement.npz of sites.",
-        default=REQUIRED,
-        argument=True,
-    ),
-    Option(
-        "data", str, "The file of data (of genotypes: the prefix of .bed files); by default that of the run."
-    ),
+    Option("run", str, "Folder of a run, or a certificate.npz; a certificate-part.npz or a statement.npz of sites.",
+           default=REQUIRED, argument=True),
+    Option("data", str, "The file of data (of genotypes: the prefix of .bed files); by default that of the run."),
     Option("plan", str, "Of a statement.npz: the plan whose sites must have signed it."),
     Option("value", int, "A value of the path, counted from 0."),
     Option("every", bool, "All values of the path; by default the one chosen.", flag="--all", default=False),

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from ..linear.graded import Grade, GradePath
+from ..linear.graded import GradePath
 from ..linear.grading import grade
 from ..losses import Cox, as_loss
 from ..row_names import label_word
 from ..tables import SurvivalColumns, Table, TableError, TableProblem, prepare, read_table
 from .commands import GRADE
 from .exit_codes import OK, UsageError, say
-from .foreign_words import read_parameters
 from .files import check_files, expand_tables, read_content, task_column
+from .foreign_words import read_parameters
 from .members import check_members
 from .options import Asked, given_of, refuse
 from .outcomes import SURVIVAL, read_survival
@@ -59,14 +59,8 @@ def run_grade(asked: Asked) -> int:
             )
     options = given_of(asked, GRADE, "param")
     if asked.loss in ("ordinal", "mixed"):
-        what = (
-            "thresholds beside its coefficients"
-            if asked.loss == "ordinal"
-            else "a loss and a weight for each task"
-        )
-        raise UsageError(
-            f"--loss: {asked.loss} has {what}, for which there is no table; grade in Python takes them"
-        )
+        what = "thresholds beside its coefficients" if asked.loss == "ordinal" else "a loss and a weight for each task"
+        raise UsageError(f"--loss: {asked.loss} has {what}, for which there is no table; grade in Python takes them")
     survival = _survival(asked)
     if survival:
         options["loss"] = Cox(asked.ties)
@@ -82,17 +76,13 @@ def run_grade(asked: Asked) -> int:
         labels, names = _row_labels(problem), problem.encoding.feature_names
         table = read_named_rows(asked.coefficients)
         values = path_columns(table, labels)
-        coef, constants = (
-            read_coefficients(table, labels, names) if not values else read_path(table, values, names)
-        )
+        coef, constants = read_coefficients(table, labels, names) if not values else read_path(table, values, names)
         if asked.intercepts is not None:
             constants = _read_intercepts(read_table(asked.intercepts), labels)
     if asked.problem is not None and len(labels) == 1 and not values:
         coef, constants = coef[0], constants[0]
     with working("grading", asked.quiet):
-        found: Any = grade(
-            coef, constants, problem.X, problem.y, **problem.row_arguments(groups=False), **options
-        )
+        found: Any = grade(coef, constants, problem.X, problem.y, **problem.row_arguments(groups=False), **options)
     if asked.certificate is not None:
         if found.certificate.header["n_features"] == len(names):
             found.certificate.header["features"] = list(names)
@@ -223,9 +213,7 @@ def read_coefficients(table: Table, labels: list[str], names: list[str]) -> tupl
     seen = set()
     for task, feature, value in entries:
         if task not in task_place:
-            raise TableError(
-                f"{table.source}: task {task!r} is not in the data, which have {', '.join(labels[:5])}"
-            )
+            raise TableError(f"{table.source}: task {task!r} is not in the data, which have {', '.join(labels[:5])}")
         if (task, feature) in seen:
             raise TableError(f"{table.source}: feature {feature!r} of task {task!r} is there twice")
         seen.add((task, feature))
@@ -258,7 +246,5 @@ def _numbers(table: Table, name: str) -> list[float]:
         raise TableError(f"{table.source}: column {name!r} must hold numbers")
     values = column.values.astype(np.float64)
     if not np.isfinite(values).all():
-        raise TableError(
-            f"{table.source}: row {int(np.argmin(np.isfinite(values))) + 1}, column {name!r} is no number"
-        )
+        raise TableError(f"{table.source}: row {int(np.argmin(np.isfinite(values))) + 1}, column {name!r} is no number")
     return values.tolist()

@@ -21,9 +21,7 @@ ESTIMATORS = ("Lasso", "ElasticNet", "MultiTaskLasso", "LogisticRegression", "Gr
 
 def stated(words: Words, data: GivenData) -> StatedProblem:
     """The problem of an estimator."""
-    name = words.choice("estimator", of=[*ESTIMATORS, *(f"{name}CV" for name in ESTIMATORS)]).removesuffix(
-        "CV"
-    )
+    name = words.choice("estimator", of=[*ESTIMATORS, *(f"{name}CV" for name in ESTIMATORS)]).removesuffix("CV")
     d = data.n_features
     if data.sample_weight is not None:
         raise words.error("celer has no weights of rows.")

@@ -7,8 +7,9 @@ f is half the squared error, the logistic and the multinomial log loss, :math:`e
 with Breslow's ties over the sum of weights. v is ``penalty.factor``, divided by its mean. c is 1, or with
 ``standardize`` a column's standard deviation (1/n), about its mean with and without an intercept. Of the family
 "gaussian" y is divided by its standard deviation before the fit (without an intercept by its root mean square), and
-lambda is given for y as it is: the quadratic part has :math:`q` = 1 / that deviation, else 1. Rows of W are single coefficients; the penalty of "mgaussian" and of
-"multinomial" with type.multinomial = "grouped" is their length, of "ungrouped" the sum of their absolute values.
+lambda is given for y as it is: the quadratic part has q = 1 / that deviation, else 1. Rows of W are single
+coefficients; the penalty of "mgaussian" and of "multinomial" with type.multinomial = "grouped" is their length, of
+"ungrouped" the sum of their absolute values.
 """
 
 from __future__ import annotations
@@ -40,9 +41,7 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
     family = FAMILIES[words.choice("family", "estimator", of=FAMILIES, default="gaussian")]
     strengths = words.strengths("lambda", "lambda_values", "s")
     alpha = words.number("alpha", default=1.0, high=1.0)
-    intercept = (
-        words.flag("intercept", words.flag("fit_intercept", True)) if family != "cox" else _none(words)
-    )
+    intercept = words.flag("intercept", words.flag("fit_intercept", True)) if family != "cox" else _none(words)
     standardize = words.flag("standardize", True)
     words.refuse("relax", "a relaxed fit is another problem", False)
     words.refuse("standardize.response", "grade the answer for y divided by its deviations", False)

@@ -17,17 +17,13 @@ def labels_of_blocks(words: Words, groups: Any, n_features: int) -> Array:
     if np.isscalar(groups):
         size = int(groups)
         if size < 1 or n_features % size:
-            raise words.error(
-                f"groups={groups!r} does not cut {n_features} features into blocks of one size."
-            )
+            raise words.error(f"groups={groups!r} does not cut {n_features} features into blocks of one size.")
         return np.repeat(np.arange(n_features // size), size)
     items = list(groups)
     if all(np.ndim(item) == 0 for item in items):
         sizes = np.asarray(items, dtype=np.int64)
         if sizes.sum() != n_features:
-            raise words.error(
-                f"groups holds sizes of blocks whose sum is {sizes.sum()}, for {n_features} features."
-            )
+            raise words.error(f"groups holds sizes of blocks whose sum is {sizes.sum()}, for {n_features} features.")
         return np.repeat(np.arange(len(sizes)), sizes)
     for g, members in enumerate(items):
         found[np.asarray(members, dtype=np.int64)] = g

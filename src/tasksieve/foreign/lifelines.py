@@ -26,8 +26,8 @@ SOLVER = (
     "fit_options",
 )
 NOTE = (
-    "lifelines smooths |x|, so that none of its coefficients is exactly 0; graded is the problem that its documentation "
-    "states"
+    "lifelines smooths |x|, so that none of its coefficients is exactly 0; graded is the problem that its "
+    "documentation states"
 )
 
 

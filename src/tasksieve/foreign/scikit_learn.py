@@ -49,9 +49,7 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
     name = words.take("estimator")
     name = name[:-2] if isinstance(name, str) and name.endswith("CV") else name
     if name in ONLY_RIDGE:
-        raise words.error(
-            f"{name} has a ridge alone: with it nothing is selected, and there is nothing to prove."
-        )
+        raise words.error(f"{name} has a ridge alone: with it nothing is selected, and there is nothing to prove.")
     if name in OTHERS:
         raise words.error(f"{name}: {OTHERS[name]}")
     if name in LEAST_SQUARES:
@@ -174,9 +172,7 @@ def _sgd(name: str, words: Words, data: GivenData) -> StatedProblem:
     intercept = words.flag("fit_intercept", True)
     epsilon = words.number("epsilon", default=0.1)
     words.refuse("average", "an average of steps minimises nothing", False)
-    words.refuse(
-        "class_weight", "there, weights of classes are not divided by their mean: give sample_weight"
-    )
+    words.refuse("class_weight", "there, weights of classes are not divided by their mean: give sample_weight")
     losses: dict[str, tuple[Any, float]] = (
         {"squared_error": ("squared", 1.0), "huber": (Huber(delta=epsilon), 1.0)}
         if name == "SGDRegressor"
@@ -186,12 +182,8 @@ def _sgd(name: str, words: Words, data: GivenData) -> StatedProblem:
     loss, part = losses[words.choice("loss", of=losses, default=default)]
     words.finish()
     if data.sample_weight is not None:
-        raise words.error(
-            f"{name} does not divide its weights by their mean: scale alpha, and give them to grade."
-        )
+        raise words.error(f"{name} does not divide its weights by their mean: scale alpha, and give them to grade.")
     if name == "SGDClassifier" and len(np.unique(np.asarray(data.y))) > 2:
-        raise words.error(
-            "SGDClassifier fits several classes one against the rest: grade the answer of each."
-        )
+        raise words.error("SGDClassifier fits several classes one against the rest: grade the answer of each.")
     share = {"l1": 1.0, "elasticnet": ratio, "l2": 0.0}[kind]
     return penalised(words.error, data, strengths * part, l1_ratio=share, loss=loss, fit_intercept=intercept)

@@ -96,9 +96,7 @@ class StatedProblem:
             out = self.columns == 0.0
             if rows[..., out].any():
                 left = int(np.flatnonzero(rows[..., out].reshape(-1, int(out.sum())).any(axis=0))[0])
-                raise ValueError(
-                    f"coef of feature {np.flatnonzero(out)[left]} must be 0: the problem leaves it out."
-                )
+                raise ValueError(f"coef of feature {np.flatnonzero(out)[left]} must be 0: the problem leaves it out.")
             rows = np.divide(rows, self.columns, out=np.zeros_like(rows), where=~out)
         if self.constant is not None:
             rows = np.concatenate([rows, intercept[..., None] / self.constant], axis=-1)
@@ -117,19 +115,11 @@ class StatedProblem:
             return data.X
         X = data.matrix
         if self.columns is not None:
-            X = (
-                X * self.columns[None, :]
-                if isinstance(X, np.ndarray)
-                else X @ scipy.sparse.diags_array(self.columns)
-            )
+            X = X * self.columns[None, :] if isinstance(X, np.ndarray) else X @ scipy.sparse.diags_array(self.columns)
         if self.constant is None:
             return X
         extra = np.full((data.n_rows, 1), self.constant)
-        return (
-            np.hstack([X, extra])
-            if isinstance(X, np.ndarray)
-            else scipy.sparse.hstack([X, extra], format="csc")
-        )
+        return np.hstack([X, extra]) if isinstance(X, np.ndarray) else scipy.sparse.hstack([X, extra], format="csc")
 
 
 #: columns as they are; by their standard deviations, times a number; or by numbers of their own

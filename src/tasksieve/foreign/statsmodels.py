@@ -3,8 +3,8 @@ r"""statsmodels: ``fit_regularized``.
 .. math:: \frac1n \sum_i f(y_i, z_i) + \sum_j v_j \Bigl(r\, |w_j| + \frac{1-r}{2} w_j^2\Bigr)
 
 v is ``alpha``, a number or one for each column, r ``L1_wt``. OLS, GLM and PHReg are so; Logit and Poisson of the
-discrete models have the sum over rows in place of the mean, and r = 1. There is no intercept: a column of ones in X is a
-feature like others, and penalised unless its entry of ``alpha`` is 0. OLS with method "sqrt_lasso" is
+discrete models have the sum over rows in place of the mean, and r = 1. There is no intercept: a column of ones in X is
+a feature like others, and penalised unless its entry of ``alpha`` is 0. OLS with method "sqrt_lasso" is
 :math:`\lVert y - Xw \rVert_2 + \alpha \lVert w \rVert_1`, which is :math:`\sqrt n` times ours.
 """
 
@@ -44,13 +44,7 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
         loss = Cox(words.choice("ties", of=("efron", "breslow"), default="breslow"))
     words.refuse("refit", "a refit minimises the loss alone", False)
     words.refuse("profile_scale", "the profile likelihood is another problem", False)
-    sums = (
-        ("l1", "l1_cvxopt_cp")
-        if summed
-        else ("elastic_net", "sqrt_lasso")
-        if model == "OLS"
-        else ("elastic_net",)
-    )
+    sums = ("l1", "l1_cvxopt_cp") if summed else ("elastic_net", "sqrt_lasso") if model == "OLS" else ("elastic_net",)
     method = words.choice("method", of=sums, default=sums[0])
     ratio = 1.0 if summed or method == "sqrt_lasso" else words.number("L1_wt", default=1.0, high=1.0)
     given = np.asarray(words.take("alpha", default=0.0), dtype=np.float64)
@@ -62,9 +56,7 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
         strengths = words.strengths("alpha")
     words.finish()
     if data.sample_weight is not None:
-        raise words.error(
-            "weights of rows are not converted: grade the answer for the rows as they were given."
-        )
+        raise words.error("weights of rows are not converted: grade the answer for the rows as they were given.")
     if summed:
         strengths = strengths / data.n_rows
     if method == "sqrt_lasso":

@@ -61,13 +61,9 @@ class Words:
         try:
             found = np.asarray(value, dtype=np.float64)
         except (TypeError, ValueError):
-            raise self.error(
-                f"{names[0]} must be a number, or one for each value of a path; got {value!r}."
-            ) from None
+            raise self.error(f"{names[0]} must be a number, or one for each value of a path; got {value!r}.") from None
         if found.ndim > 1 or not (np.isfinite(found).all() and (found > 0.0).all()) or not found.size:
-            raise self.error(
-                f"{names[0]} must be a number > 0, or one for each value of a path; got {value!r}."
-            )
+            raise self.error(f"{names[0]} must be a number > 0, or one for each value of a path; got {value!r}.")
         return found
 
     def flag(self, name: str, default: bool) -> bool:

@@ -48,9 +48,7 @@ SCREENING: tuple[str | None, ...] = ("auto", "dpc", "dpc-published", "midpoint",
 
 
 # Warnings of a gap that is larger than requested: no iteration would help, or more of them may.
-_LIMITED = (
-    "{model} is certified to {relative:.1e} of the objective at W = 0{several}, not to {tol=:g}: {limit}."
-)
+_LIMITED = "{model} is certified to {relative:.1e} of the objective at W = 0{several}, not to {tol=:g}: {limit}."
 _UNFINISHED = (
     "{model} did not reach {tol=:g} in {spent} iterations{several} ({max_iter=}): dual gap {gap:.3e}, relative gap "
     "{relative:.3e}. The gap is a true bound on the distance to the optimum; raise {max_iter}, or {tol} if that is "
@@ -122,16 +120,12 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     @tells_callbacks
     @takes_named_tasks
     @described_by(DATA, returns="self")
-    def fit(
-        self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Self:
         """Fit the model."""
         self._check_alpha()
         self._check_parameters()
         data = self._read_with(X, y, task, sample_weight, offset)
-        with (
-            one_blas_thread()
-        ):  # for problem and solution together: for a small fit, asking for it takes time
+        with one_blas_thread():  # for problem and solution together: for a small fit, asking for it takes time
             solver = self._path_solver(data, 1, warm=self.warm_start)
             solution = self._solve_one(solver, self._chosen_alpha(data, solver.problem))
         self._set_features(X, data)
@@ -201,12 +195,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             return self._follow(solver, chosen, n_alphas, eps, feature_names(X))
 
     def _follow(
-        self,
-        solver: PathSolver,
-        alphas: np.ndarray | None,
-        n_alphas: int,
-        eps: float,
-        names: np.ndarray | None,
+        self, solver: PathSolver, alphas: np.ndarray | None, n_alphas: int, eps: float, names: np.ndarray | None
     ) -> RegularizationPath:
         grid = default_grid(solver.alpha_max(), n_alphas, eps) if alphas is None else alphas
         solution = solve_along(solver, grid, self._progress())
@@ -231,18 +220,12 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         notify = reporter(label or type(self).__name__, "value", self.verbose)
         if notify is None:
             return None
-        free = (
-            0
-            if self.feature_weights is None
-            else int(np.count_nonzero(np.asarray(self.feature_weights) == 0.0))
-        )
+        free = 0 if self.feature_weights is None else int(np.count_nonzero(np.asarray(self.feature_weights) == 0.0))
         closely = self.verbose >= 2
 
         def report(k: int, n_values: int, point: Any) -> None:
             selected = len(point.features) - free  # covariates are in every value, and not selected
-            notify(
-                k + 1, n_values, f"{selected} features selected" + (f", {_account(point)}" if closely else "")
-            )
+            notify(k + 1, n_values, f"{selected} features selected" + (f", {_account(point)}" if closely else ""))
 
         return report
 
@@ -252,9 +235,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         if sums is not None:
             return SumsThenRows(
                 sums,
-                lambda after: RowSolver(
-                    self, data, self._problem(data), n_values, after=after, by_sums=False
-                ),
+                lambda after: RowSolver(self, data, self._problem(data), n_values, after=after, by_sums=False),
             )
         problem = self._problem(data)
         start = self._last_solution(problem) if warm else None
@@ -262,9 +243,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
 
     def _problem(self, data: TaskData, n_threads: int | None = None) -> Problem:
         feature_weights = read_feature_weights(self.feature_weights, data.n_features, self.positive)
-        free = (
-            np.empty(0, dtype=np.int64) if feature_weights is None else np.flatnonzero(feature_weights == 0)
-        )
+        free = np.empty(0, dtype=np.int64) if feature_weights is None else np.flatnonzero(feature_weights == 0)
         if len(free):
             data.refuse_not_finite()  # unpenalised columns are used before their norms are known
         weights = self._row_weights(data)
@@ -288,9 +267,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
                     standardize=self.standardize,
                     n_threads=kernel_threads(self.n_jobs) if n_threads is None else n_threads,
                 )
-                found = self._state(
-                    design, data, layout.y, feature_weights, units.on(exponent, self.standardize)
-                )
+                found = self._state(design, data, layout.y, feature_weights, units.on(exponent, self.standardize))
                 found.lambda_max()  # norms come along in the same reading of the data
             return found
 
@@ -380,9 +357,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         found = prove(problem, float(lam), units.rows(coef.T).T, units.constants(intercept))
         if units == Units():
             return found
-        objective, best, gap = np.ldexp(
-            [found.objective, found.best_objective, found.dual_gap], units.f
-        ).tolist()
+        objective, best, gap = np.ldexp([found.objective, found.best_objective, found.dual_gap], units.f).tolist()
         return replace(found, objective=objective, best_objective=best, dual_gap=gap)
 
     def _stated(self) -> tuple[PathEstimator, float]:
@@ -422,12 +397,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         return {"tasks": data.tasks, "classes": None if data.class_counts is None else data.classes}
 
     def _as_path(
-        self,
-        data: Any,
-        solver: PathSolver,
-        solution: PathSolution,
-        alphas: np.ndarray,
-        names: np.ndarray | None,
+        self, data: Any, solver: PathSolver, solution: PathSolution, alphas: np.ndarray, names: np.ndarray | None
     ) -> RegularizationPath:
         """A solution as a path."""
         n_solved = len(solution.points)

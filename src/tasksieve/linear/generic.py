@@ -104,9 +104,7 @@ class AnyMembers(TaskLinearModel):
         """A part of the coefficients, where the penalty is a minimum over parts."""
         state = self._learned()
         rows = state.rows.T
-        scale = (
-            np.repeat(self.scale_, state.class_counts, axis=0).T if self.standardize else np.ones_like(rows)
-        )
+        scale = np.repeat(self.scale_, state.class_counts, axis=0).T if self.standardize else np.ones_like(rows)
         parts = self._norm.split(np.ascontiguousarray(rows * scale))
         if parts is None or name not in parts:
             raise AttributeError(
@@ -136,9 +134,7 @@ class AnyMembersCV(PathEstimatorCV):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.task_graph is None and len(read_several(self.graph_strength, "graph_strength")) > 1:
-            raise value_error(
-                "{graph_strength} has several values, but there is no graph: give {task_graph}."
-            )
+            raise value_error("{graph_strength} has several values, but there is no graph: give {task_graph}.")
 
 
 def _unknown(registry: Registry[Any], other: str, given: Any, names: Iterable[str]) -> ParameterError:
@@ -156,9 +152,7 @@ class _AnyRegression(LinkedRegression, AnyMembers):
         super()._check_parameters()
         if self._loss.labels == "survival":
             model = either("MultiTaskCox", "--model cox")
-            raise ParameterError(
-                "loss", Message("is about times to an event: use {model}", model=model), self.loss
-            )
+            raise ParameterError("loss", Message("is about times to an event: use {model}", model=model), self.loss)
 
 
 @documented

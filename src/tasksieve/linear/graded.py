@@ -135,8 +135,7 @@ class Grade:
         proof, ours = self.certificate, self.value + self.certificate.n_values // 2
         # dual value + gap is above an objective by its rounding and a millionth of the gap
         rounding = sum(
-            max(float(proof.dual_values[k] + proof.gaps[k] - proof.objectives[k]), 0.0)
-            for k in (self.value, ours)
+            max(float(proof.dual_values[k] + proof.gaps[k] - proof.objectives[k]), 0.0) for k in (self.value, ours)
         )
         return min(max(self.excess - rounding, 0.0), self.dual_gap), self.dual_gap
 
@@ -194,9 +193,7 @@ class Grade:
             proof = model.certificate(X, y, task, sample_weight, offset=offset)
         gap = float(proof.gaps[0])
         coef, intercept = case.outward(model.coef_, model.intercept_)
-        return Polished(
-            coef, intercept, gap, gap / case.null if case.null > 0.0 else gap, proof, seconds, model
-        )
+        return Polished(coef, intercept, gap, gap / case.null if case.null > 0.0 else gap, proof, seconds, model)
 
     def summary(self) -> str:
         """The same in a few lines of words."""
@@ -315,9 +312,7 @@ class GradePath:
 
     def summary(self) -> str:
         """A line for each value."""
-        lines = [
-            "alpha       gap (of the objective at zero)  excess at least  selected  wrong non-zeros  wrong zeros"
-        ]
+        lines = ["alpha       gap (of the objective at zero)  excess at least  selected  wrong non-zeros  wrong zeros"]
         for found in self.grades:
             lines.append(
                 f"{found.alpha:<10.4g}  {found.relative_gap:<30.2g}  {found.relative_excess[0]:<15.2g}  "

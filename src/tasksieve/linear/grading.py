@@ -177,15 +177,13 @@ def grade(
     if isinstance(coef, str | Path):
         raise ValueError(
             f"coef is the name of a file, {str(coef)!r}: files of objects (.pkl, .joblib, .rds) are not opened, since "
-            "reading them may run what is in them. Give coefficients as an array, or as a CSV file to `tasksieve grade`."
+            "reading them may run what is in them. Give coefficients as an array, or as CSV to `tasksieve grade`."
         )
     model = fitted_elsewhere(coef)
     if model is not None:
         given = [part for part in (intercept, X, y) if part is not None]
         if problem is not None or parameters is not None or len(given) != 2:
-            raise ValueError(
-                "A fitted model is graded as grade(model, X, y): it says itself what its problem is."
-            )
+            raise ValueError("A fitted model is graded as grade(model, X, y): it says itself what its problem is.")
         X, y = given
         coef, intercept, problem, parameters = model.coef, model.intercept, model.problem, model.parameters
     if X is None or y is None:
@@ -205,25 +203,19 @@ def grade(
                 "of ours, and tasks, do not go with it; parameters= holds that program's own."
             )
         coef = _array(coef)
-        stated, X, coef, intercept = _stated(
-            problem, parameters, coef, intercept, X, y, sample_weight, offset
-        )
+        stated, X, coef, intercept = _stated(problem, parameters, coef, intercept, X, y, sample_weight, offset)
         options |= {"loss": "squared", **stated.options}
         alpha = stated.alphas
     strengths = _strengths(alpha)
     single = strengths.ndim == 0
     if not single and len(coef) != len(strengths):
-        raise ValueError(
-            f"coef holds {len(coef)} values of a path, but there are {len(strengths)} strengths."
-        )
+        raise ValueError(f"coef holds {len(coef)} values of a path, but there are {len(strengths)} strengths.")
     X, task = pattern_rows(X, task)
     held = options["fit_intercept"] == "given"
     if held:
         options["fit_intercept"] = False
         if not single:
-            raise ValueError(
-                'fit_intercept="given" is for one value: the intercepts of each are another problem.'
-            )
+            raise ValueError('fit_intercept="given" is for one value: the intercepts of each are another problem.')
         offset, intercept = _held(intercept, offset, X, y, task), None
     case = _Case(options, tol, (X, y, task, sample_weight, offset), stated)
     points = [(coef, intercept, thresholds)]
@@ -288,15 +280,13 @@ def _stated(
     width = X.shape[1] if len(getattr(X, "shape", ())) == 2 else np.asarray(X).shape[1]
     if coef.ndim == 0 or coef.shape[-1] != width:
         raise ValueError(
-            f"coef has shape {coef.shape}, but X has {width} features: they are along its last axis (transpose what has "
-            "a row for each feature)."
+            f"coef has shape {coef.shape}, but X has {width} features: they are along its last axis (transpose what "
+            "has a row for each feature)."
         )
     data = GivenData(X, y, int(width), sample_weight, offset, is_path=coef.ndim > 1)
     stated = stated_by(problem, parameters, data)
     if stated.alphas.ndim and coef.ndim < 2:
-        raise ValueError(
-            "parameters give several strengths: a path has coef of shape (K, ...), one row for each."
-        )
+        raise ValueError("parameters give several strengths: a path has coef of shape (K, ...), one row for each.")
     constants = np.zeros(coef.shape[:-1]) if intercept is None else np.asarray(intercept, dtype=np.float64)
     if stated.constant is not None and constants.size == int(np.prod(coef.shape[:-1])):
         constants = constants.reshape(coef.shape[:-1])
@@ -310,9 +300,7 @@ def _held(intercept: Any, offset: Any, X: Any, y: Any, task: Any) -> Any:
         return offset
     values = np.atleast_1d(np.asarray(intercept, dtype=np.float64))
     if values.ndim != 1:
-        raise ValueError(
-            'fit_intercept="given" is for one intercept of each task, not for those of several classes.'
-        )
+        raise ValueError('fit_intercept="given" is for one intercept of each task, not for those of several classes.')
     if isinstance(y, dict) or (isinstance(y, list | tuple) and len(y) and np.ndim(y[0])):
         keys: Any = sorted(y) if isinstance(y, dict) else range(len(y))
         own = np.broadcast_to(values, (len(keys),))
@@ -471,9 +459,7 @@ def _read_thresholds(thresholds: Any, constants: Array, statement: Statement) ->
             raise ValueError("thresholds are for the ordinal loss.")
         return None
     if constants.any():
-        raise ValueError(
-            "intercept must be 0 (or None) with the ordinal loss: the thresholds take up any constant."
-        )
+        raise ValueError("intercept must be 0 (or None) with the ordinal loss: the thresholds take up any constant.")
     count = len(data.classes_of(0)) - 1
     steps = None if thresholds is None else np.atleast_2d(np.asarray(thresholds, dtype=np.float64))
     if steps is None or steps.shape != (data.n_tasks, count):
@@ -486,9 +472,7 @@ def _read_thresholds(thresholds: Any, constants: Array, statement: Statement) ->
     return steps.T
 
 
-def _read(
-    coef: Any, intercept: Any, statement: Statement, fit_intercept: bool, positive: bool
-) -> tuple[Array, Array]:
+def _read(coef: Any, intercept: Any, statement: Statement, fit_intercept: bool, positive: bool) -> tuple[Array, Array]:
     """Rows of coefficients (d, Q) and intercepts (Q,), task after task."""
     data, outputs = statement.data, statement.problem.design.n_tasks
     refuse_complex(coef, "coef")
@@ -512,14 +496,10 @@ def _read(
         )
     constants = np.full(outputs, float(constants)) if constants.ndim == 0 else constants.ravel()
     if constants.shape != (outputs,):
-        raise ValueError(
-            f"intercept has {len(constants)} entries, but there are {outputs} rows of coefficients."
-        )
+        raise ValueError(f"intercept has {len(constants)} entries, but there are {outputs} rows of coefficients.")
     bad = np.argwhere(~np.isfinite(rows))
     if len(bad):
-        raise ValueError(
-            f"coef[{bad[0][0]}, {bad[0][1]}] is {rows[tuple(bad[0])]}: coefficients must be finite."
-        )
+        raise ValueError(f"coef[{bad[0][0]}, {bad[0][1]}] is {rows[tuple(bad[0])]}: coefficients must be finite.")
     if not np.isfinite(constants).all():
         raise ValueError(f"intercept[{int(np.argmin(np.isfinite(constants)))}] is not finite.")
     if positive and (rows < 0.0).any():

@@ -123,9 +123,7 @@ def _say_what_is_lost(finder: _Finder, k: int, answer: ClaimedSolution) -> None:
     if not _is_much_wider(finder, k, answer.goal):
         return
     scaled = f"the dual point had to be scaled by {finder.scales[k]:.6g}"
-    why = finder.dropped[k] or [
-        scaled if finder.scales[k] < 1.0 else "its dual point is less good than the solver's"
-    ]
+    why = finder.dropped[k] or [scaled if finder.scales[k] < 1.0 else "its dual point is less good than the solver's"]
     warn(
         Message(
             "{alpha=:g}: the certificate proves a gap of {proved:.3g} only, the fit's is {goal:.3g}: {why}. It is "
@@ -179,9 +177,7 @@ def tidy(arrays: dict[str, Array]) -> dict[str, Array]:
 def listed_points(answers: Sequence[ClaimedSolution]) -> dict[str, Array]:
     """Arrays of the format, without claims."""
     positions = [np.nonzero(answer.rows) for answer in answers]
-    thresholds = [
-        answer.thresholds for answer in answers if answer.thresholds is not None and len(answer.thresholds)
-    ]
+    thresholds = [answer.thresholds for answer in answers if answer.thresholds is not None and len(answer.thresholds)]
     beside = {"thresholds": np.array(thresholds, dtype=np.float64)} if thresholds else {}
     return {
         **beside,
@@ -193,15 +189,10 @@ def listed_points(answers: Sequence[ClaimedSolution]) -> dict[str, Array]:
         "intercept": np.array([answer.intercept for answer in answers], dtype=np.float64),
         "start": np.cumsum([0, *(len(row) for row, _ in positions)]).astype(np.int64),
         "feature": np.concatenate(
-            [
-                np.asarray(a.features, dtype=np.int64)[row]
-                for a, (row, _) in zip(answers, positions, strict=True)
-            ]
+            [np.asarray(a.features, dtype=np.int64)[row] for a, (row, _) in zip(answers, positions, strict=True)]
         ),
         "output": np.concatenate([column for _, column in positions]).astype(np.int64),
-        "coef": np.concatenate([a.rows[own] for a, own in zip(answers, positions, strict=True)]).astype(
-            np.float64
-        ),
+        "coef": np.concatenate([a.rows[own] for a, own in zip(answers, positions, strict=True)]).astype(np.float64),
         "dual": np.array([answer.dual for answer in answers], dtype=np.float64),
     }
 
@@ -275,9 +266,7 @@ class _Finder(verify.Checker):
             lost = wide / (problem.cert["unit"] * problem.cert.arrays["alpha"][k])
         return not lost * float(abs(primal.hi) + abs(dual.lo)) <= _LOST * float(primal.hi - dual.lo)
 
-    def _compare(
-        self, k: int, primal: verify.Box, dual: verify.Box, c: Any, failures: list[str]
-    ) -> verify.Value:
+    def _compare(self, k: int, primal: verify.Box, dual: verify.Box, c: Any, failures: list[str]) -> verify.Value:
         arrays = self.problem.cert.arrays
         width = (primal.hi - primal.lo) + (dual.hi - dual.lo)
         width = 2.0 * width + self._rounding * (abs(primal.hi) + abs(dual.lo)) + 2.0**-1000
