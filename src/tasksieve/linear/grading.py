@@ -301,14 +301,11 @@ def _held(intercept: Any, offset: Any, X: Any, y: Any, task: Any) -> Any:
     values = np.atleast_1d(np.asarray(intercept, dtype=np.float64))
     if values.ndim != 1:
         raise ValueError('fit_intercept="given" is for one intercept of each task, not for those of several classes.')
-    if isinstance(y, dict) or (isinstance(y, list | tuple) and len(y) and np.ndim(y[0])):
-        keys: Any = sorted(y) if isinstance(y, dict) else range(len(y))
-        own = np.broadcast_to(values, (len(keys),))
-        known = {
-            key: own[t] + np.zeros(np.shape(y[key])[:1]) + (0.0 if offset is None else _own(offset, key))
-            for t, key in enumerate(keys)
-        }
-        return known if isinstance(y, dict) else list(known.values())
+    if isinstance(y, list | tuple) and len(y) and np.ndim(y[0]):
+        known = [0.0] * len(y) if offset is None or np.ndim(offset) == 0 else offset
+        beside = offset if offset is not None and np.ndim(offset) == 0 else 0.0
+        each = zip(y, np.broadcast_to(values, (len(y),)), known, strict=True)
+        return [b + np.zeros(np.shape(part)) + np.asarray(own) + beside for part, b, own in each]
     shape = np.shape(y)
     beside = 0.0 if offset is None else np.asarray(offset, dtype=np.float64)
     if len(shape) == 2:
@@ -317,10 +314,6 @@ def _held(intercept: Any, offset: Any, X: Any, y: Any, task: Any) -> Any:
         return values[0] + np.zeros(shape) + beside
     labels, codes = np.unique(np.asarray(task), return_inverse=True)
     return np.broadcast_to(values, (len(labels),))[codes] + beside
-
-
-def _own(offset: Any, key: Any) -> Any:
-    return offset if np.ndim(offset) == 0 and not isinstance(offset, dict) else np.asarray(offset[key])
 
 
 def _model_of(options: dict[str, Any], tol: float, ridge_ratio: float) -> Any:
