@@ -3,10 +3,10 @@ r"""PySpark: LinearRegression and LogisticRegression of ``pyspark.ml``.
 .. math:: \frac1{\sum s_i} \sum_i s_i f(y_i, z_i) + \lambda \sum_j \Bigl(r\, |c_j w_j| + \frac{1-r}{2}\, q\, (c_j
     w_j)^2\Bigr)
 
-:math:`\lambda` is ``regParam``, r ``elasticNetParam``; c_j the standard deviation of a column with the divisor n - 1,
-or with standardization=False 1. LinearRegression fits y divided by its standard deviation (divisor n - 1), with
-regParam for y as it is: q = 1 / that deviation, else 1. Several classes are multinomial, with the sum of absolute
-values.
+:math:`\lambda` is ``regParam``, r ``elasticNetParam``; c_j the standard deviation of a column, or with
+standardization=False 1. LogisticRegression takes it with the divisor n - 1, LinearRegression with n: it fits y divided
+by its standard deviation (divisor n), with regParam for y as it is, so that there q = 1 / that deviation, else 1.
+Several classes are multinomial, with the sum of absolute values.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
     if data.sample_weight is not None:
         raise words.error("weights of rows are not converted: give each row as often as it counts.")
     n = data.n_rows
-    unbiased = float(np.sqrt(n / (n - 1.0)))
+    unbiased = 1.0 if name == "LinearRegression" else float(np.sqrt(n / (n - 1.0)))
     options: dict[str, Any] = {"loss": "logistic", "penalty": "l21"}
     ridge = 1.0
     if name == "LinearRegression":
         options["loss"] = "squared"
-        ridge = 1.0 / (unbiased * data.spread_of_y(True)) if ratio < 1.0 else 1.0
+        ridge = 1.0 / data.spread_of_y(True) if ratio < 1.0 else 1.0
     elif len(np.unique(np.asarray(data.y))) > 2:
         options["penalty"] = "l11"
     return penalised(

@@ -49,7 +49,7 @@ class Words:
 
     def number(self, *names: str, default: Any = _NONE, low: float = 0.0, high: float = np.inf) -> float:
         value = self.take(*names, default=default)
-        if isinstance(value, bool) or not np.isscalar(value) or not _is_number(value):
+        if isinstance(value, bool) or np.ndim(value) or not _is_number(value):
             raise self.error(f"{names[0]} must be a number; got {value!r}.")
         if not low <= float(value) <= high:
             raise self.error(f"{names[0]} must lie between {low:g} and {high:g}; got {value!r}.")
