@@ -43,7 +43,7 @@ for k, case in enumerate({CASES!r}):
     rows = [(float(label), Vectors.dense(x.tolist())) for label, x in zip(y, given["X"])]
     frame = spark.createDataFrame(rows, ["label", "features"]).coalesce(1)
     kind = getattr(regression if name == "LinearRegression" else classification, name)
-    model = kind(tol=1e-15, maxIter=100000, **case).fit(frame)
+    model = kind(tol=1e-15, maxIter=2000, **case).fit(frame)
     if "family" in case:
         found[f"coef{{k}}"] = model.coefficientMatrix.toArray()
         found[f"intercept{{k}}"] = model.interceptVector.toArray()
