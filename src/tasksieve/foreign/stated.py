@@ -162,7 +162,7 @@ def penalised(
     ratio = ridge * (1.0 - l1_ratio) / l1_ratio
     columns: Array | None = None
     alphas, standardize = strengths * l1_ratio, False
-    grouped = isinstance(penalty, Groups)
+    grouped = penalty if isinstance(penalty, Groups) else None
     plain = own is None or ratio == 0.0
     if isinstance(scales, float) and plain and about_mean and constant is None and left_out is None:
         alphas, ratio, standardize = alphas * scales, ratio * scales, True
@@ -176,20 +176,20 @@ def penalised(
             )
         # w = g / root(v): the ridge v w^2 is g^2, and the norm v |w| is root(v) |g|
         roots = np.sqrt(own)
-        spread = roots[np.unique(penalty.labels, return_inverse=True)[1]] if grouped else roots
+        spread = roots[np.unique(grouped.labels, return_inverse=True)[1]] if grouped is not None else roots
         own, columns = roots, (1.0 if columns is None else columns) / spread
     if left_out is not None and len(left_out):
         columns = np.ones(data.n_features) if columns is None else np.array(columns)
         columns[left_out] = 0.0
-    if own is not None and grouped:
+    if own is not None and grouped is not None:
         if (own == 0.0).any():
             raise error("groups without a penalty are not graded: their weights must be > 0.")
-        penalty = Groups(penalty.labels, penalty.inside, mix=penalty.mix, weights=own)
+        penalty = Groups(grouped.labels, grouped.inside, mix=grouped.mix, weights=own)
     elif own is not None:
         options["feature_weights"] = own
     if constant is not None and columns is not None:
         raise error("a penalised intercept goes with columns as they are.")
-    if constant is not None and own is not None and not grouped:
+    if constant is not None and own is not None and grouped is None:
         options["feature_weights"] = np.append(own, 1.0)
     return StatedProblem(
         np.asarray(alphas),
