@@ -1,0 +1,81 @@
+"""The audit: how far from optimal are the answers of programs for sparse models?
+
+    python audit/run.py                              # everything; what is there already is not run again
+    python audit/run.py --only glmnet/diabetes/squared
+    python audit/run.py --only skglm                 # a program; a data set or a loss with the others left empty: /diabetes/
+    python audit/run.py --list                       # cells, and which of them are there
+
+Each cell (program / data set / loss) is one file in audit/cells/, written whole or not at all, so that a run may be
+stopped at any time. `--again` makes cells anew that are there. In the end, or with `--results`, audit/results.json is
+written from them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parent)]
+
+from cells import Cell, all_cells, make
+from environments import NotInstalled
+
+
+def main(words: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", metavar="PROGRAM/DATASET/LOSS", help="may be given several times")
+    parser.add_argument("--again", action="store_true", help="make cells anew that are there")
+    parser.add_argument("--here", action="store_true", help="run the programs in this Python, not in environments of their own")
+    parser.add_argument("--list", action="store_true", help="only say what would run")
+    args = parser.parse_args(words)
+    cells = [cell for cell in all_cells() if args.only is None or any(_matches(cell, one) for one in args.only)]
+    if not cells:
+        parser.error("no such cell; python audit/run.py --list names them")
+    if args.list:
+        for cell in cells:
+            print("there " if cell.file.exists() else "      ", cell.key)
+        return
+    todo = [cell for cell in cells if args.again or not cell.file.exists()]
+    say(f"{len(cells)} cells, {len(cells) - len(todo)} of them there already")
+    absent: dict[str, str] = {}
+    began, done = time.time(), 0
+    for left, cell in zip(range(len(todo), 0, -1), todo, strict=True):
+        if cell.program in absent:
+            continue
+        hours = f"{(time.time() - began) / done * left / 3600:.2f} hours left" if done else "hours left: not known yet"
+        try:
+            content = make(cell, sys.executable if args.here else None)
+        except NotInstalled as error:
+            absent[cell.program] = str(error)
+            say(f"{cell.program} is not run: {error}")
+            continue
+        done += 1
+        say(f"{cell.key}: {_in_short(content)}; {left - 1} to go, {hours}")
+    for name, why in absent.items():
+        say(f"not run: {name}: {why}")
+
+
+def _matches(cell: Cell, only: str) -> bool:
+    wanted = only.split("/") + ["", ""]
+    return all(want in ("", part) for want, part in zip(wanted, cell, strict=False))
+
+
+def _in_short(content: dict) -> str:
+    if "strengths" not in content:
+        return f"{content['status']}: {content['why']}"
+    worst = max(content["strengths"], key=lambda one: one["default"]["excess_lower"])["default"]
+    return (
+        f"{content['status']}, as shipped at least {worst['excess_lower']:.1e} above the optimum, at most "
+        f"{worst['excess_upper']:.1e}, {worst['wrong_zero']} + {worst['wrong_nonzero']} features wrong; "
+        f"tolerance needed {content['needed']}"
+    )
+
+
+def say(*words: object) -> None:
+    print(*words, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""What the workers share: reading a job, running its tolerances one after another, writing each answer whole.
+
+A worker is started by `cells.py` in the environment of its program, with a folder: `job.json`, `X.npy`, `y.npy`. For
+each tolerance (None: everything as shipped) it writes the coefficients and then `answer-K.json`, so that a worker that
+is stopped by its time limit leaves what it has.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+@dataclass
+class Job:
+    """What is asked: a problem, two strengths (as shares of the smallest strength whose solution is zero, and in units
+    of the mean loss), and a tolerance.
+
+    `tolerance` is None where everything is as shipped; else only the tolerance is changed, and `patience` given to the
+    limits on iterations.
+    """
+
+    loss: str
+    X: Any
+    y: Any
+    shares: list[float]
+    alphas: list[float]
+    tolerance: float | None = None
+    patience: int = 1_000_000
+
+    def options(self, tolerance: str = "tol", limits: Sequence[str] = ("max_iter",), **more: Any) -> dict[str, Any]:
+        """Options of a program that are no part of the problem: none at its defaults."""
+        if self.tolerance is None:
+            return more
+        return {tolerance: self.tolerance, **dict.fromkeys(limits, self.patience), **more}
+
+
+@dataclass
+class Answer:
+    """Coefficients (outputs, features), intercepts (outputs,) and the strength that the program says they have."""
+
+    coef: Any
+    intercept: Any
+    alpha: float
+    words: dict[str, Any] = field(default_factory=dict)
+
+
+def nearest(job: Job, grid: Any) -> list[int]:
+    """Where on a program's own path the strengths are nearest to the shares asked of its first one; where it has ended
+    before, its end."""
+    grid = np.asarray(grid, dtype=float)
+    return [int(np.argmin(np.abs(np.log(grid / grid[0] / share)))) for share in job.shares]
+
+
+def serve(fit: Callable[[Job], list[Answer]], *packages: str) -> None:
+    """Answer the job in the folder named on the command line."""
+    folder = Path(sys.argv[1])
+    asked = json.loads((folder / "job.json").read_text())
+    X, y = np.load(folder / "X.npy"), np.load(folder / "y.npy")
+    versions = {"Python": platform.python_version()} | {name: metadata.version(name) for name in packages}
+    for k, tolerance in enumerate(asked["tolerances"]):
+        job = Job(asked["loss"], X, y, asked["shares"], asked["alphas"], tolerance)
+        written: dict[str, Any] = {"tolerance": tolerance, "versions": versions, "answers": []}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            start = time.process_time()
+            try:
+                answers = fit(job)
+            except Exception as error:  # what a program says when it gives up is part of the audit
+                answers, written["error"] = [], f"{type(error).__name__}: {error}"[:300]
+            written["seconds"] = time.process_time() - start
+        written["warned"] = sorted({one.category.__name__ for one in caught if "onverge" in one.category.__name__ + str(one.message)})
+        for s, answer in enumerate(answers):
+            np.asarray(np.atleast_2d(answer.coef), dtype=np.float64).tofile(folder / f"coef-{k}-{s}.bin")
+            intercept = np.atleast_1d(np.asarray(answer.intercept, dtype=float)).tolist()
+            written["answers"].append({"alpha": float(answer.alpha), "intercept": intercept, "words": answer.words})
+        part = folder / f"answer-{k}.part"
+        part.write_text(json.dumps(written))
+        os.replace(part, folder / f"answer-{k}.json")

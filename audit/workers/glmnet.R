@@ -1,0 +1,42 @@
+# glmnet: its own path of 100 values, everything but thresh and maxit as shipped.
+suppressMessages({library(glmnet); library(survival)})
+folder <- commandArgs(TRUE)[1]
+file_of <- function(name) file.path(folder, name)
+asked <- readLines(file_of("job.txt"))  # loss, rows, columns, outputs, shares, tolerances (0: as shipped)
+loss <- asked[1]
+size <- as.integer(strsplit(asked[2], " ")[[1]])
+shares <- as.numeric(strsplit(asked[3], " ")[[1]])
+tolerances <- as.numeric(strsplit(asked[4], " ")[[1]])
+numbers <- function(name) readBin(file_of(name), "double", file.size(file_of(name)) / 8)
+X <- matrix(numbers("X.bin"), size[1], size[2])
+Y <- matrix(numbers("y.bin"), size[1], size[3])
+family <- switch(loss, squared = "gaussian", grouped = "mgaussian", logistic = "binomial", loss)
+y <- switch(loss, grouped = Y, cox = Surv(Y[, 1], Y[, 2]), multinomial = factor(Y[, 1]), Y[, 1])
+versions <- sprintf('{"R": "%s.%s", "glmnet": "%s"}', R.version$major, R.version$minor, packageVersion("glmnet"))
+for (k in seq_along(tolerances)) {
+  options <- list(quote(X), quote(y), family = family)
+  if (tolerances[k] > 0) options <- c(options, thresh = tolerances[k], maxit = 1e7)
+  warned <- error <- ""
+  start <- sum(proc.time()[1:2])
+  fit <- withCallingHandlers(
+    tryCatch(do.call("glmnet", options), error = function(e) { error <<- conditionMessage(e); NULL }),
+    warning = function(w) { warned <<- conditionMessage(w); invokeRestart("muffleWarning") })
+  seconds <- sum(proc.time()[1:2]) - start
+  answers <- character(0)
+  if (!is.null(fit) && length(fit$lambda) > 0) for (s in seq_along(shares)) {
+    at <- which.min(abs(log(fit$lambda / fit$lambda[1] / shares[s])))
+    beta <- if (is.list(fit$beta)) fit$beta else list(fit$beta)
+    writeBin(unlist(lapply(beta, function(part) as.vector(part[, at]))), file_of(sprintf("coef-%d-%d.bin", k - 1, s - 1)))
+    a0 <- if (loss == "cox") 0 else if (is.matrix(fit$a0)) fit$a0[, at] else fit$a0[at]
+    answers <- c(answers, sprintf('{"alpha": %.17g, "intercept": [%s], "words": {}}', fit$lambda[at],
+                                  paste(sprintf("%.17g", a0), collapse = ", ")))
+  }
+  word <- function(text) gsub('["\\\\[:cntrl:]]', " ", substr(text, 1, 300))
+  text <- sprintf('{"tolerance": %s, "versions": %s, "seconds": %.6g, "warned": [%s], %s"answers": [%s]}',
+    if (tolerances[k] > 0) sprintf("%.17g", tolerances[k]) else "null", versions, seconds,
+    if (nzchar(warned)) sprintf('"%s"', word(warned)) else "",
+    if (nzchar(error)) sprintf('"error": "%s", ', word(error)) else "", paste(answers, collapse = ", "))
+  part <- file_of(sprintf("answer-%d.part", k - 1))
+  writeLines(text, part)
+  invisible(file.rename(part, file_of(sprintf("answer-%d.json", k - 1))))
+}
