@@ -25,7 +25,7 @@ LEVELS = (
     ("proof",),
     ("tasks",),
     ("fitted",),
-    ("genotypes", "tables"),
+    ("foreign", "genotypes", "tables"),
     ("linear",),
     ("online",),
     ("graph",),

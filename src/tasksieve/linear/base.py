@@ -137,6 +137,15 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             raise solution.reason or KeyboardInterrupt
         return solution
 
+    def _fit_from(self, X: Any, data: TaskData, coef: np.ndarray) -> Self:
+        """Fit to data that were read, from some coefficients as a start."""
+        with one_blas_thread():
+            problem = self._problem(data)
+            solver = RowSolver(self, data, problem, 1, start=self._as_start(problem, coef))
+            solution = self._solve_one(solver, self._chosen_alpha(data, problem))
+        self._set_features(X, data)
+        return self._set_fit(solver, solution)
+
     def _set_fit(self, solver: PathSolver, solution: PathSolution) -> Self:
         """Attributes of a model whose features are known, and warnings."""
         facts, point = solver.facts, solution.points[0]
@@ -365,12 +374,14 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
 
     def _last_solution(self, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
         """Selected features and their rows in the units of the solver, where the last fit has the same shape."""
+        coef = self._learned().rows if hasattr(self, "coef_") else None
+        if coef is None or coef.shape != (problem.design.n_tasks, problem.design.n_features):
+            return None
+        return self._as_start(problem, coef) if np.all(np.isfinite(coef)) else None
+
+    def _as_start(self, problem: Problem, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Features and rows of coefficients in the units of the solver."""
         design = problem.design
-        if not hasattr(self, "coef_"):
-            return None
-        coef = self._learned().rows
-        if coef.shape != (design.n_tasks, design.n_features) or not np.all(np.isfinite(coef)):
-            return None
         features = np.setdiff1d(np.flatnonzero(coef.any(axis=0)), design.unpenalised)
         rows = problem.units.rows(np.ascontiguousarray(coef[:, features].T))
         if self.standardize:

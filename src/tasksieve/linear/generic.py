@@ -55,6 +55,8 @@ class AnyMembers(TaskLinearModel):
     ridge: float
     task_graph: Any = None
     graph_strength: float = 1.0
+    #: a ridge that grows with alpha, beside the other: of problems that other programs have stated
+    _ridge_ratio: float = 0.0
 
     def _takes(self, loss: type[Loss]) -> bool:
         """Whether the labels of a loss are those of the model."""
@@ -69,7 +71,8 @@ class AnyMembers(TaskLinearModel):
         return as_loss(self.loss)
 
     def _penalty(self) -> dict[str, Any]:
-        return {"penalty": self._norm, "fixed_ridge": float(self.ridge)}
+        found = {"penalty": self._norm, "fixed_ridge": float(self.ridge)}
+        return found | {"ridge_ratio": self._ridge_ratio} if self._ridge_ratio else found
 
     @property
     def _norm(self) -> RowPenalty:

@@ -3,114 +3,93 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, overload
 
 import numpy as np
 import scipy.sparse
 
 from ..complex_numbers import refuse_complex
 from ..fitted.arguments import check_number
+from ..foreign import GivenData, StatedProblem, fitted_elsewhere, stated_by
 from ..losses import Cox, Loss, Mixed, Ordinal, as_loss
 from ..messages import value_error
 from ..penalties import RowPenalty
-from ..proof.certificate import Certificate
-from ..proof.claims import certify
+from ..proof.claims import ClaimedSolution, certify
 from ..tasks.named import pattern_rows
 from .certified import Statement
 from .classifier import MultiTaskClassifier
 from .cox import MultiTaskCox
 from .generic import MultiTaskRegressor
+from .graded import Grade, GradedCase, GradePath
 from .mixed import MultiTaskMixed
 from .ordinal import MultiTaskOrdinal
 
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True)
-class Grade:
-    r"""What is proved about given coefficients.
+@overload
+def grade(
+    coef: Any,
+    intercept: Any = None,
+    X: Any = None,
+    y: Any = None,
+    task: Any = None,
+    sample_weight: Any = None,
+    *,
+    alpha: float,
+    **options: Any,
+) -> Grade: ...
 
-    .. math:: P(W, b) - \min P \le \texttt{dual\_gap}
 
-    Made by `grade`.
+@overload
+def grade(
+    coef: Any,
+    intercept: Any = None,
+    X: Any = None,
+    y: Any = None,
+    task: Any = None,
+    sample_weight: Any = None,
+    *,
+    alpha: Sequence[float] | Array,
+    **options: Any,
+) -> GradePath: ...
 
-    Attributes
-    ----------
-    objective : float
-        P at the coefficients.
-    dual_gap : float
-        They are at most so much above the optimum: a proof, however they were computed.
-    relative_gap : float
-        ``dual_gap`` / the objective at zero coefficients with the best intercepts.
-    best_objective : float or None
-        Of our own solution; None if ``solve=False``.
-    excess : float or None
-        How far our solution is below theirs: ``objective - best_objective``.
-    proven_zero, proven_nonzero : bool ndarrays of shape (d,)
-        Features that are zero in every solution, and in none, by whichever of the two pairs of points proves it.
-    wrong_zero, wrong_nonzero : bool ndarrays of shape (d,)
-        Their zeros that are not zero in any solution; their non-zeros that are zero in every solution.
-    selected : bool ndarray of shape (d,)
-        Their non-zeros.
-    certificate : Certificate
-        The proof, for others to check.
-    feature_names : ndarray of str or None
-    """
 
-    objective: float
-    dual_gap: float
-    relative_gap: float
-    best_objective: float | None
-    excess: float | None
-    proven_zero: Array
-    proven_nonzero: Array
-    wrong_zero: Array
-    wrong_nonzero: Array
-    selected: Array
-    certificate: Certificate
-    feature_names: Array | None = None
-
-    def summary(self) -> str:
-        """The same in a few lines of words."""
-        zero = ~self.selected
-        lines = [
-            f"objective {self.objective:.10g}, proved to be at most {self.dual_gap:.3g} above the optimum "
-            f"({self.relative_gap:.2g} of the objective at zero)",
-        ]
-        if self.excess is not None:
-            lines.append(f"our solution is lower by {self.excess:.3g}")
-        right = int(np.sum(self.selected & self.proven_nonzero)), int(np.sum(zero & self.proven_zero))
-        lines += [
-            f"{int(self.selected.sum())} features are not zero: {right[0]} provably right, "
-            f"{int(self.wrong_nonzero.sum())} provably wrong{self._named(self.wrong_nonzero)}",
-            f"{int(zero.sum())} features are zero: {right[1]} provably right, "
-            f"{int(self.wrong_zero.sum())} provably wrong{self._named(self.wrong_zero)}",
-        ]
-        return "\n".join(lines)
-
-    def _named(self, which: Array) -> str:
-        positions = np.flatnonzero(which)
-        if not len(positions):
-            return ""
-        names = [str(j) if self.feature_names is None else str(self.feature_names[j]) for j in positions[:5]]
-        return f" ({', '.join(names)}{', ...' if len(positions) > 5 else ''})"
+@overload
+def grade(
+    coef: Any,
+    intercept: Any = None,
+    X: Any = None,
+    y: Any = None,
+    task: Any = None,
+    sample_weight: Any = None,
+    *,
+    problem: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    offset: Any = None,
+    solve: bool = True,
+    tol: float = 1e-9,
+) -> Any: ...
 
 
 def grade(
     coef: Any,
-    intercept: Any,
-    X: Any,
-    y: Any,
+    intercept: Any = None,
+    X: Any = None,
+    y: Any = None,
     task: Any = None,
     sample_weight: Any = None,
     *,
+    problem: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
     loss: str | Loss = "squared",
     penalty: str | RowPenalty = "l21",
-    alpha: float,
+    alpha: float | Sequence[float] | Array | None = None,
     ridge: float = 0.0,
     offset: Any = None,
-    fit_intercept: bool = True,
+    fit_intercept: bool | Literal["given"] = True,
     standardize: bool = False,
     positive: bool = False,
     feature_weights: Any = None,
@@ -121,7 +100,7 @@ def grade(
     graph_strength: float = 1.0,
     solve: bool = True,
     tol: float = 1e-9,
-) -> Grade:
+) -> Grade | GradePath:
     r"""Grade coefficients that any program has produced: how far from the optimum, which zeros are right.
 
     .. math::
@@ -179,76 +158,278 @@ def grade(
     >>> int(found.proven_zero.sum()) > 50, int(found.wrong_zero.sum())
     (True, 0)
     """
-    check_number(alpha, "alpha", low=0, closed=False)
+    if isinstance(coef, str | Path):
+        raise ValueError(
+            f"coef is the name of a file, {str(coef)!r}: files of objects (.pkl, .joblib, .rds) are not opened, since "
+            "reading them may run what is in them. Give coefficients as an array, or as a CSV file to `tasksieve grade`."
+        )
+    model = fitted_elsewhere(coef)
+    if model is not None:
+        given = [part for part in (intercept, X, y) if part is not None]
+        if problem is not None or parameters is not None or len(given) != 2:
+            raise ValueError("A fitted model is graded as grade(model, X, y): it says itself what its problem is.")
+        X, y = given
+        coef, intercept, problem, parameters = model.coef, model.intercept, model.problem, model.parameters
+    if X is None or y is None:
+        raise ValueError("X and y are needed: the data that the coefficients were fitted to.")
     check_number(tol, "tol", low=0, closed=False)
+    stated = None
     options: dict[str, Any] = {
-        "alpha": float(alpha), "ridge": ridge, "fit_intercept": fit_intercept, "standardize": standardize,
+        "loss": loss, "penalty": penalty, "ridge": ridge, "fit_intercept": fit_intercept, "standardize": standardize,
         "positive": positive, "feature_weights": feature_weights, "task_weights": task_weights,
-        "task_graph": task_graph, "graph_strength": graph_strength, "tol": tol,
+        "class_weight": class_weight, "task_graph": task_graph, "graph_strength": graph_strength,
     }  # fmt: skip
+    if problem is not None:
+        other = [name for name, value in _UNSTATED.items() if not _stands(options[name], value)]
+        if alpha is not None or task is not None or other:
+            raise ValueError(
+                "problem= states the problem in the words of another program: loss, penalty, alpha and other options "
+                "of ours, and tasks, do not go with it; parameters= holds that program's own."
+            )
+        coef = _array(coef)
+        stated, X, coef, intercept = _stated(problem, parameters, coef, intercept, X, y, sample_weight, offset)
+        options |= {"loss": "squared", **stated.options}
+        alpha = stated.alphas
+    strengths = _strengths(alpha)
+    single = strengths.ndim == 0
+    if not single and len(coef) != len(strengths):
+        raise ValueError(f"coef holds {len(coef)} values of a path, but there are {len(strengths)} strengths.")
+    X, task = pattern_rows(X, task)
+    held = options["fit_intercept"] == "given"
+    if held:
+        options["fit_intercept"] = False
+        if not single:
+            raise ValueError('fit_intercept="given" is for one value: the intercepts of each are another problem.')
+        offset, intercept = _held(intercept, offset, X, y, task), None
+    case = _Case(options, tol, (X, y, task, sample_weight, offset), stated)
+    points = [(coef, intercept, thresholds)]
+    if not single:
+        points = [(coef[k], _each(intercept, k), _each(thresholds, k)) for k in range(len(strengths))]
+    grades = case.graded(np.atleast_1d(strengths), points, solve, problem)
+    return grades[0] if single else GradePath(grades, grades[0].certificate)
+
+
+#: what grade's own words must be where another program's are given
+_UNSTATED: dict[str, Any] = {
+    "loss": "squared", "penalty": "l21", "ridge": 0.0, "fit_intercept": True, "standardize": False, "positive": False,
+    "feature_weights": None, "task_weights": None, "class_weight": None, "task_graph": None, "graph_strength": 1.0,
+}  # fmt: skip
+
+
+def _stands(given: Any, usual: Any) -> bool:
+    """Whether an option is as it is by default."""
+    return given is usual or (np.isscalar(given) and bool(given == usual))
+
+
+def _array(coef: Any) -> Array:
+    refuse_complex(coef, "coef")
+    if scipy.sparse.issparse(coef):
+        coef = coef.toarray()
+    return np.asarray(coef, dtype=np.float64)
+
+
+def _strengths(alpha: Any) -> Array:
+    if alpha is None:
+        raise ValueError("alpha is needed: the strength of the penalty (or several, those of a path).")
+    if np.ndim(alpha) == 0:
+        check_number(alpha, "alpha", low=0, closed=False)
+        return np.asarray(float(alpha))
+    found = np.asarray(alpha, dtype=np.float64)
+    if found.ndim != 1 or not len(found):
+        raise ValueError(f"alpha must be a number, or several of shape (K,); got the shape {found.shape}.")
+    for value in found.tolist():
+        check_number(value, "alpha", low=0, closed=False)
+    return found
+
+
+def _each(values: Any, k: int) -> Any:
+    """What belongs to a value of a path: nothing, or entry k."""
+    return None if values is None else values[k]
+
+
+def _stated(
+    problem: str,
+    parameters: Mapping[str, Any] | None,
+    coef: Array,
+    intercept: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    offset: Any,
+) -> tuple[StatedProblem, Any, Array, Any]:
+    """The problem of another program in our words, with X, coefficients and intercepts of ours."""
+    if isinstance(X, list | tuple | dict):
+        raise ValueError("problem= is for one matrix X: the other programs know no tasks but columns of y.")
+    width = X.shape[1] if len(getattr(X, "shape", ())) == 2 else np.asarray(X).shape[1]
+    if coef.ndim == 0 or coef.shape[-1] != width:
+        raise ValueError(
+            f"coef has shape {coef.shape}, but X has {width} features: they are along its last axis (transpose what has "
+            "a row for each feature)."
+        )
+    data = GivenData(X, y, int(width), sample_weight, offset, is_path=coef.ndim > 1)
+    stated = stated_by(problem, parameters, data)
+    if stated.alphas.ndim and coef.ndim < 2:
+        raise ValueError("parameters give several strengths: a path has coef of shape (K, ...), one row for each.")
+    constants = np.zeros(coef.shape[:-1]) if intercept is None else np.asarray(intercept, dtype=np.float64)
+    if stated.constant is not None and constants.size == int(np.prod(coef.shape[:-1])):
+        constants = constants.reshape(coef.shape[:-1])
+    coef, constants = stated.inward(coef, constants)
+    return stated, stated.design(data), coef, None if intercept is None else constants
+
+
+def _held(intercept: Any, offset: Any, X: Any, y: Any, task: Any) -> Any:
+    """An offset, in the form of y, that holds intercepts at given values."""
+    if intercept is None:
+        return offset
+    values = np.atleast_1d(np.asarray(intercept, dtype=np.float64))
+    if values.ndim != 1:
+        raise ValueError('fit_intercept="given" is for one intercept of each task, not for those of several classes.')
+    if isinstance(y, dict) or (isinstance(y, list | tuple) and len(y) and np.ndim(y[0])):
+        keys: Any = sorted(y) if isinstance(y, dict) else range(len(y))
+        own = np.broadcast_to(values, (len(keys),))
+        known = {
+            key: own[t] + np.zeros(np.shape(y[key])[:1]) + (0.0 if offset is None else _own(offset, key))
+            for t, key in enumerate(keys)
+        }
+        return known if isinstance(y, dict) else list(known.values())
+    shape = np.shape(y)
+    beside = 0.0 if offset is None else np.asarray(offset, dtype=np.float64)
+    if len(shape) == 2:
+        return np.broadcast_to(values, (shape[1],)) + np.zeros(shape) + beside
+    if task is None:
+        return values[0] + np.zeros(shape) + beside
+    labels, codes = np.unique(np.asarray(task), return_inverse=True)
+    return np.broadcast_to(values, (len(labels),))[codes] + beside
+
+
+def _own(offset: Any, key: Any) -> Any:
+    return offset if np.ndim(offset) == 0 and not isinstance(offset, dict) else np.asarray(offset[key])
+
+
+def _model_of(options: dict[str, Any], tol: float, ridge_ratio: float) -> Any:
+    """The model whose problem it is, without a strength."""
+    given = {**options, "alpha": 1.0, "tol": tol}
+    loss, penalty, class_weight = (given.pop(name) for name in ("loss", "penalty", "class_weight"))
     stated = as_loss(loss)
     classes = stated.of_classes()
     if class_weight is not None and not classes:
         raise value_error("{class_weight} is for losses of classes; this one is of numbers.")
     model: Any
     if isinstance(stated, Cox):
-        del options["fit_intercept"]
-        model = MultiTaskCox(ties=stated.ties, penalty=penalty, **options)
+        del given["fit_intercept"]
+        model = MultiTaskCox(ties=stated.ties, penalty=penalty, **given)
     elif isinstance(stated, Ordinal):
-        del options["fit_intercept"]
-        model = MultiTaskOrdinal(penalty=penalty, class_weight=class_weight, **options)
+        del given["fit_intercept"]
+        model = MultiTaskOrdinal(penalty=penalty, class_weight=class_weight, **given)
     elif isinstance(stated, Mixed):
         weights = list(stated.weights)
-        model = MultiTaskMixed(list(stated.losses), penalty, loss_weights=weights, target_scales=1, **options)
+        model = MultiTaskMixed(list(stated.losses), penalty, loss_weights=weights, target_scales=1, **given)
     elif classes:
-        model = MultiTaskClassifier(loss, penalty, class_weight=class_weight, **options)
+        model = MultiTaskClassifier(loss, penalty, class_weight=class_weight, **given)
     else:
-        model = MultiTaskRegressor(loss, penalty, **options)
+        model = MultiTaskRegressor(loss, penalty, **given)
     model._check_parameters()
-    X, task = pattern_rows(X, task)
-    statement = Statement(model, X, y, task, sample_weight, offset)
-    rows, constants = _read(coef, intercept, statement, fit_intercept, positive)
-    features = np.flatnonzero(rows.any(axis=1))
-    steps = _read_thresholds(thresholds, constants, statement)
-    answers = [statement.answer(float(alpha), features, rows[features], constants, thresholds=steps)]
-    best = None
-    if solve:
+    if ridge_ratio:
+        model._ridge_ratio = ridge_ratio
+    return model
+
+
+class _Case:
+    """A problem on data, with any coefficients."""
+
+    def __init__(
+        self, options: dict[str, Any], tol: float, given: tuple[Any, ...], stated: StatedProblem | None
+    ) -> None:
+        self.stated, self.given, self.options = stated, given, options
+        self.model = _model_of(options, tol, 0.0 if stated is None else stated.ridge_ratio)
+        self.statement = Statement(self.model, *given)
+
+    def graded(
+        self, alphas: Array, points: Sequence[tuple[Any, Any, Any]], solve: bool, problem: str | None
+    ) -> list[Grade]:
+        """The grades of coefficients, intercepts and thresholds at some strengths."""
+        statement, model, K = self.statement, self.model, len(alphas)
+        positive, intercept = self.options["positive"], self.options["fit_intercept"]
+        answers, inside = [], []
+        for alpha, (coef, constants, thresholds) in zip(alphas.tolist(), points, strict=True):
+            rows, constants = _read(coef, constants, statement, intercept, positive)
+            features = np.flatnonzero(rows.any(axis=1))
+            steps = _read_thresholds(thresholds, constants, statement)
+            answers.append(statement.answer(alpha, features, rows[features], constants, thresholds=steps))
+            inside.append(rows)
+        if solve:
+            for k, own in enumerate(self._solved(alphas)):
+                answers[k].beside = K + k
+                answers.append(own)
+        header = statement.header()
+        header["about"] = {"graded_by": "tasksieve", **({} if problem is None else {"problem": problem})}
+        with warnings.catch_warnings():
+            # The coefficients claim no gap that the certificate could fall short of.
+            warnings.filterwarnings("ignore", message=".*the certificate proves a gap of")
+            proof = certify(header, statement.arrays, statement.tasks, answers, lambda k: iter(()))
+        null = float(np.ldexp(statement.problem.loss.null.value, statement.problem.units.f))
+        null /= model._unit(statement.data)
+        shape = np.shape(points[0][0]) if not isinstance(points[0][0], list) else None
+        case = GradedCase(model, self.given, alphas, np.array(inside), lambda *found: self._outward(shape, *found), null)
+        return [self._grade(k, proof, case, inside[k], solve) for k in range(K)]
+
+    def _solved(self, alphas: Array) -> list[ClaimedSolution]:
+        """Our own answers, in the order of the strengths."""
+        order = np.argsort(-alphas, kind="stable")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            point = model._solve(statement.data, statement.problem, np.array([float(alpha)])).points[0]
-        best = statement.answer(
-            float(alpha), point.features, point.rows, point.intercept, thresholds=point.thresholds
+            points = self.model._solve(self.statement.data, self.statement.problem, alphas[order]).points
+        found: dict[int, ClaimedSolution] = {}
+        unit = self.model._unit(self.statement.data)
+        for k, point in zip(order.tolist(), points, strict=True):
+            found[k] = self.statement.answer(
+                float(alphas[k]),
+                point.features,
+                point.rows,
+                point.intercept,
+                float(point.dual_gap) / unit,
+                thresholds=point.thresholds,
+            )
+        return [found[k] for k in range(len(alphas))]
+
+    def _outward(self, shape: Any, coef: Any, intercept: Any) -> tuple[Any, Any]:
+        """Coefficients of the model in the form and units of those given."""
+        if shape is not None and not isinstance(coef, list):
+            coef = np.reshape(coef, shape)
+            intercept = np.reshape(intercept, shape[:-1])
+        return (coef, intercept) if self.stated is None else self.stated.outward(coef, intercept)
+
+    def _grade(self, k: int, proof: Any, case: GradedCase, rows: Array, solve: bool) -> Grade:
+        """What the certificate says about one value."""
+        K = len(case.alphas)
+        zero, nonzero = proof.proven_zero(k), proof.proven_nonzero(k)
+        if solve:
+            zero, nonzero = zero | proof.proven_zero(K + k), nonzero | proof.proven_nonzero(K + k)
+        selected = np.asarray(rows.any(axis=1))
+        if self.stated is not None and self.stated.constant is not None:
+            zero, nonzero, selected = zero[:-1], nonzero[:-1], selected[:-1]
+        objective, gap = float(proof.objectives[k]), float(proof.gaps[k])
+        lowest = float(proof.objectives[K + k]) if solve else None
+        X = self.given[0]
+        return Grade(
+            objective=objective,
+            dual_gap=gap,
+            relative_gap=gap / case.null if case.null > 0.0 else gap,
+            best_objective=lowest,
+            excess=None if lowest is None else objective - lowest,
+            proven_zero=zero,
+            proven_nonzero=nonzero,
+            wrong_zero=nonzero & ~selected,
+            wrong_nonzero=zero & selected,
+            selected=selected,
+            certificate=proof,
+            feature_names=getattr(X, "columns", None) if not isinstance(X, list) else None,
+            null_objective=case.null,
+            value=k,
+            alpha=float(case.alphas[k]),
+            note="" if self.stated is None else self.stated.note,
+            _case=case,
         )
-        answers.append(best)
-        answers[0].goal = 0.0  # theirs with our dual point as well
-    ours = [] if best is None else [best.dual]
-    header = {**statement.header(), "about": {"graded_by": "tasksieve"}}
-    with warnings.catch_warnings():
-        # The coefficients claim no gap that the certificate could fall short of.
-        warnings.filterwarnings("ignore", message=".*the certificate proves a gap of")
-        proof = certify(header, statement.arrays, statement.tasks, answers, lambda k: iter(ours))
-    zero, nonzero = proof.proven_zero(0), proof.proven_nonzero(0)
-    for value in range(1, len(answers)):
-        zero, nonzero = zero | proof.proven_zero(value), nonzero | proof.proven_nonzero(value)
-    selected = np.asarray(rows.any(axis=1))
-    problem = statement.problem
-    null = float(np.ldexp(problem.loss.null.value, problem.units.f)) / model._unit(statement.data)
-    found, gap = float(proof.objectives[0]), float(proof.gaps[0])
-    lowest = None if best is None else float(proof.objectives[1])
-    return Grade(
-        objective=found,
-        dual_gap=gap,
-        relative_gap=gap / null if null > 0.0 else gap,
-        best_objective=lowest,
-        excess=None if lowest is None else found - lowest,
-        proven_zero=zero,
-        proven_nonzero=nonzero,
-        wrong_zero=nonzero & ~selected,
-        wrong_nonzero=zero & selected,
-        selected=selected,
-        certificate=proof,
-        feature_names=getattr(X, "columns", None) if not isinstance(X, list) else None,
-    )
 
 
 def _read_thresholds(thresholds: Any, constants: Array, statement: Statement) -> Array | None:

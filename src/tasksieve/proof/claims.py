@@ -37,6 +37,7 @@ class ClaimedSolution:
     - `rows`: array of shape (len(features), Q)
     - `goal`: The gap that the fit has claimed; infinite if it has not.
     - `thresholds`: Between ordered classes, task after task, where there are any.
+    - `beside`: The place of another answer to the same problem, whose dual point is taken where it proves more.
     """
 
     alpha: float
@@ -47,6 +48,7 @@ class ClaimedSolution:
     dual: Array
     goal: float = np.inf
     thresholds: Array | None = None
+    beside: int | None = None
 
 
 def certify(
@@ -86,6 +88,8 @@ def certify(
             for k, answer in enumerate(answers):
                 _approach(finder, k, answer.goal, better)
                 _move_inward(finder, k, answer.goal)
+        duals = finder.problem.cert.arrays["dual"]
+        finder.improve({k: duals[a.beside].copy() for k, a in enumerate(answers) if a.beside is not None})
     bad = [k for k in range(len(answers)) if not np.isfinite(finder.gaps[k])]
     if bad:
         raise value_error(
@@ -140,7 +144,7 @@ def _approach(finder: _Finder, k: int, goal: float, better: Callable[[int], Iter
         before, dual = finder.gaps[k], next(duals, None)
         if dual is None:
             return
-        finder.improve(k, dual)
+        finder.improve({k: dual})
         if not finder.gaps[k] < 0.8 * before:
             return
 
@@ -152,7 +156,7 @@ def _move_inward(finder: _Finder, k: int, goal: float) -> None:
     for share in _INWARD:
         if not _is_much_wider(finder, k, goal):
             return
-        finder.improve(k, (1.0 - share) * dual)
+        finder.improve({k: (1.0 - share) * dual})
 
 
 def _list(arrays: dict[str, Array], name: str, lists: list[Array]) -> None:
@@ -232,21 +236,23 @@ class _Finder(verify.Checker):
             value = self.check(k, point, reading)
             self.scales[k], self.tops[k], self.dropped[k] = value.scale, value.objective, point.dropped
 
-    def improve(self, k: int, dual: Array) -> None:
-        """Another dual point for a value, if it proves more."""
+    def improve(self, others: dict[int, Array]) -> None:
+        """Other dual points for some values, several in one pass, each kept if it proves more."""
         arrays = self.problem.cert.arrays
-        names = ("objective", "dual_value", "gap")
+        claimed = [arrays[name] for name in ("dual", "objective", "dual_value", "gap")]
         found = (self.gaps, self.open, self.sure, self.scales, self.dropped)
-        before, claims = [own[k] for own in found], [arrays[name][k] for name in names]
-        kept = arrays["dual"][k].copy()
-        arrays["dual"][k] = dual
-        self.find([k])
-        if not self.gaps[k] < before[0]:
-            arrays["dual"][k] = kept
-            for own, value in zip(found, before, strict=True):
+        before = {k: ([np.copy(own[k]) for own in claimed], [own[k] for own in found]) for k in others}
+        for k, dual in others.items():
+            arrays["dual"][k] = dual
+        if others:
+            self.find(list(others))
+        for k, (claims, findings) in before.items():
+            if self.gaps[k] < findings[0]:
+                continue
+            for array, kept in zip(claimed, claims, strict=True):
+                array[k] = kept
+            for own, value in zip(found, findings, strict=True):
                 own[k] = value  # type: ignore[index]
-            for name, value in zip(names, claims, strict=True):
-                arrays[name][k] = value
 
     def _falls_short(self, k: int, primal: verify.Box, dual: verify.Box) -> bool:
         """There is no claim yet: the more is proved, the better."""

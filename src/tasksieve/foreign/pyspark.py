@@ -1,0 +1,61 @@
+r"""PySpark: LinearRegression and LogisticRegression of ``pyspark.ml``.
+
+.. math:: \frac1{\sum s_i} \sum_i s_i f(y_i, z_i) + \lambda \sum_j \Bigl(r\, |c_j w_j| + \frac{1-r}{2}\, q\, (c_j
+    w_j)^2\Bigr)
+
+:math:`\lambda` is ``regParam``, r ``elasticNetParam``; c_j the standard deviation of a column with the divisor n - 1, or
+with standardization=False 1. LinearRegression fits y divided by its standard deviation (divisor n - 1), with regParam
+for y as it is: q = 1 / that deviation, else 1. Several classes are multinomial, with the sum of absolute values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .stated import GivenData, StatedProblem, penalised
+from .words import Words
+
+SOLVER = (
+    "maxIter", "tol", "solver", "aggregationDepth", "maxBlockSizeInMB", "featuresCol", "labelCol", "predictionCol",
+    "weightCol", "threshold", "thresholds", "rawPredictionCol", "probabilityCol",
+)  # fmt: skip
+
+
+def stated(words: Words, data: GivenData) -> StatedProblem:
+    """The problem of an estimator."""
+    name = words.choice("estimator", of=("LinearRegression", "LogisticRegression"))
+    strengths = words.strengths("regParam")
+    ratio = words.number("elasticNetParam", default=0.0, high=1.0)
+    intercept, standardize = words.flag("fitIntercept", True), words.flag("standardization", True)
+    if name == "LinearRegression":
+        words.choice("loss", of=("squaredError",), default="squaredError")
+        words.refuse("epsilon", "of the Huber loss, which is not graded", 1.35)
+    else:
+        words.choice("family", of=("auto", "binomial", "multinomial"), default="auto")
+    for bound in ("lower", "upper"):
+        words.refuse(f"{bound}BoundsOnCoefficients", "bounds are not part of our problems")
+        words.refuse(f"{bound}BoundsOnIntercepts", "bounds are not part of our problems")
+    words.finish()
+    if data.sample_weight is not None:
+        raise words.error("weights of rows are not converted: give each row as often as it counts.")
+    n = data.n_rows
+    unbiased = float(np.sqrt(n / (n - 1.0)))
+    options: dict[str, Any] = {"loss": "logistic", "penalty": "l21"}
+    ridge = 1.0
+    if name == "LinearRegression":
+        options["loss"] = "squared"
+        ridge = 1.0 / (unbiased * data.spread_of_y(True)) if ratio < 1.0 else 1.0
+    elif len(np.unique(np.asarray(data.y))) > 2:
+        options["penalty"] = "l11"
+    return penalised(
+        words.error,
+        data,
+        strengths,
+        l1_ratio=ratio,
+        scales=unbiased if standardize else None,
+        ridge=ridge,
+        fit_intercept=intercept,
+        **options,
+    )
