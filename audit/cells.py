@@ -12,17 +12,20 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from datasets import DATASETS, prepare
-from environments import NotInstalled, python_of, rscript
-from judge import alpha_max, grade, objective, problem_of, read_answer
-from programs import PROGRAMS, SHARES, Convention, Program
+from environments import python_of, rscript
+from judge import alpha_max, grade, objective, problem_of
+from programs import PROGRAMS, SHARES, Program
 
 CELLS = Path(os.environ.get("TASKSIEVE_AUDIT_CELLS", Path(__file__).resolve().parent / "cells"))
 WORKERS = Path(__file__).resolve().parent / "workers"
-SAME = 1e-8  # the tightest answer of a program must be this close to our optimum, or its problem is another one
+SAME = (
+    1e-8  # the tightest answer of a program must be this close to our optimum, or its problem is another one
+)
+ROUNDING = 1e-13  # of our float64 objective beside the certified ones, relative to the objective at zero
 GOOD = 1e-6  # excess that the largest power of ten of its tolerance must reach
 Array = np.ndarray[Any, Any]
 
@@ -45,14 +48,29 @@ class Cell(NamedTuple):
 
 
 def all_cells() -> list[Cell]:
-    """Every program with every data set and loss that it has."""
+    """Every program with every data set and loss that it has, program after program."""
     return [
-        Cell(program, one.name, loss)
+        Cell(name, one.name, loss)
+        for name, program in PROGRAMS.items()
         for one in DATASETS.values()
         for loss in one.losses
-        for program, found in PROGRAMS.items()
-        if loss in found.losses
+        if loss in program.losses
     ]
+
+
+def made_cells() -> list[Cell]:
+    """Those that are there, and have an answer."""
+    return [
+        cell
+        for cell in all_cells()
+        if cell.file.exists() and "strengths" in json.loads(cell.file.read_text())
+    ]
+
+
+def matches(cell: Cell, only: str) -> bool:
+    """Whether a cell is meant by PROGRAM/DATASET/LOSS, of which parts may be left empty."""
+    wanted = [*only.split("/"), "", ""]
+    return all(want in ("", part) for want, part in zip(wanted, cell, strict=False))
 
 
 def write_whole(file: Path, text: str) -> None:
@@ -65,142 +83,228 @@ def write_whole(file: Path, text: str) -> None:
 def make(cell: Cell, here: str | None = None) -> dict[str, Any]:
     """Run, judge and write one cell. `here`: a Python that has the program, in place of its own environment."""
     program, data = PROGRAMS[cell.program], prepare(cell.dataset, cell.loss)
-    convention = program.losses[cell.loss]
-    n, outputs = len(data.X), _outputs(cell.loss, data.y)
-    largest = alpha_max(convention, problem_of(convention, cell.loss, data.X, data.y, 1.0))
-    alphas = [share * largest / convention.alpha(1.0, n, outputs) for share in SHARES]
-    ladder = [10.0**k for k in program.rungs]
-    recommended = program.recommended.get(cell.loss)
-    tolerances = [None, *([] if recommended is None else [recommended]), *ladder]
     began = time.time()
-    runs = run_worker(program, cell.loss, data.X, data.y, alphas, tolerances, here)
     content: dict[str, Any] = {
         "program": cell.program, "dataset": cell.dataset, "loss": cell.loss, "digest": data.digest,
-        "notes": list(data.notes), "rows": n, "columns": data.X.shape[1], "outputs": outputs,
-        "versions": runs[0]["versions"] if runs else {},
+        "notes": list(data.notes), "rows": len(data.X), "columns": data.X.shape[1], "versions": {},
     }  # fmt: skip
-    if not runs or not runs[0]["answers"]:
-        said = runs[0].get("error", "no answer") if runs else f"no answer within {program.limit:g} s"
-        content |= {"status": "no answer", "why": said}
+    asking = Asking(cell, program, data.X, data.y, here)
+    first = asking.run(None)
+    content["versions"] = first["versions"]
+    if len(first["answers"]) < len(SHARES) or not all(
+        np.isfinite(one["coef"]).all() for one in first["answers"]
+    ):
+        content |= {"status": "no answer", "why": first.get("error", "coefficients that are not finite")}
     else:
-        content |= judge(cell, program, convention, data.X, data.y, runs)
+        content |= walk(
+            cell,
+            program,
+            [Judged(cell, program, data.X, data.y, s, first) for s in range(len(SHARES))],
+            asking,
+        )
     content["minutes"] = (time.time() - began) / 60
     write_whole(cell.file, json.dumps(content, indent=1) + "\n")
     return content
 
 
-def judge(
-    cell: Cell, program: Program, convention: Convention, X: Array, y: Array, runs: list[dict[str, Any]]
-) -> dict[str, Any]:
-    """Grades at every strength: as shipped, as recommended, at the tightest tolerance; and the ladder between."""
-    n, outputs = len(X), _outputs(cell.loss, y)
-    recommended = program.recommended.get(cell.loss)
-    strengths = []
-    for s, share in enumerate(SHARES):
-        graded: dict[str, Any] = {}
-        theirs = runs[0]["answers"][s]["alpha"]
-        problem = problem_of(convention, cell.loss, X, y, convention.alpha(theirs, n, outputs))
-        ladder = []
-        for run in runs:
-            if len(run["answers"]) <= s or not np.isfinite(run["answers"][s]["coef"]).all():
-                continue
-            answer = run["answers"][s]
-            # a path's own grid may end elsewhere at another tolerance: only the same strength is compared
-            if abs(answer["alpha"] / theirs - 1.0) > 1e-9:
-                continue
-            coef, intercept = read_answer(convention, answer["coef"], answer["intercept"])
-            if not graded:
-                numbers, found = grade(problem, coef, intercept)
-                graded["default"] = numbers | {"seconds": run["seconds"], "warned": run["warned"]}
-                floor, null = numbers["objective"] - numbers["excess_upper"] * numbers["null"], numbers["null"]
-                best = found.best_objective
-                same = objective(problem, coef, intercept)
-                if abs(same - numbers["objective"]) > 1e-10 * (abs(same) + null):
-                    raise AssertionError(f"{cell.key}: plain NumPy finds {same!r}, grade {numbers['objective']!r}")
-                file = cell.certificate(share)
-                file.parent.mkdir(parents=True, exist_ok=True)
-                found.certificate.save(file)
-                continue
-            value = objective(problem, coef, intercept)
-            excess = (value - best) / null, (value - floor) / null
-            if run["tolerance"] == recommended and "recommended" not in graded:
-                graded["recommended"] = grade(problem, coef, intercept)[0] | {"tolerance": recommended}
-                continue
-            ladder.append([run["tolerance"], max(0.0, excess[0]), max(0.0, excess[1]), int(coef.any(axis=0).sum())])
-            tightest = coef, intercept, run["tolerance"]
-        if ladder:
-            coef, intercept, tol = tightest
-            graded["tightest"] = grade(problem, coef, intercept)[0] | {"tolerance": tol}
-        best_of = min([one["excess_upper"] for one in graded.values()] + [rung[2] for rung in ladder])
-        strengths.append(
-            {
-                "share": share, "alpha": problem.options["alpha"], "columns": problem.X.shape[1], **graded, "ladder": ladder,
-                "closest": best_of, "certificate": hashlib.sha256(cell.certificate(share).read_bytes()).hexdigest(),
-            }
-        )  # fmt: skip
-    same = all(one["closest"] <= SAME for one in strengths)
-    return {"status": "same problem" if same else "undecided", "strengths": strengths, "needed": needed(strengths)}
+def walk(cell: Cell, program: Program, judged: list[Judged], asking: Asking) -> dict[str, Any]:
+    """From the tolerance as shipped to looser ones while the answer is good enough, or to tighter ones until it is; then
+    to ever tighter ones, until the answer is so good that the problem must be the same."""
 
+    def excess(tolerance: float) -> float:
+        run = asking.run(tolerance)
+        return max(one.add(run, "ladder") for one in judged)
 
-def needed(strengths: list[dict[str, Any]]) -> float | None:
-    """The largest power of ten of the tolerance from which on every answer, at both strengths, is good enough."""
-    found = None
-    ladders = [{rung[0]: rung[2] for rung in one["ladder"]} for one in strengths]
-    for tol in sorted(set.intersection(*(set(one) for one in ladders)) if ladders else []):
-        if any(one[tol] > GOOD for one in ladders):
+    start, rungs = round(np.log10(program.default_of(cell.loss))), list(program.rungs)
+    shipped = max(one.found["default"]["excess_upper"] for one in judged)
+    best, needed = shipped, None
+    tried = start
+    if shipped <= GOOD:
+        needed = 10.0**start
+        for k in [k for k in reversed(rungs) if k > start]:
+            value = excess(10.0**k)
+            best = min(best, value)
+            if value > GOOD or asking.spent > program.budget:
+                break
+            needed = 10.0**k
+    else:
+        for k in [k for k in rungs if k < start]:
+            value, tried = excess(10.0**k), k
+            best = min(best, value)
+            if value <= GOOD:
+                needed = 10.0**k
+                break
+            if asking.spent > program.budget:
+                break
+    for k in [k for k in rungs if k < tried][1::2]:
+        if best <= SAME or asking.spent > 2 * program.budget:
             break
-        found = tol
-    return found
+        best = min(best, excess(10.0**k))
+    recommended = program.recommended.get(cell.loss)
+    if recommended is not None:
+        run = asking.run(recommended, patience=False)
+        for one in judged:
+            one.add(run, "recommended")
+    same = all(one.closest <= SAME for one in judged)
+    return {
+        "status": "same problem" if same else "not reached",
+        "strengths": [one.written() for one in judged],
+        "needed": needed,
+    }
 
 
-def _outputs(loss: str, y: Array) -> int:
-    return y.shape[1] if loss == "grouped" else len(np.unique(y)) if loss == "multinomial" else 1
+class Judged:
+    """One strength of a cell: the certified optimum, and the answers beside it."""
+
+    def __init__(
+        self, cell: Cell, program: Program, X: Array, y: Array, s: int, first: dict[str, Any]
+    ) -> None:
+        self.s, self.cell, self.convention = s, cell, program.losses[cell.loss]
+        answer = first["answers"][s]
+        self.problem = problem_of(self.convention, cell.loss, X, y, answer["alpha"])
+        numbers, grade_ = grade(self.problem, *self._read(answer))
+        self.null, self.best = numbers["null"], grade_.best_objective
+        self.floor = numbers["objective"] - numbers["excess_upper"] * self.null
+        self.zero, self.nonzero = grade_.proven_zero[: X.shape[1]], grade_.proven_nonzero[: X.shape[1]]
+        plain = objective(self.problem, *self._read(answer))
+        if abs(plain - numbers["objective"]) > 1e-10 * (abs(plain) + self.null):
+            raise AssertionError(f"{cell.key}: plain NumPy finds {plain!r}, grade {numbers['objective']!r}")
+        self.found: dict[str, Any] = {
+            "default": numbers | {"seconds": first["seconds"], "warned": first["warned"]},
+            "ladder": [],
+        }
+        file = cell.certificate(SHARES[s])
+        file.parent.mkdir(parents=True, exist_ok=True)
+        grade_.certificate.save(file)
+
+    def _read(self, answer: dict[str, Any]) -> tuple[Array, Array | None]:
+        free = self.convention.fit_intercept or self.convention.constant_penalised
+        return answer["coef"], np.asarray(answer["intercept"]) if free else None
+
+    def add(self, run: dict[str, Any], where: str) -> float:
+        """Judge one more answer; its excess at most, infinite where there is none at this strength."""
+        if len(run["answers"]) <= self.s or not np.isfinite(run["answers"][self.s]["coef"]).all():
+            return np.inf
+        answer = run["answers"][self.s]
+        if abs(answer["alpha"] / self.problem.theirs - 1.0) > 1e-9:
+            return np.inf  # a path that has ended elsewhere: another problem
+        coef, intercept = self._read(answer)
+        value, chosen = objective(self.problem, coef, intercept), coef.any(axis=0)
+        rung = {
+            "tolerance": run["tolerance"],
+            "excess_lower": max(0.0, (value - self.best) / self.null - ROUNDING),
+            "excess_upper": max(0.0, (value - self.floor) / self.null + ROUNDING),
+            "selected": int(chosen.sum()),
+            "wrong_zero": int(np.sum(self.nonzero & ~chosen)),
+            "wrong_nonzero": int(np.sum(self.zero & chosen)),
+            "seconds": run["seconds"],
+        }
+        if where == "ladder":
+            self.found["ladder"].append(rung)
+        else:
+            self.found[where] = rung
+        return float(rung["excess_upper"])
+
+    @property
+    def closest(self) -> float:
+        others = [self.found[name] for name in ("default", "recommended") if name in self.found]
+        return float(min(one["excess_upper"] for one in [*others, *self.found["ladder"]]))
+
+    def written(self) -> dict[str, Any]:
+        digest = hashlib.sha256(self.cell.certificate(SHARES[self.s]).read_bytes()).hexdigest()
+        return {
+            "share": SHARES[self.s], "theirs": self.problem.theirs, "alpha": self.problem.alpha, **self.found,
+            "closest": self.closest, "certificate": digest,
+        }  # fmt: skip
 
 
-def run_worker(
-    program: Program, loss: str, X: Array, y: Array, alphas: list[float], tolerances: list[float | None],
-    here: str | None = None,
-) -> list[dict[str, Any]]:
-    """Answers of one program in its environment, tolerance by tolerance, until its time is up."""
-    script = WORKERS / program.worker
-    with tempfile.TemporaryDirectory(prefix="tasksieve-audit-") as name:
-        folder = Path(name)
+class Asking:
+    """A program asked for one problem, one tolerance after another."""
+
+    def __init__(self, cell: Cell, program: Program, X: Array, y: Array, here: str | None) -> None:
+        self.cell, self.program, self.X, self.y, self.here = cell, program, X, y, here
+        one = problem_of(program.losses[cell.loss], cell.loss, X, y, 1.0)
+        self.alphas = [share * alpha_max(one) / one.alpha for share in SHARES]
+        self.spent = 0.0  # processor seconds after the first answer, which may have been compiled
+
+    def run(self, tolerance: float | None, patience: bool = True) -> dict[str, Any]:
+        """Its answer at both strengths. `patience`: with the limits on its iterations out of the way."""
+        X, y = self.X, self.y
+        with tempfile.TemporaryDirectory(prefix="tasksieve-audit-") as name:
+            folder = Path(name)
+            if self.program.worker.endswith(".R"):
+                np.asarray(X, dtype=float).ravel(order="F").tofile(folder / "X.bin")
+                np.asarray(y, dtype=float).ravel(order="F").tofile(folder / "y.bin")
+                lines = [self.cell.loss, f"{X.shape[0]} {X.shape[1]} {1 if y.ndim == 1 else y.shape[1]}"]
+                lines += [" ".join(map(repr, SHARES)), repr(tolerance or 0), str(int(patience))]
+                (folder / "job.txt").write_text("\n".join(lines) + "\n")
+            else:
+                np.save(folder / "X.npy", np.asfortranarray(X))
+                np.save(folder / "y.npy", y)
+                asked = {"loss": self.cell.loss, "shares": list(SHARES), "alphas": self.alphas}
+                (folder / "job.json").write_text(
+                    json.dumps(asked | {"tolerance": tolerance, "patient": patience})
+                )
+            said = Worker.of(self.program, self.here).answer(folder, self.program.limit)
+            if not (folder / "answer.json").exists():
+                self.spent = np.inf
+                return {"tolerance": tolerance, "versions": {}, "answers": [], "error": said[:300]}
+            run: dict[str, Any] = json.loads((folder / "answer.json").read_text())
+            for s, answer in enumerate(run["answers"]):
+                answer["coef"] = np.fromfile(folder / f"coef-{s}.bin").reshape(-1, X.shape[1])
+        self.spent += 0.0 if tolerance is None else run["seconds"]
+        return run
+
+
+class Worker:
+    """A program waiting for jobs in its environment; one at a time, and ended when another program's turn comes."""
+
+    now: ClassVar[Worker | None] = None
+
+    def __init__(self, program: Program, here: str | None) -> None:
+        self.name, script = program.name, WORKERS / program.worker
         if program.worker.endswith(".R"):
             first = rscript("glmnet")
-            np.asarray(X, dtype=float).ravel(order="F").tofile(folder / "X.bin")
-            np.asarray(y, dtype=float).ravel(order="F").tofile(folder / "y.bin")
-            lines = [loss, f"{X.shape[0]} {X.shape[1]} {1 if y.ndim == 1 else y.shape[1]}"]
-            lines += [" ".join(map(repr, SHARES)), " ".join(repr(t or 0) for t in tolerances)]
-            (folder / "job.txt").write_text("\n".join(lines) + "\n")
         else:
             first = here or str(python_of(program.environment or program.name))
-            np.save(folder / "X.npy", np.asfortranarray(X))
-            np.save(folder / "y.npy", y)
-            asked = {"loss": loss, "shares": list(SHARES), "alphas": alphas, "tolerances": tolerances}
-            (folder / "job.json").write_text(json.dumps(asked))
         quiet = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
-        said = folder / "said"
-        with said.open("w") as output:
-            process = subprocess.Popen(
-                [first, str(script), name], env=os.environ | quiet, stdout=output, stderr=output
-            )
-            try:
-                process.wait(program.limit)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        runs = []
-        for k in range(len(tolerances)):
-            if not (folder / f"answer-{k}.json").exists():
-                break
-            run = json.loads((folder / f"answer-{k}.json").read_text())
-            for s, answer in enumerate(run["answers"]):
-                coef = np.fromfile(folder / f"coef-{k}-{s}.bin")
-                answer["coef"] = coef.reshape(-1, X.shape[1])
-            runs.append(run)
-        if not runs and process.returncode > 0:
-            last = said.read_text().strip().splitlines()[-1:] or ["it has ended without a word"]
-            runs = [{"versions": {}, "answers": [], "error": last[0][:300]}]
-        return runs
+        self.said = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            [first, str(script)],
+            env=os.environ | quiet,
+            stdin=subprocess.PIPE,
+            stdout=self.said,
+            stderr=self.said,
+            text=True,
+        )
 
+    @classmethod
+    def of(cls, program: Program, here: str | None) -> Worker:
+        if cls.now is None or cls.now.name != program.name or cls.now.process.poll() is not None:
+            cls.stop()
+            cls.now = cls(program, here)
+        return cls.now
 
+    @classmethod
+    def stop(cls) -> None:
+        if cls.now is not None:
+            cls.now.process.kill()
+            cls.now.process.wait()
+            cls.now.said.close()
+            cls.now = None
+
+    def answer(self, folder: Path, limit: float) -> str:
+        """Wait for the job's end, or for the limit; what a program said last if it has ended by itself."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{folder}\n")
+        self.process.stdin.flush()
+        until = time.monotonic() + limit
+        while not (folder / "done").exists():
+            if self.process.poll() is not None:
+                self.said.seek(0)
+                return (self.said.read().strip().splitlines() or ["it has ended without a word"])[-1]
+            if time.monotonic() > until:
+                self.stop()
+                return f"no answer within {limit:g} s"
+            time.sleep(0.05)
+        return ""

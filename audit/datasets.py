@@ -112,7 +112,9 @@ def _same_for_all(X: Array, y: Array) -> tuple[Array, Array, list[str]]:
 def _archive(name: str) -> dict[str, Array]:
     file = FOLDER / f"{name}.npz"
     if not file.is_file():
-        raise FileNotFoundError(f"{file} was not found: set TASKSIEVE_DATA to the folder of the real data sets")
+        raise FileNotFoundError(
+            f"{file} was not found: set TASKSIEVE_DATA to the folder of the real data sets"
+        )
     with np.load(file, allow_pickle=False) as kept:
         return {key: kept[key] for key in kept.files}
 
@@ -230,7 +232,9 @@ def _from_r(name: str, loss: str) -> Callable[[], Raw]:
         text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
         head, *lines = text.strip().splitlines()
         names = head.split(",")
-        table = np.array([[float(cell) if cell != "NA" else np.nan for cell in line.split(",")] for line in lines])
+        table = np.array(
+            [[float(cell) if cell != "NA" else np.nan for cell in line.split(",")] for line in lines]
+        )
         labels = np.array([column.startswith("..y") for column in names])
         y = table[:, labels] if labels.sum() > 1 else table[:, labels].ravel()
         if loss in ("logistic", "multinomial"):
@@ -272,8 +276,8 @@ DATASETS = {
         DataSet("school", "London schools (Goldstein 1991)", ("squared",), _school),
         DataSet("mice-eqtl", "R package spls (Lan et al. 2006)", ("squared", "grouped"), _mice),
         DataSet("mouse-hs", "R package BGLR (Valdar et al. 2006)", ("squared", "grouped"), _mouse),
-        DataSet("parkinsons", "UCI (Tsanas et al. 2010), CC BY 4.0", ("squared", "grouped"), _parkinsons, True),
-        DataSet("sarcos", "robot arm (Vijayakumar and Schaal 2000)", ("squared", "grouped"), _sarcos),
+        DataSet("parkinsons", "UCI (Tsanas et al. 2010), CC BY 4.0", ("squared",), _parkinsons, True),
+        DataSet("sarcos", "robot arm (Vijayakumar and Schaal 2000)", ("grouped",), _sarcos),
         DataSet("several-outputs", _GLMNET, ("grouped",), _from_r("MultiGaussianExample", "grouped")),
         # two classes
         DataSet(

@@ -39,7 +39,9 @@ def rscript(package: str) -> str:
     """Rscript, if that package is there."""
     found = shutil.which("Rscript")
     if found is None:
-        raise NotInstalled("Rscript was not found (Debian: apt install r-base-core r-cran-glmnet r-cran-survival)")
+        raise NotInstalled(
+            "Rscript was not found (Debian: apt install r-base-core r-cran-glmnet r-cran-survival)"
+        )
     words = [found, "-e", f'quit(status = !requireNamespace("{package}", quietly = TRUE))']
     if subprocess.run(words, capture_output=True, check=False).returncode:
         raise NotInstalled(f"R has no package {package} (Debian: apt install r-cran-{package.lower()})")

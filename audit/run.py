@@ -19,18 +19,28 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent)]
 
-from cells import Cell, all_cells, make
+from cells import Cell, Worker, all_cells, make, matches
 from environments import NotInstalled
 
 
 def main(words: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", metavar="PROGRAM/DATASET/LOSS", help="may be given several times")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only", action="append", metavar="PROGRAM/DATASET/LOSS", help="may be given several times"
+    )
     parser.add_argument("--again", action="store_true", help="make cells anew that are there")
-    parser.add_argument("--here", action="store_true", help="run the programs in this Python, not in environments of their own")
+    parser.add_argument(
+        "--here",
+        action="store_true",
+        help="run the programs in this Python, not in environments of their own",
+    )
     parser.add_argument("--list", action="store_true", help="only say what would run")
     args = parser.parse_args(words)
-    cells = [cell for cell in all_cells() if args.only is None or any(_matches(cell, one) for one in args.only)]
+    cells = [
+        cell for cell in all_cells() if args.only is None or any(matches(cell, one) for one in args.only)
+    ]
     if not cells:
         parser.error("no such cell; python audit/run.py --list names them")
     if args.list:
@@ -44,7 +54,11 @@ def main(words: list[str] | None = None) -> None:
     for left, cell in zip(range(len(todo), 0, -1), todo, strict=True):
         if cell.program in absent:
             continue
-        hours = f"{(time.time() - began) / done * left / 3600:.2f} hours left" if done else "hours left: not known yet"
+        hours = (
+            f"{(time.time() - began) / done * left / 3600:.2f} hours left"
+            if done
+            else "hours left: not known yet"
+        )
         try:
             content = make(cell, sys.executable if args.here else None)
         except NotInstalled as error:
@@ -53,13 +67,9 @@ def main(words: list[str] | None = None) -> None:
             continue
         done += 1
         say(f"{cell.key}: {_in_short(content)}; {left - 1} to go, {hours}")
+    Worker.stop()
     for name, why in absent.items():
         say(f"not run: {name}: {why}")
-
-
-def _matches(cell: Cell, only: str) -> bool:
-    wanted = only.split("/") + ["", ""]
-    return all(want in ("", part) for want, part in zip(wanted, cell, strict=False))
 
 
 def _in_short(content: dict) -> str:

@@ -12,7 +12,9 @@ def fit(job: Job) -> list[Answer]:
         if job.loss == "logistic":
             model = LogisticRegression(C=1.0 / (len(job.y) * alpha), **job.options(limits=LIMITS))
         else:
-            model = (Lasso if job.loss == "squared" else MultiTaskLasso)(alpha=alpha, **job.options(limits=LIMITS))
+            model = (Lasso if job.loss == "squared" else MultiTaskLasso)(
+                alpha=alpha, **job.options(limits=LIMITS)
+            )
         model.fit(job.X, job.y)
         intercept = 0.0 if job.loss == "logistic" else model.intercept_
         answers.append(Answer(model.coef_, intercept, alpha))

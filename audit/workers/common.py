@@ -1,8 +1,7 @@
-"""What the workers share: reading a job, running its tolerances one after another, writing each answer whole.
+"""What the workers share: reading jobs, and writing their answers.
 
-A worker is started by `cells.py` in the environment of its program, with a folder: `job.json`, `X.npy`, `y.npy`. For
-each tolerance (None: everything as shipped) it writes the coefficients and then `answer-K.json`, so that a worker that
-is stopped by its time limit leaves what it has.
+A worker is started by `cells.py` in the environment of its program, and told folders: `job.json`, `X.npy`, `y.npy`. It
+writes the coefficients, then `answer.json`, then `done`, and waits for the next.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,8 @@ class Job:
     """What is asked: a problem, two strengths (as shares of the smallest strength whose solution is zero, and in units
     of the mean loss), and a tolerance.
 
-    `tolerance` is None where everything is as shipped; else only the tolerance is changed, and `patience` given to the
-    limits on iterations.
+    `tolerance` is None where everything is as shipped; else only the tolerance is changed, and, if `patient`, `patience`
+    given to the limits on iterations.
     """
 
     loss: str
@@ -36,13 +35,18 @@ class Job:
     y: Any
     shares: list[float]
     alphas: list[float]
-    tolerance: float | None = None
+    tolerance: float | None
+    patient: bool
     patience: int = 1_000_000
 
-    def options(self, tolerance: str = "tol", limits: Sequence[str] = ("max_iter",), **more: Any) -> dict[str, Any]:
+    def options(
+        self, tolerance: str = "tol", limits: Sequence[str] = ("max_iter",), **more: Any
+    ) -> dict[str, Any]:
         """Options of a program that are no part of the problem: none at its defaults."""
         if self.tolerance is None:
             return more
+        if not self.patient:
+            return {tolerance: self.tolerance, **more}
         return {tolerance: self.tolerance, **dict.fromkeys(limits, self.patience), **more}
 
 
@@ -53,7 +57,6 @@ class Answer:
     coef: Any
     intercept: Any
     alpha: float
-    words: dict[str, Any] = field(default_factory=dict)
 
 
 def nearest(job: Job, grid: Any) -> list[int]:
@@ -64,27 +67,33 @@ def nearest(job: Job, grid: Any) -> list[int]:
 
 
 def serve(fit: Callable[[Job], list[Answer]], *packages: str) -> None:
-    """Answer the job in the folder named on the command line."""
-    folder = Path(sys.argv[1])
-    asked = json.loads((folder / "job.json").read_text())
-    X, y = np.load(folder / "X.npy"), np.load(folder / "y.npy")
+    """Answer the jobs in the folders that are named on standard input, a line each."""
     versions = {"Python": platform.python_version()} | {name: metadata.version(name) for name in packages}
-    for k, tolerance in enumerate(asked["tolerances"]):
-        job = Job(asked["loss"], X, y, asked["shares"], asked["alphas"], tolerance)
-        written: dict[str, Any] = {"tolerance": tolerance, "versions": versions, "answers": []}
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            start = time.process_time()
-            try:
-                answers = fit(job)
-            except Exception as error:  # what a program says when it gives up is part of the audit
-                answers, written["error"] = [], f"{type(error).__name__}: {error}"[:300]
-            written["seconds"] = time.process_time() - start
-        written["warned"] = sorted({one.category.__name__ for one in caught if "onverge" in one.category.__name__ + str(one.message)})
-        for s, answer in enumerate(answers):
-            np.asarray(np.atleast_2d(answer.coef), dtype=np.float64).tofile(folder / f"coef-{k}-{s}.bin")
-            intercept = np.atleast_1d(np.asarray(answer.intercept, dtype=float)).tolist()
-            written["answers"].append({"alpha": float(answer.alpha), "intercept": intercept, "words": answer.words})
-        part = folder / f"answer-{k}.part"
-        part.write_text(json.dumps(written))
-        os.replace(part, folder / f"answer-{k}.json")
+    for line in sys.stdin:
+        folder = Path(line.strip())
+        _answer(fit, folder, versions)
+        (folder / "done").touch()
+
+
+def _answer(fit: Callable[[Job], list[Answer]], folder: Path, versions: dict[str, str]) -> None:
+    asked = json.loads((folder / "job.json").read_text())
+    X, y, tolerance = np.load(folder / "X.npy"), np.load(folder / "y.npy"), asked["tolerance"]
+    job = Job(asked["loss"], X, y, asked["shares"], asked["alphas"], tolerance, asked["patient"])
+    written: dict[str, Any] = {"tolerance": tolerance, "versions": versions, "answers": []}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        start = time.process_time()
+        try:
+            answers = fit(job)
+        except Exception as error:  # what a program says when it gives up is part of the audit
+            answers, written["error"] = [], f"{type(error).__name__}: {error}"[:300]
+        written["seconds"] = time.process_time() - start
+    told = {one.category.__name__: str(one.message) for one in caught}
+    written["warned"] = sorted(name for name, words in told.items() if "onverge" in name + words)
+    for s, answer in enumerate(answers):
+        np.asarray(np.atleast_2d(answer.coef), dtype=np.float64).tofile(folder / f"coef-{s}.bin")
+        intercept = np.atleast_1d(np.asarray(answer.intercept, dtype=float)).tolist()
+        written["answers"].append({"alpha": float(answer.alpha), "intercept": intercept})
+    part = folder / "answer.part"
+    part.write_text(json.dumps(written))
+    os.replace(part, folder / "answer.json")

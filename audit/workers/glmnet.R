@@ -1,21 +1,22 @@
-# glmnet: its own path of 100 values, everything but thresh and maxit as shipped.
+# glmnet: jobs in folders named on standard input; its own path of 100 values, everything but thresh and maxit as shipped.
 suppressMessages({library(glmnet); library(survival)})
-folder <- commandArgs(TRUE)[1]
-file_of <- function(name) file.path(folder, name)
-asked <- readLines(file_of("job.txt"))  # loss, rows, columns, outputs, shares, tolerances (0: as shipped)
-loss <- asked[1]
-size <- as.integer(strsplit(asked[2], " ")[[1]])
-shares <- as.numeric(strsplit(asked[3], " ")[[1]])
-tolerances <- as.numeric(strsplit(asked[4], " ")[[1]])
-numbers <- function(name) readBin(file_of(name), "double", file.size(file_of(name)) / 8)
-X <- matrix(numbers("X.bin"), size[1], size[2])
-Y <- matrix(numbers("y.bin"), size[1], size[3])
-family <- switch(loss, squared = "gaussian", grouped = "mgaussian", logistic = "binomial", loss)
-y <- switch(loss, grouped = Y, cox = Surv(Y[, 1], Y[, 2]), multinomial = factor(Y[, 1]), Y[, 1])
 versions <- sprintf('{"R": "%s.%s", "glmnet": "%s"}', R.version$major, R.version$minor, packageVersion("glmnet"))
-for (k in seq_along(tolerances)) {
+input <- file("stdin", "r")
+while (length(folder <- readLines(input, 1)) > 0) {
+  file_of <- function(name) file.path(folder, name)
+  asked <- readLines(file_of("job.txt"))  # loss; rows, columns, outputs; shares; tolerance (0: as shipped); patient?
+  loss <- asked[1]
+  size <- as.integer(strsplit(asked[2], " ")[[1]])
+  shares <- as.numeric(strsplit(asked[3], " ")[[1]])
+  tolerance <- as.numeric(asked[4])
+  numbers <- function(name) readBin(file_of(name), "double", file.size(file_of(name)) / 8)
+  X <- matrix(numbers("X.bin"), size[1], size[2])
+  Y <- matrix(numbers("y.bin"), size[1], size[3])
+  family <- switch(loss, squared = "gaussian", grouped = "mgaussian", logistic = "binomial", loss)
+  y <- switch(loss, grouped = Y, cox = Surv(Y[, 1], Y[, 2]), multinomial = factor(Y[, 1]), Y[, 1])
   options <- list(quote(X), quote(y), family = family)
-  if (tolerances[k] > 0) options <- c(options, thresh = tolerances[k], maxit = 1e7)
+  if (tolerance > 0) options <- c(options, thresh = tolerance)
+  if (tolerance > 0 && asked[5] == "1") options <- c(options, maxit = 1e7)
   warned <- error <- ""
   start <- sum(proc.time()[1:2])
   fit <- withCallingHandlers(
@@ -26,17 +27,17 @@ for (k in seq_along(tolerances)) {
   if (!is.null(fit) && length(fit$lambda) > 0) for (s in seq_along(shares)) {
     at <- which.min(abs(log(fit$lambda / fit$lambda[1] / shares[s])))
     beta <- if (is.list(fit$beta)) fit$beta else list(fit$beta)
-    writeBin(unlist(lapply(beta, function(part) as.vector(part[, at]))), file_of(sprintf("coef-%d-%d.bin", k - 1, s - 1)))
+    writeBin(unlist(lapply(beta, function(part) as.vector(part[, at]))), file_of(sprintf("coef-%d.bin", s - 1)))
     a0 <- if (loss == "cox") 0 else if (is.matrix(fit$a0)) fit$a0[, at] else fit$a0[at]
-    answers <- c(answers, sprintf('{"alpha": %.17g, "intercept": [%s], "words": {}}', fit$lambda[at],
+    answers <- c(answers, sprintf('{"alpha": %.17g, "intercept": [%s]}', fit$lambda[at],
                                   paste(sprintf("%.17g", a0), collapse = ", ")))
   }
   word <- function(text) gsub('["\\\\[:cntrl:]]', " ", substr(text, 1, 300))
   text <- sprintf('{"tolerance": %s, "versions": %s, "seconds": %.6g, "warned": [%s], %s"answers": [%s]}',
-    if (tolerances[k] > 0) sprintf("%.17g", tolerances[k]) else "null", versions, seconds,
+    if (tolerance > 0) sprintf("%.17g", tolerance) else "null", versions, seconds,
     if (nzchar(warned)) sprintf('"%s"', word(warned)) else "",
     if (nzchar(error)) sprintf('"error": "%s", ', word(error)) else "", paste(answers, collapse = ", "))
-  part <- file_of(sprintf("answer-%d.part", k - 1))
-  writeLines(text, part)
-  invisible(file.rename(part, file_of(sprintf("answer-%d.json", k - 1))))
+  writeLines(text, file_of("answer.part"))
+  invisible(file.rename(file_of("answer.part"), file_of("answer.json")))
+  invisible(file.create(file_of("done")))
 }

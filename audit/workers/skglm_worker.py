@@ -21,7 +21,9 @@ def fit(job: Job) -> list[Answer]:
             solver = ProxNewton(**job.options(limits=("max_iter", "max_pn_iter")))
             model = GeneralizedLinearEstimator(Poisson(), L1(alpha), solver)
         else:
-            model = (Lasso if job.loss == "squared" else MultiTaskLasso)(alpha=alpha, **job.options(limits=LIMITS))
+            model = (Lasso if job.loss == "squared" else MultiTaskLasso)(
+                alpha=alpha, **job.options(limits=LIMITS)
+            )
         model.fit(job.X, job.y)
         answers.append(Answer(model.coef_, getattr(model, "intercept_", 0.0), alpha))
     return answers
