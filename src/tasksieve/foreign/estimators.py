@@ -27,10 +27,10 @@ def fitted_elsewhere(model: Any) -> FittedElsewhere | None:
     root = type(model).__module__.partition(".")[0]
     if not hasattr(model, "get_params") or root not in _PROGRAMS:
         return None
-    if not hasattr(model, "coef_"):
+    if not (hasattr(model, "coef_") or hasattr(model, "coefs_")):
         raise ValueError(f"{type(model).__name__} is not fitted: it has no coef_.")
     name, parameters = type(model).__name__, dict(model.get_params(deep=False))
-    coef, intercept = model.coef_, getattr(model, "intercept_", None)
+    coef, intercept = getattr(model, "coef_", None), getattr(model, "intercept_", None)
     for own in _CHOSEN:
         if hasattr(model, own) and np.size(getattr(model, own)) == 1:
             parameters[own[:-1]] = float(np.ravel(getattr(model, own))[0])
@@ -38,5 +38,5 @@ def fitted_elsewhere(model: Any) -> FittedElsewhere | None:
         parameters["alphas"], coef = model.alphas_, np.asarray(coef).T
         intercept = None
     elif root == "skein_glm" and hasattr(model, "coefs_"):
-        parameters["lambdas"], coef, intercept = model.lambdas_, model.coefs_, model.intercepts_
+        parameters["lambdas"], coef, intercept = model.lambdas_, model.coefs_, getattr(model, "intercepts_", None)
     return FittedElsewhere(_PROGRAMS[root], {"estimator": name, **parameters}, coef, intercept)

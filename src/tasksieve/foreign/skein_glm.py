@@ -4,7 +4,7 @@ r"""skein-glm: its convex estimators.
     \lVert W_g \rVert_2^2\Bigr)
 
 q is the number of outputs ("MultiTask...") or classes ("Multinomial..."), else 1: ``alpha`` of ours is q times theirs. v
-is ``weights``, 1 by default, of groups the root of their size. In the Lassos :math:`\alpha = 1`.
+is ``weights``, 1 by default for features and groups alike. In the Lassos :math:`\alpha = 1`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
             raise words.error("groups must hold the group of each feature.")
         sizes = np.unique(labels, return_counts=True)[1]
         weights = words.vector("weights", size=len(sizes))
-        options["penalty"], weights = Groups(labels, weights=None), np.sqrt(sizes) if weights is None else weights
+        options["penalty"] = Groups(labels, weights=None)
     else:
         weights = words.vector("weights", size=data.n_features)
     words.finish()

@@ -232,6 +232,7 @@ def _strengths(alpha: Any) -> Array:
     if alpha is None:
         raise ValueError("alpha is needed: the strength of the penalty (or several, those of a path).")
     if np.ndim(alpha) == 0:
+        alpha = alpha.item() if isinstance(alpha, np.ndarray) else alpha
         check_number(alpha, "alpha", low=0, closed=False)
         return np.asarray(float(alpha))
     found = np.asarray(alpha, dtype=np.float64)
