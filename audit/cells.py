@@ -237,6 +237,7 @@ class Asking:
                 np.asarray(y, dtype=float).ravel(order="F").tofile(folder / "y.bin")
                 lines = [self.cell.loss, f"{X.shape[0]} {X.shape[1]} {1 if y.ndim == 1 else y.shape[1]}"]
                 lines += [" ".join(map(repr, SHARES)), repr(tolerance or 0), str(int(patience))]
+                lines += [" ".join(map(repr, self.alphas))]
                 (folder / "job.txt").write_text("\n".join(lines) + "\n")
             else:
                 np.save(folder / "X.npy", np.asfortranarray(X))
@@ -252,7 +253,10 @@ class Asking:
             run: dict[str, Any] = json.loads((folder / "answer.json").read_text())
             for s, answer in enumerate(run["answers"]):
                 answer["coef"] = np.fromfile(folder / f"coef-{s}.bin").reshape(-1, X.shape[1])
-        self.spent += 0.0 if tolerance is None else run["seconds"]
+        if tolerance is None:
+            self.alphas = [answer["alpha"] for answer in run["answers"]]  # of its own path
+        else:
+            self.spent += run["seconds"]
         return run
 
 

@@ -250,3 +250,11 @@ PROGRAMS = {
         ),
     )
 }  # fmt: skip
+
+#: programs that were looked at, and why they are not here
+NOT_RUN = {
+    "pyglmnet": "installs without a NumPy that it could run with",
+    "statsmodels, multinomial": "MNLogit has a class of reference: a penalty on other differences, another problem",
+    "pyspark, Poisson": "GeneralizedLinearRegression has a ridge only",
+    "celer, skglm, glum, LIBLINEAR: multinomial": "they have no multinomial loss with this penalty",
+}

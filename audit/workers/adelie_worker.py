@@ -21,7 +21,8 @@ def fit(job: Job) -> list[Answer]:
         glm = getattr(ad.glm, names[job.loss])(np.ascontiguousarray(y))
     options = {"progress_bar": False}
     if job.tolerance is not None:
-        options |= {"tol": job.tolerance, "irls_tol": job.tolerance}
+        # its whole path, so that the strengths of the first one are there again
+        options |= {"tol": job.tolerance, "irls_tol": job.tolerance, "early_exit": False}
     state = ad.grpnet(np.asfortranarray(job.X), glm, **options)
     grid = np.asarray(state.lmdas)
     outputs = 1 if job.loss not in ("multinomial", "grouped") else glm.y.shape[1]

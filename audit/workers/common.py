@@ -60,10 +60,11 @@ class Answer:
 
 
 def nearest(job: Job, grid: Any) -> list[int]:
-    """Where on a program's own path the strengths are nearest to the shares asked of its first one; where it has ended
-    before, its end."""
+    """Where a program's own path is nearest to what is asked: as shipped to the shares of its first strength, or its end
+    if it has stopped before; at other tolerances to the strengths that it had then."""
     grid = np.asarray(grid, dtype=float)
-    return [int(np.argmin(np.abs(np.log(grid / grid[0] / share)))) for share in job.shares]
+    wanted = [share * grid[0] for share in job.shares] if job.tolerance is None else job.alphas
+    return [int(np.argmin(np.abs(np.log(grid / one)))) for one in wanted]
 
 
 def serve(fit: Callable[[Job], list[Answer]], *packages: str) -> None:

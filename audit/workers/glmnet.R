@@ -4,7 +4,7 @@ versions <- sprintf('{"R": "%s.%s", "glmnet": "%s"}', R.version$major, R.version
 input <- file("stdin", "r")
 while (length(folder <- readLines(input, 1)) > 0) {
   file_of <- function(name) file.path(folder, name)
-  asked <- readLines(file_of("job.txt"))  # loss; rows, columns, outputs; shares; tolerance (0: as shipped); patient?
+  asked <- readLines(file_of("job.txt"))  # loss; rows, columns, outputs; shares; tolerance (0: as shipped); patient?; strengths
   loss <- asked[1]
   size <- as.integer(strsplit(asked[2], " ")[[1]])
   shares <- as.numeric(strsplit(asked[3], " ")[[1]])
@@ -15,7 +15,11 @@ while (length(folder <- readLines(input, 1)) > 0) {
   family <- switch(loss, squared = "gaussian", grouped = "mgaussian", logistic = "binomial", loss)
   y <- switch(loss, grouped = Y, cox = Surv(Y[, 1], Y[, 2]), multinomial = factor(Y[, 1]), Y[, 1])
   options <- list(quote(X), quote(y), family = family)
-  if (tolerance > 0) options <- c(options, thresh = tolerance)
+  glmnet.control(factory = TRUE)
+  if (tolerance > 0) {
+    options <- c(options, thresh = tolerance)
+    glmnet.control(fdev = 0, devmax = 1)  # the whole path, so that the strengths of the first one are there again
+  }
   if (tolerance > 0 && asked[5] == "1") options <- c(options, maxit = 1e7)
   warned <- error <- ""
   start <- sum(proc.time()[1:2])
@@ -25,7 +29,8 @@ while (length(folder <- readLines(input, 1)) > 0) {
   seconds <- sum(proc.time()[1:2]) - start
   answers <- character(0)
   if (!is.null(fit) && length(fit$lambda) > 0) for (s in seq_along(shares)) {
-    at <- which.min(abs(log(fit$lambda / fit$lambda[1] / shares[s])))
+    wanted <- if (tolerance > 0) as.numeric(strsplit(asked[6], " ")[[1]])[s] else shares[s] * fit$lambda[1]
+    at <- which.min(abs(log(fit$lambda / wanted)))
     beta <- if (is.list(fit$beta)) fit$beta else list(fit$beta)
     writeBin(unlist(lapply(beta, function(part) as.vector(part[, at]))), file_of(sprintf("coef-%d.bin", s - 1)))
     a0 <- if (loss == "cox") 0 else if (is.matrix(fit$a0)) fit$a0[, at] else fit$a0[at]
