@@ -11,6 +11,7 @@ import os
 import subprocess
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -80,9 +81,11 @@ def write_whole(file: Path, text: str) -> None:
     os.replace(part, file)
 
 
-def make(cell: Cell, here: str | None = None) -> dict[str, Any]:
-    """Run, judge and write one cell. `here`: a Python that has the program, in place of its own environment."""
+def make(cell: Cell, here: str | None = None, longer: float = 1.0) -> dict[str, Any]:
+    """Run, judge and write one cell. `here`: a Python that has the program, in place of its own environment. `longer`:
+    how many times the usual time the program is given."""
     program, data = PROGRAMS[cell.program], prepare(cell.dataset, cell.loss)
+    program = replace(program, budget=longer * program.budget, limit=longer * program.limit)
     began = time.time()
     content: dict[str, Any] = {
         "program": cell.program, "dataset": cell.dataset, "loss": cell.loss, "digest": data.digest,
@@ -108,8 +111,8 @@ def make(cell: Cell, here: str | None = None) -> dict[str, Any]:
 
 
 def walk(cell: Cell, program: Program, judged: list[Judged], asking: Asking) -> dict[str, Any]:
-    """From the tolerance as shipped to looser ones while the answer is good enough, or to tighter ones until it is; then
-    to ever tighter ones, until the answer is so good that the problem must be the same."""
+    """From the tolerance as shipped to looser ones while the answer is good enough, or to tighter ones until it is;
+    then to ever tighter ones, until the answer is so good that the problem must be the same."""
 
     def excess(tolerance: float) -> float:
         run = asking.run(tolerance)
@@ -272,7 +275,7 @@ class Worker:
         else:
             first = here or str(python_of(program.environment or program.name))
         quiet = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
-        self.said = tempfile.TemporaryFile("w+")
+        self.said = tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed by stop)
         self.process = subprocess.Popen(
             [first, str(script)],
             env=os.environ | quiet,

@@ -19,15 +19,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE)]
-
 import numpy as np
 from cells import Cell, made_cells, matches, write_whole
 from datasets import prepare
 from programs import PROGRAMS, SHARES
 
-VERIFIER = HERE.parent / "src" / "tasksieve" / "verify.py"
+VERIFIER = Path(__file__).resolve().parent.parent / "src" / "tasksieve" / "verify.py"
 
 
 def main(words: list[str] | None = None) -> None:
@@ -54,7 +51,8 @@ def main(words: list[str] | None = None) -> None:
 def load_verifier() -> ModuleType:
     """verify.py by its path: not as a part of the package."""
     spec = importlib.util.spec_from_file_location("verifier_alone", VERIFIER)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

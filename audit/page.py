@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import median
@@ -235,6 +234,16 @@ def recommended(content: Content) -> str:
     return table(head, rows) if rows else "none"
 
 
+def _own_gaps(content: Content) -> list[float]:
+    """Gap of their own coefficients / excess, where the excess is more than rounding."""
+    own = [one["default"] for one in strengths(judged(content))]
+    return [one["own_gap"] / one["excess_upper"] for one in own if one["excess_lower"] > 1e-8]
+
+
+def not_run(content: Content) -> str:
+    return "; ".join(f"{name}: {why}" for name, why in content["not_run"].items())
+
+
 def _count(name: str) -> Callable[[Content], str]:
     def proved(content: Content, kind: str) -> str:
         own = strengths(graded(content))
@@ -268,9 +277,7 @@ def _count(name: str) -> Callable[[Content], str]:
         "worst-cell": lambda c: " / ".join(
             max(judged(c), key=worst)[key] for key in ("program", "dataset", "loss")
         ),
-        "own-gap": lambda c: (
-            f"{median(own['default']['own_gap'] / max(own['default']['excess_upper'], 1e-16) for own in strengths(judged(c)) if own['default']['excess_lower'] > 1e-8):.0f}"
-        ),
+        "own-gap": lambda c: f"{median(_own_gaps(c)):.0f}",
         "polish": lambda c: f"{median(own['default']['polish_seconds'] for own in strengths(judged(c))):.2f}",
         "polish-most": lambda c: (
             f"{max(own['default']['polish_seconds'] for own in strengths(judged(c))):.1f}"
@@ -295,7 +302,7 @@ def _count(name: str) -> Callable[[Content], str]:
 
 NUMBERS: dict[str, Callable[[Content], str]] = {
     "by-program": by_program, "by-excess": by_excess, "not-reached": not_reached, "undecided": undecided,
-    "no-answer": no_answer, "versions": versions, "sets-table": sets, "recommended": recommended,
+    "no-answer": no_answer, "not-run": not_run, "versions": versions, "sets-table": sets, "recommended": recommended,
     **{
         name: _count(name)
         for name in (

@@ -242,9 +242,10 @@ PROGRAMS = {
         Program(
             "pyspark", ("pyspark", "numpy"), "pyspark_worker.py",
             {
-                "squared": Convention(said("pyspark", "regParam", estimator="LinearRegression", elasticNetParam=1.0), scale=unbiased),
-                "logistic": Convention(said("pyspark", "regParam", estimator="LogisticRegression", elasticNetParam=1.0), scale=unbiased),
-                "multinomial": Convention(said("pyspark", "regParam", estimator="LogisticRegression", elasticNetParam=1.0), scale=unbiased),
+                loss: Convention(
+                    said("pyspark", "regParam", estimator=f"{kind}Regression", elasticNetParam=1.0), scale=unbiased
+                )
+                for loss, kind in (("squared", "Linear"), ("logistic", "Logistic"), ("multinomial", "Logistic"))
             },
             "tol", 1e-6, range(-4, -13, -2), "change of the objective from step to step", budget=6.0, limit=150.0,
         ),

@@ -2,19 +2,15 @@
 
     python audit/recompute.py
 
-cvxpy states each problem from the arrays alone, Clarabel solves it; nothing of the library. The cells are drawn with the
-seed 0: two of each loss where there are two, smallest strength. An interior-point solver is itself exact to about 1e-8:
-what it says of its own gap is added to the bounds.
+cvxpy states each problem from the arrays alone, Clarabel solves it; nothing of the library. The cells are drawn with
+the seed 0: two of each loss where there are two, smallest strength. An interior-point solver is itself exact to about
+1e-8, and the bounds are widened by that.
 """
 
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
-
-sys.path[:0] = [str(Path(__file__).resolve().parent)]
 
 import numpy as np
 from cells import CELLS, Cell, made_cells, write_whole

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
-
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE)]
 
 from cells import CELLS, GOOD, SAME, all_cells, write_whole
 from datasets import COLUMNS, DATASETS, ROWS
 from programs import NOT_RUN, PROGRAMS, SHARES
 
+HERE = Path(__file__).resolve().parent
 FILE = HERE / "results.json"
 
 
@@ -37,8 +34,8 @@ def main() -> None:
         "rules": {"shares": list(SHARES), "rows": ROWS, "columns": COLUMNS, "same": SAME, "good": GOOD},
         "programs": {
             name: {
-                "versions": versions[name], "tolerance": one.tolerance, "default": one.default, "defaults": one.defaults,
-                "meaning": one.meaning, "recommended": one.recommended, "recommended_where": one.recommended_where,
+                "versions": versions[name], "tolerance": one.tolerance, "default": one.default,
+                "defaults": one.defaults, "meaning": one.meaning, "recommended": one.recommended, "recommended_where": one.recommended_where,
             }
             for name, one in PROGRAMS.items()
             if name in versions

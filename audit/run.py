@@ -2,22 +2,21 @@
 
     python audit/run.py                              # everything; what is there already is not run again
     python audit/run.py --only glmnet/diabetes/squared
-    python audit/run.py --only skglm                 # a program; a data set or a loss with the others left empty: /diabetes/
+    python audit/run.py --only skglm --only /lung    # a program; a data set (or a loss: //cox) with all programs
+    python audit/run.py --longer                     # what stayed away from the optimum, with ten times the time
     python audit/run.py --list                       # cells, and which of them are there
 
 Each cell (program / data set / loss) is one file in audit/cells/, written whole or not at all, so that a run may be
-stopped at any time. `--again` makes cells anew that are there. In the end, or with `--results`, audit/results.json is
-written from them.
+stopped at any time. `--again` makes cells anew that are there. Then `check.py`, `recompute.py`, `results.py` and
+`page.py`, see audit/README.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).resolve().parent)]
 
 from cells import Cell, Worker, all_cells, make, matches
 from environments import NotInstalled
@@ -47,7 +46,10 @@ def main(words: list[str] | None = None) -> None:
         for cell in cells:
             print("there " if cell.file.exists() else "      ", cell.key)
         return
-    todo = [cell for cell in cells if args.again or not cell.file.exists()]
+    if args.longer:
+        todo = [cell for cell in cells if cell.file.exists() and _status(cell) == "not reached"]
+    else:
+        todo = [cell for cell in cells if args.again or not cell.file.exists()]
     say(f"{len(cells)} cells, {len(cells) - len(todo)} of them there already")
     absent: dict[str, str] = {}
     began, done = time.time(), 0
@@ -60,7 +62,7 @@ def main(words: list[str] | None = None) -> None:
             else "hours left: not known yet"
         )
         try:
-            content = make(cell, sys.executable if args.here else None)
+            content = make(cell, sys.executable if args.here else None, 10.0 if args.longer else 1.0)
         except NotInstalled as error:
             absent[cell.program] = str(error)
             say(f"{cell.program} is not run: {error}")
@@ -73,6 +75,10 @@ def main(words: list[str] | None = None) -> None:
     Worker.stop()
     for name, why in absent.items():
         say(f"not run: {name}: {why}")
+
+
+def _status(cell: Cell) -> str:
+    return str(json.loads(cell.file.read_text())["status"])
 
 
 def _in_short(content: dict) -> str:

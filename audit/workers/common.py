@@ -26,8 +26,8 @@ class Job:
     """What is asked: a problem, two strengths (as shares of the smallest strength whose solution is zero, and in units
     of the mean loss), and a tolerance.
 
-    `tolerance` is None where everything is as shipped; else only the tolerance is changed, and, if `patient`, `patience`
-    given to the limits on iterations.
+    `tolerance` is None where everything is as shipped; else only the tolerance is changed, and, if `patient`,
+    `patience`     given to the limits on iterations.
     """
 
     loss: str
@@ -60,8 +60,8 @@ class Answer:
 
 
 def nearest(job: Job, grid: Any) -> list[int]:
-    """Where a program's own path is nearest to what is asked: as shipped to the shares of its first strength, or its end
-    if it has stopped before; at other tolerances to the strengths that it had then."""
+    """Where a program's own path is nearest to what is asked: as shipped to the shares of its first strength, or
+    its end if it has stopped before; at other tolerances to the strengths that it had then."""
     grid = np.asarray(grid, dtype=float)
     wanted = [share * grid[0] for share in job.shares] if job.tolerance is None else job.alphas
     return [int(np.argmin(np.abs(np.log(grid / one)))) for one in wanted]

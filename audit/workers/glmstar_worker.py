@@ -15,7 +15,9 @@ NAMES = {
 
 def fit(job: Job) -> list[Answer]:
     options = job.options("thresh", ("maxit",))
-    whole = {"fdev": 0.0, "devmax": 1.0} if options else {}  # so that the strengths of the first path are there again
+    whole = (
+        {"fdev": 0.0, "devmax": 1.0} if options else {}
+    )  # so that the strengths of the first path are there again
     control = FastNetControl(**options, **whole)
     y, options = job.y, {}
     if job.loss == "cox":

@@ -7,10 +7,10 @@ import numpy as np
 from common import Answer, Job, serve
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
-from pyspark.ml.classification import LogisticRegression  # noqa: E402
-from pyspark.ml.linalg import DenseVector  # noqa: E402
-from pyspark.ml.regression import LinearRegression  # noqa: E402
-from pyspark.sql import SparkSession  # noqa: E402
+from pyspark.ml.classification import LogisticRegression
+from pyspark.ml.linalg import DenseVector
+from pyspark.ml.regression import LinearRegression
+from pyspark.sql import SparkSession
 
 session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 session.sparkContext.setLogLevel("ERROR")
