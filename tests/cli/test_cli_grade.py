@@ -74,3 +74,51 @@ def test_what_does_not_go_together(table: Path, tmp_path: Path, cli: CommandLine
     assert "column 'task'" in cli("grade", file, table, *WORDS, "--task", "region", code=1).err
     file.write_text("task,feature,coefficient\nwest,a,1\n")
     assert "task 'west'" in cli("grade", file, table, *WORDS, "--task", "region", code=1).err
+
+
+def test_a_path_of_glmnet_as_r_writes_it(table: Path, tmp_path: Path, cli: CommandLine) -> None:
+    data = pd.read_csv(table)
+    X, lambdas = data[list("abcdef")], [0.3, 0.1]
+    models = [Lasso(alpha=value, tol=1e-12).fit(X, data.y) for value in lambdas]
+    columns = {f"s{k}": [model.intercept_, *model.coef_] for k, model in enumerate(models)}
+    pd.DataFrame(columns, index=["(Intercept)", *"abcdef"]).to_csv(
+        tmp_path / "r.csv"
+    )  # no name above the row names
+    words = (
+        "--target",
+        "y",
+        "--features",
+        "[a-f]",
+        "--problem",
+        "glmnet",
+        "--parameter",
+        "standardize=FALSE",
+    )
+    proof = tmp_path / "proof.npz"
+    found = cli(
+        "grade", tmp_path / "r.csv", table, *words, "--parameter", "lambda=0.3,0.1", "--certificate", proof
+    )
+    assert len(found.out.splitlines()) == 3
+    assert ts.verify.verify(proof, X.to_numpy(), data.y.to_numpy())
+    pd.DataFrame({"s0": columns["s0"]}, index=["(Intercept)", *"abcdef"]).to_csv(tmp_path / "one.csv")
+    found = cli("grade", tmp_path / "one.csv", table, *words, "--parameter", "lambda=0.3")
+    assert "0 provably wrong" in found.out
+    assert float(found.out.partition("at most ")[2].split()[0]) < 1e-9
+
+
+def test_what_a_problem_does_not_go_with(table: Path, tmp_path: Path, cli: CommandLine) -> None:
+    file, words = tmp_path / "c.csv", ("--target", "y", "--features", "[a-f]")
+    file.write_text("feature,coefficient\na,1\n")
+    for more, text in (
+        (("--alpha", "0.1", "--problem", "glmnet"), "--alpha"),
+        (("--alpha", "0.1", "--parameter", "lambda=1"), "is for --problem"),
+        ((), "--alpha: name the strength"),
+        (("--problem", "glmnet", "--parameter", "lambda"), "NAME=VALUE"),
+        (("--problem", "glmnet", "--parameter", "lambda=1", "--parameter", "lambda=2"), "twice"),
+        (("--problem", "glmnet", "--parameter", "lambda=1", "--loss", "huber"), "its own words"),
+    ):
+        assert text in cli("grade", file, table, *words, *more, code=2).err
+    assert "must hold 'lambda'" in cli("grade", file, table, *words, "--problem", "glmnet", code=1).err
+    for name in ("model.pkl", "model.joblib", "model.rds"):
+        (tmp_path / name).write_bytes(b"\x80\x04.")
+        assert "not opened" in cli("grade", tmp_path / name, table, *WORDS, code=2).err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -130,3 +131,106 @@ def test_bad_input(shared: Any, change: dict[str, Any], words: str) -> None:
     given = {"coef": np.zeros((3, 30)), "intercept": np.ones(3), "alpha": 0.1, **change}
     with pytest.raises(ValueError, match=words):
         ts.grade(given.pop("coef"), given.pop("intercept"), X, Y, **given)
+
+
+def test_a_path_is_one_certificate(shared: Any) -> None:
+    X, y = shared[0], shared[1][:, 0]
+    alphas = [0.1, 0.5, 0.02]  # in any order
+    models = [linear_model.Lasso(alpha=alpha, tol=1e-3).fit(X, y) for alpha in alphas]
+    coef, intercept = np.array([m.coef_ for m in models]), np.array([m.intercept_ for m in models])
+    path = ts.grade(coef, intercept, X, y, alpha=alphas)
+    assert len(path) == 3
+    assert path.alphas.tolist() == alphas
+    assert path.verify(exact=True)
+    assert len(path.summary().splitlines()) == 4
+    singles = [ts.grade(m.coef_, m.intercept_, X, y, alpha=a) for m, a in zip(models, alphas, strict=True)]
+    for k, alone in enumerate(singles):
+        assert path.objectives[k] == pytest.approx(alone.objective, rel=1e-12)
+        assert path.dual_gaps[k] == pytest.approx(alone.dual_gap, rel=1e-3, abs=1e-9)
+        low, high = path[k].excess_bounds
+        exact = linear_model.Lasso(alpha=alphas[k], tol=1e-14, max_iter=10**6).fit(X, y)
+        best = objective(X, y[:, None], exact.coef_[None], np.array([exact.intercept_]), alphas[k])
+        assert low - 1e-12 <= path.objectives[k] - best <= high + 1e-12
+        assert high == path.dual_gaps[k]
+    assert path.excess_bounds[:, 0].max() > 1e-6
+    alone = ts.grade(coef, intercept, X, y, alpha=alphas, solve=False)
+    assert alone.excess_bounds[:, 0].tolist() == [0.0, 0.0, 0.0]
+    assert (alone.dual_gaps >= path.dual_gaps).all()
+    with pytest.raises(ValueError, match="3 strengths"):
+        ts.grade(coef[:2], intercept[:2], X, y, alpha=alphas)
+
+
+def test_polishing_starts_from_what_was_graded(shared: Any) -> None:
+    X, Y = shared
+    theirs = linear_model.MultiTaskLasso(alpha=0.1, tol=1e-2).fit(X, Y)
+    found = ts.grade(theirs, X, Y)
+    polished = found.polish(tol=1e-10)
+    assert polished.relative_gap < 1e-9 < found.relative_gap
+    assert polished.coef.shape == theirs.coef_.shape
+    assert polished.processor_time > 0.0
+    assert polished.certificate.verify(X, Y)
+    np.testing.assert_allclose(polished.model.predict(X), X @ polished.coef.T + polished.intercept)
+    again = ts.grade(polished.coef, polished.intercept, X, Y, alpha=0.1)
+    assert again.relative_gap < 1e-9
+    assert not again.wrong_nonzero.any()
+    from_the_end = again.polish()
+    assert from_the_end.model.n_iter_ <= polished.model.n_iter_
+
+
+@pytest.mark.parametrize("form", ["one", "tasks", "shared", "list", "dict"])
+def test_intercepts_that_are_held(shared: Any, form: str) -> None:
+    X, Y = shared
+    y, held, task = Y[:, 0], np.array([1.5]), None
+    parts = {"a": (X[:25], Y[:25, 0]), "b": (X[25:], Y[25:, 0])}
+    if form != "one":
+        held = np.array([1.5, 2.5])
+    if form == "tasks":
+        task = np.repeat(["a", "b"], [25, 15])
+    given: Any = {"one": (X, y), "tasks": (X, y), "shared": (X, Y[:, :2])}.get(form)
+    if form == "list":
+        given = [X for X, _ in parts.values()], [y for _, y in parts.values()]
+    elif form == "dict":
+        given = {name: X for name, (X, _) in parts.items()}, {name: y for name, (_, y) in parts.items()}
+    coef = np.zeros((len(held), X.shape[1]))
+    found = ts.grade(coef, held, *given, task, alpha=0.1, fit_intercept="given")
+    offsets = {"one": 1.5 + np.zeros(40), "tasks": held[np.repeat([0, 1], [25, 15])]}.get(form)
+    if offsets is not None:
+        same = ts.grade(coef, None, *given, task, alpha=0.1, fit_intercept=False, offset=offsets)
+        assert found.objective == same.objective
+    whole = [y] if form == "one" else [Y[:, 0], Y[:, 1]] if form == "shared" else [p[1] for p in parts.values()]
+    n_bar = np.mean([len(part) for part in whole])
+    squares = sum(np.sum((part - b) ** 2) for part, b in zip(whole, held, strict=True))
+    assert found.objective == pytest.approx(squares / 2 / n_bar, rel=1e-12)
+    assert found.verify()
+    assert np.all(np.atleast_1d(found.polish().model.intercept_) == 0.0)
+
+
+def test_forged_grades_are_refused(shared: Any) -> None:
+    X, Y = shared
+    theirs = linear_model.MultiTaskLasso(alpha=0.1).fit(X, Y)
+    found = ts.grade(theirs, X, Y)
+    assert found.verify()
+    assert found.verify(exact=True)
+    for name, forge in (
+        ("coef", lambda values: values * 1.001),
+        ("objective", lambda values: values - 1e-3),
+        ("gap", lambda values: 0.0 * values),
+        ("dual", lambda values: 0.9 * values),
+        ("intercept", lambda values: values + 0.01),
+    ):
+        arrays = {**found.certificate.arrays, name: forge(found.certificate.arrays[name])}
+        forged = type(found.certificate)(found.certificate.header, arrays)
+        assert not forged.verify(X, Y), name
+        assert not forged.verify(X, Y, exact=True), name
+    arrays = {**found.certificate.arrays}
+    arrays["open"], arrays["open_start"] = arrays["open"][:0], np.zeros_like(arrays["open_start"])  # all are zero
+    assert not type(found.certificate)(found.certificate.header, arrays).verify(X, Y)
+
+
+def test_files_of_objects_are_not_opened(shared: Any, tmp_path: Path) -> None:
+    X, Y = shared
+    for name in ("model.pkl", "model.joblib", "model.rds"):
+        (tmp_path / name).write_bytes(b"never read")
+        for file in (tmp_path / name, str(tmp_path / name)):
+            with pytest.raises(ValueError, match="not opened"):
+                ts.grade(file, None, X, Y, alpha=0.1)

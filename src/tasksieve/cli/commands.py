@@ -159,7 +159,11 @@ GRADE = (
     Option("event", list[str], "Whether they are those of events: 1, else 0; or COLUMN==VALUE."),
     Option("entry", list[str], "Column of entry times."),
     Option("strata", list[str], "Column of strata."),
-    parameter("alpha", float, PENALTY_STRENGTH, REQUIRED),
+    parameter("alpha", float, PENALTY_STRENGTH),
+    Option("problem", str, "In place of --alpha, --loss, --penalty: the program whose problem it is (glmnet, sklearn, "
+           "scikit-survival, skglm, celer, ...)."),
+    Option("parameters", list[str], "Its own words of the problem: NAME=VALUE (lambda=0.1, of a path lambda=0.3,0.1).",
+           flag="--parameter"),
     *(TASK, TASK_NAME),
     Option("columns", Columns, "Columns that not all files have: an error, left out, "
            "or no features of the tasks that lack them. (default: same)"),

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..linear.grading import Grade, grade
+from ..linear.graded import GradePath
+from ..linear.grading import grade
 from ..losses import Cox, as_loss
 from ..row_names import label_word
 from ..tables import SurvivalColumns, Table, TableError, TableProblem, prepare, read_table
 from .commands import GRADE
 from .exit_codes import OK, UsageError, say
 from .files import check_files, expand_tables, read_content, task_column
+from .foreign_words import read_parameters
 from .members import check_members
 from .options import Asked, given_of, refuse
 from .outcomes import SURVIVAL, read_survival
@@ -21,6 +26,22 @@ from .progress import working
 from .source import named
 from .table_source import PREPARED
 
+#: files of objects: reading them may run what is in them
+OBJECTS = (
+    ".pkl",
+    ".pickle",
+    ".joblib",
+    ".dill",
+    ".rds",
+    ".rda",
+    ".rdata",
+    ".jld",
+    ".jld2",
+    ".jls",
+    ".mat",
+    ".pt",
+    ".pth",
+)
 INTERCEPTS = ("(intercept)", "intercept", "(Intercept)", "Intercept")
 
 
@@ -30,6 +51,12 @@ def run_grade(asked: Asked) -> int:
     Coefficients are a table with columns feature, coefficient and, of several tasks, task; or feature and a column for
     each task. A feature called "(Intercept)" is the intercept.
     """
+    for file in filter(None, (asked.coefficients, asked.intercepts)):
+        if Path(file).suffix.lower() in OBJECTS:
+            raise UsageError(
+                f"{file}: files of objects are not opened, since reading them may run what is in them; write the "
+                "coefficients as CSV (R: write.csv(as.matrix(coef(fit)), ...), Python: pandas.Series(...).to_csv)"
+            )
     options = given_of(asked, GRADE, "param")
     if asked.loss in ("ordinal", "mixed"):
         what = "thresholds beside its coefficients" if asked.loss == "ordinal" else "a loss and a weight for each task"
@@ -38,19 +65,48 @@ def run_grade(asked: Asked) -> int:
     if survival:
         options["loss"] = Cox(asked.ties)
     check_members(options, *(["penalty"] if survival else ["loss", "penalty"]))
+    if asked.problem is not None:
+        options = _foreign(asked, options)
+    elif asked.parameters:
+        raise UsageError("--parameter: is for --problem")
+    elif asked.alpha is None:
+        raise UsageError("--alpha: name the strength of the penalty (or --problem and --parameter)")
     with working("reading", asked.quiet):
         problem = _read(asked, survival)
         labels, names = _row_labels(problem), problem.encoding.feature_names
-        coef, constants = read_coefficients(read_table(asked.coefficients), labels, names)
+        table = read_named_rows(asked.coefficients)
+        values = path_columns(table, labels)
+        coef, constants = read_coefficients(table, labels, names) if not values else read_path(table, values, names)
         if asked.intercepts is not None:
             constants = _read_intercepts(read_table(asked.intercepts), labels)
+    if asked.problem is not None and len(labels) == 1 and not values:
+        coef, constants = coef[0], constants[0]
     with working("grading", asked.quiet):
-        found: Grade = grade(coef, constants, problem.X, problem.y, **problem.row_arguments(groups=False), **options)
+        found: Any = grade(coef, constants, problem.X, problem.y, **problem.row_arguments(groups=False), **options)
     if asked.certificate is not None:
-        found.certificate.header["features"] = list(names)
+        if found.certificate.header["n_features"] == len(names):
+            found.certificate.header["features"] = list(names)
         found.certificate.save(asked.certificate)
-    print(Grade(**{**vars(found), "feature_names": np.array(names, dtype=object)}).summary())
+    if isinstance(found, GradePath):
+        print(found.summary())
+    else:
+        print(replace(found, feature_names=np.array(names, dtype=object)).summary())
     return OK
+
+
+def _foreign(asked: Asked, options: dict[str, Any]) -> dict[str, Any]:
+    """What `grade` is given of the problem of another program."""
+    ours = ("alpha", "ridge", "standardize", "positive", "task")
+    for key in ours:
+        if getattr(asked, key, None):
+            raise UsageError(f"--{key}: --problem has its own words; give them as --parameter")
+    if asked.penalty != "l21" or asked.loss not in ("squared", "cox") or not asked.fit_intercept:
+        raise UsageError("--problem: loss, penalty and intercept are said in its own words, as --parameter")
+    return {
+        "problem": asked.problem,
+        "parameters": read_parameters(asked.parameters or []),
+        "solve": options["solve"],
+    }
 
 
 def _survival(asked: Asked) -> dict[str, SurvivalColumns]:
@@ -90,11 +146,53 @@ def _row_labels(problem: TableProblem) -> list[str]:
     return [str(label) for label in problem.tasks.tolist()]
 
 
+def path_columns(table: Table, labels: list[str]) -> list[str]:
+    """The columns of a path of one task, s0, s1, ... as R writes them; none where the table is another."""
+    if len(labels) != 1 or "coefficient" in table.columns:
+        return []
+    numbers = [name for name in table.columns if name != "feature"]
+    return numbers if len(numbers) > 1 else []
+
+
+def read_named_rows(file: str) -> Table:
+    """A table whose first column may have no name, as R and pandas write row names: these are the features."""
+    first = Path(file).read_bytes().split(b"\n", 1) if Path(file).suffix.lower() == ".csv" else []
+    for start in (b'"",', b'"";', b",", b";"):
+        if first and first[0].startswith(start) and len(first) > 1:
+            with tempfile.TemporaryDirectory() as folder:
+                copy = Path(folder) / Path(file).name
+                copy.write_bytes(b"feature" + start[-1:] + first[0][len(start) :] + b"\n" + first[1])
+                return read_table(copy)
+    return read_table(file)
+
+
+def read_path(table: Table, values: list[str], names: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients (K, d) and intercepts (K,) of columns that are values of a path, in their order."""
+    coef, constants = np.zeros((len(values), len(names))), np.zeros(len(values))
+    position = {name: j for j, name in enumerate(names)}
+    for k, column in enumerate(values):
+        seen = set()
+        for feature, value in zip(_words(table, "feature"), _numbers(table, column), strict=True):
+            if feature in seen:
+                raise TableError(f"{table.source}: feature {feature!r} is there twice")
+            seen.add(feature)
+            if feature in INTERCEPTS:
+                constants[k] = value
+            elif feature in position:
+                coef[k, position[feature]] = value
+            else:
+                raise TableError(f"{table.source}: feature {feature!r} is not in the data")
+    return coef, constants
+
+
 def read_coefficients(table: Table, labels: list[str], names: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients (tasks, features) and intercepts of a table; what it does not list is 0."""
     coef, constants = np.zeros((len(labels), len(names))), np.zeros(len(labels))
     features = _words(table, "feature")
-    position, task_place = {name: j for j, name in enumerate(names)}, {name: t for t, name in enumerate(labels)}
+    position, task_place = (
+        {name: j for j, name in enumerate(names)},
+        {name: t for t, name in enumerate(labels)},
+    )
     entries: Iterable[tuple[str, str, float]]
     if "coefficient" in table.columns:
         tasks = _words(table, "task") if "task" in table.columns else [labels[0]] * len(features)
@@ -150,4 +248,3 @@ def _numbers(table: Table, name: str) -> list[float]:
     if not np.isfinite(values).all():
         raise TableError(f"{table.source}: row {int(np.argmin(np.isfinite(values))) + 1}, column {name!r} is no number")
     return values.tolist()
-

@@ -2,10 +2,10 @@ r"""adelie: ``grpnet``.
 
 .. math:: \ell(z) + \lambda \sum_g v_g \Bigl(\alpha \lVert W_g \rVert_2 + \frac{1-\alpha}{2} \lVert W_g \rVert_2^2\Bigr)
 
-with weights that sum to 1 in the loss, divided by the number of outputs for "multigaussian" and "multinomial": ``alpha``
-of ours is that number times theirs. Groups are given by their first features, and v (``penalty``) is by default the
-root of a group's size, for several outputs times that of their number: so ``penalty`` must be given with several
-outputs. Of "cox" ``tie_method`` is "efron" by default.
+with weights that sum to 1 in the loss, divided by the number of outputs for "multigaussian" and "multinomial":
+``alpha`` of ours is that number times theirs. Groups are given by their first features, and v (``penalty``) is by
+default the root of a group's size, for several outputs of the size times their number. Of "cox" ``tie_method`` is
+"efron" by default.
 """
 
 from __future__ import annotations

@@ -38,5 +38,9 @@ def fitted_elsewhere(model: Any) -> FittedElsewhere | None:
         parameters["alphas"], coef = model.alphas_, np.asarray(coef).T
         intercept = None
     elif root == "skein_glm" and hasattr(model, "coefs_"):
-        parameters["lambdas"], coef, intercept = model.lambdas_, model.coefs_, getattr(model, "intercepts_", None)
+        parameters["lambdas"], coef, intercept = (
+            model.lambdas_,
+            model.coefs_,
+            getattr(model, "intercepts_", None),
+        )
     return FittedElsewhere(_PROGRAMS[root], {"estimator": name, **parameters}, coef, intercept)

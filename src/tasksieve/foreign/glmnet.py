@@ -5,11 +5,11 @@ r"""glmnet (R), and glmstar, which has its compiled code under Python.
 
 f is half the squared error, the logistic and the multinomial log loss, :math:`e^z - y z`, or Cox's partial likelihood
 with Breslow's ties over the sum of weights. v is ``penalty.factor``, divided by its mean. c is 1, or with
-``standardize`` a column's standard deviation (1/n), about its mean with and without an intercept. Of the families
-"gaussian" and "mgaussian" y is divided by its standard deviation before the fit (without an intercept its root mean
-square; of several outputs the root of the sum of their variances), and lambda is given for y as it is: the quadratic
-part has :math:`q` = 1 / that deviation. Rows of W are single coefficients; the penalty of "mgaussian" and of
-"multinomial" with type.multinomial = "grouped" is their length, of "ungrouped" the sum of their absolute values.
+``standardize`` a column's standard deviation (1/n), about its mean with and without an intercept. Of the family
+"gaussian" y is divided by its standard deviation before the fit (without an intercept by its root mean square), and
+lambda is given for y as it is: the quadratic part has q = 1 / that deviation, else 1. Rows of W are single
+coefficients; the penalty of "mgaussian" and of "multinomial" with type.multinomial = "grouped" is their length, of
+"ungrouped" the sum of their absolute values.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
     ridge, penalty = 1.0, "l21"
     if family in ("gaussian", "mgaussian"):
         options["loss"] = "squared"
-        spread = data.spread_of_y(intercept) if alpha < 1.0 else 1.0
+        spread = data.spread_of_y(intercept) if alpha < 1.0 and family == "gaussian" else 1.0
         ridge = 1.0 / spread if spread > 0.0 else 1.0
     elif family == "poisson":
         options["loss"] = "poisson"
@@ -80,6 +80,7 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
         l1_ratio=alpha,
         factors=factors,
         scales=1.0 if standardize else None,
+        about_mean=intercept or family == "cox",
         penalty=penalty,
         ridge=ridge,
         left_out=out,

@@ -16,10 +16,18 @@ from ..losses import Cox
 from .stated import GivenData, StatedProblem, penalised
 from .words import Words
 
-SOLVER = ("alpha", "label", "baseline_estimation_method", "n_baseline_knots", "knots", "breakpoints", "fit_options")
+SOLVER = (
+    "alpha",
+    "label",
+    "baseline_estimation_method",
+    "n_baseline_knots",
+    "knots",
+    "breakpoints",
+    "fit_options",
+)
 NOTE = (
-    "lifelines smooths |x|, so that none of its coefficients is exactly 0; graded is the problem that its documentation "
-    "states"
+    "lifelines smooths |x|, so that none of its coefficients is exactly 0; graded is the problem that its "
+    "documentation states"
 )
 
 
@@ -41,5 +49,12 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
         raise words.error("weights of rows are not converted: give each row as often as it counts.")
     scales = float(np.sqrt(n / (n - 1.0)))
     return penalised(
-        words.error, data, strengths, l1_ratio=ratio, factors=factors, scales=scales, loss=Cox("efron"), note=NOTE
+        words.error,
+        data,
+        strengths,
+        l1_ratio=ratio,
+        factors=factors,
+        scales=scales,
+        loss=Cox("efron"),
+        note=NOTE,
     )

@@ -3,9 +3,10 @@ r"""PySpark: LinearRegression and LogisticRegression of ``pyspark.ml``.
 .. math:: \frac1{\sum s_i} \sum_i s_i f(y_i, z_i) + \lambda \sum_j \Bigl(r\, |c_j w_j| + \frac{1-r}{2}\, q\, (c_j
     w_j)^2\Bigr)
 
-:math:`\lambda` is ``regParam``, r ``elasticNetParam``; c_j the standard deviation of a column with the divisor n - 1, or
-with standardization=False 1. LinearRegression fits y divided by its standard deviation (divisor n - 1), with regParam
-for y as it is: q = 1 / that deviation, else 1. Several classes are multinomial, with the sum of absolute values.
+:math:`\lambda` is ``regParam``, r ``elasticNetParam``; c_j the standard deviation of a column with the divisor n - 1,
+or with standardization=False 1. LinearRegression fits y divided by its standard deviation (divisor n - 1), with
+regParam for y as it is: q = 1 / that deviation, else 1. Several classes are multinomial, with the sum of absolute
+values.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
         strengths,
         l1_ratio=ratio,
         scales=unbiased if standardize else None,
+        about_mean=intercept,
         ridge=ridge,
         fit_intercept=intercept,
         **options,

@@ -70,7 +70,13 @@ def _least_squares(name: str, words: Words, data: GivenData) -> StatedProblem:
     positive, intercept = words.flag("positive", False), words.flag("fit_intercept", True)
     words.finish()
     return penalised(
-        words.error, data, strengths, l1_ratio=mixed, loss="squared", positive=positive, fit_intercept=intercept
+        words.error,
+        data,
+        strengths,
+        l1_ratio=mixed,
+        loss="squared",
+        positive=positive,
+        fit_intercept=intercept,
     )
 
 

@@ -3,8 +3,8 @@ r"""skein-glm: its convex estimators.
 .. math:: \frac1{n q} \sum_i s_i f(y_i, z_i) + \lambda \sum_g v_g \Bigl(\alpha \lVert W_g \rVert + \frac{1-\alpha}{2}
     \lVert W_g \rVert_2^2\Bigr)
 
-q is the number of outputs ("MultiTask...") or classes ("Multinomial..."), else 1: ``alpha`` of ours is q times theirs. v
-is ``weights``, 1 by default for features and groups alike. In the Lassos :math:`\alpha = 1`.
+q is the number of outputs ("MultiTask...") or classes ("Multinomial..."), else 1: ``alpha`` of ours is q times theirs.
+v is ``weights``, 1 by default for features and groups alike. In the Lassos :math:`\alpha = 1`.
 """
 
 from __future__ import annotations

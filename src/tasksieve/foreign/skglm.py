@@ -2,8 +2,8 @@ r"""skglm: its convex estimators.
 
 Lasso, WeightedLasso (``weights``), ElasticNet, MultiTaskLasso and GroupLasso as in celer; SparseLogisticRegression is
 the mean logistic loss with ``alpha * l1_ratio`` and the ridge ``alpha (1 - l1_ratio)``; CoxEstimator the partial
-likelihood over n, ``method`` for ties; SqrtLasso :math:`\lVert y - Xw - b \rVert_2 + \alpha \lVert w \rVert_1`, which is
-:math:`\sqrt n` times ours.
+likelihood over n, ``method`` for ties; SqrtLasso :math:`\lVert y - Xw - b \rVert_2 + \alpha \lVert w \rVert_1`, which
+is :math:`\sqrt n` times ours.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
         options["fit_intercept"] = words.flag("fit_intercept", True)
     if name == "GroupLasso":
         labels = labels_of_blocks(words, words.take("groups"), d)
-        options["penalty"], weights = Groups(labels, weights=None), words.vector("weights", size=int(labels.max()) + 1)
+        options["penalty"], weights = (
+            Groups(labels, weights=None),
+            words.vector("weights", size=int(labels.max()) + 1),
+        )
     elif name == "WeightedLasso":
         weights = words.vector("weights", size=d)
     elif name == "SqrtLasso":

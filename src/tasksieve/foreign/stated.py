@@ -64,13 +64,11 @@ class GivenData:
         return np.where(found > 0.0, found, 1.0)
 
     def spread_of_y(self, centred: bool) -> float:
-        """Of what is left of y beside the offset: its weighted standard deviation, or its root mean square; of several
-        outputs the root of the sum of squares."""
+        """Of what is left of y beside the offset: its weighted standard deviation, or its root mean square."""
         y = np.asarray(self.y, dtype=np.float64)
         y = y if self.offset is None else y - np.asarray(self.offset, dtype=np.float64)
-        y = y if y.ndim == 2 else y[:, None]
         left = y - self.weights @ y if centred else y
-        return float(np.sqrt(np.sum(self.weights @ np.square(left))))
+        return float(np.sqrt(self.weights @ np.square(left)))
 
 
 @dataclass
@@ -136,6 +134,7 @@ def penalised(
     l1_ratio: float = 1.0,
     factors: Array | None = None,
     scales: Scales = None,
+    about_mean: bool = True,
     penalty: str | RowPenalty = "l21",
     ridge: float = 1.0,
     left_out: Array | None = None,
@@ -150,6 +149,7 @@ def penalised(
 
     - `factors`: v, for features or, with `Groups`, for groups in the order of their labels.
     - `scales`: c: None for 1, a number to be multiplied with the columns' standard deviations, or an array.
+    - `about_mean`: Whether our own deviations are about the means: they are not without an intercept.
     - `ridge`: What the quadratic part has beside.
     - `left_out`: Features whose coefficients are held at 0.
     """
@@ -164,7 +164,7 @@ def penalised(
     alphas, standardize = strengths * l1_ratio, False
     grouped = isinstance(penalty, Groups)
     plain = own is None or ratio == 0.0
-    if isinstance(scales, float) and plain and constant is None and left_out is None:
+    if isinstance(scales, float) and plain and about_mean and constant is None and left_out is None:
         alphas, ratio, standardize = alphas * scales, ratio * scales, True
     elif scales is not None:
         columns = 1.0 / (scales * data.deviations() if isinstance(scales, float) else np.asarray(scales))

@@ -3,8 +3,8 @@ r"""statsmodels: ``fit_regularized``.
 .. math:: \frac1n \sum_i f(y_i, z_i) + \sum_j v_j \Bigl(r\, |w_j| + \frac{1-r}{2} w_j^2\Bigr)
 
 v is ``alpha``, a number or one for each column, r ``L1_wt``. OLS, GLM and PHReg are so; Logit and Poisson of the
-discrete models have the sum over rows in place of the mean, and r = 1. There is no intercept: a column of ones in X is a
-feature like others, and penalised unless its entry of ``alpha`` is 0. OLS with method "sqrt_lasso" is
+discrete models have the sum over rows in place of the mean, and r = 1. There is no intercept: a column of ones in X is
+a feature like others, and penalised unless its entry of ``alpha`` is 0. OLS with method "sqrt_lasso" is
 :math:`\lVert y - Xw \rVert_2 + \alpha \lVert w \rVert_1`, which is :math:`\sqrt n` times ours.
 """
 

@@ -114,23 +114,35 @@ def grade(
 
     Parameters
     ----------
-    coef : array or sparse matrix of shape (T, d), or (d,) for one task
-        In the order of the sorted task labels. More than two classes: as ``coef_`` of `MultiTaskClassifier`.
+    coef : array or sparse matrix of shape (T, d), or (d,) for one task; or a fitted estimator
+        In the order of the sorted task labels. More than two classes: as ``coef_`` of `MultiTaskClassifier`. Of a path
+        (K, T, d) or (K, d), with K strengths. A fitted estimator of scikit-learn, celer, skglm, skein-glm or
+        scikit-survival is read by its attributes: ``grade(estimator, X, y)``.
     intercept : array of shape (T,), float, or None
-        None: zero.
+        None: zero. Of a path with K entries.
     X, y, task, sample_weight, offset
         The data, in any form that `MultiTaskRegressor.fit` takes.
+    problem : str, optional
+        The program that has stated the problem, in place of our own words below: "glmnet", "glmstar", "sklearn",
+        "scikit-survival", "skglm", "celer", "skein-glm", "adelie", "lifelines", "statsmodels" or "pyspark". y has our
+        form: labels of classes, `survival`.
+    parameters : dict, optional
+        With `problem`: that program's own parameters under its names, ``{"family": "binomial", "lambda": 0.1}``,
+        ``{"estimator": "Lasso", "alpha": 0.1}``; several strengths are those of a path. What changes only how it
+        computes (tolerances, numbers of steps) may be among them; what is not known is refused.
     loss : str or Loss, default="squared"
         "squared", "huber", "quantile", "expectile", "log_cosh", "poisson", "negative_binomial", "gamma", "tweedie",
         "square-root", "logistic", "squared_hinge", "smoothed_hinge", also with options, "huber:delta=0.5"; "cox", with
         y as `MultiTaskCox` takes it; "ordinal", with `thresholds`.
     penalty : str or RowPenalty, default="l21"
         "l21", "l11", "sparse_group", "linf", "dirty", "owl", or one of `tasksieve.penalties`.
-    alpha : float
-        Strength of the penalty.
+    alpha : float, or array of shape (K,)
+        Strength of the penalty; several are those of a path, which is solved and proved in shared readings of X.
     ridge : float, default=0.0
         :math:`\rho`
-    fit_intercept, standardize, positive, feature_weights, task_weights, class_weight, task_graph, graph_strength
+    fit_intercept : bool or "given", default=True
+        "given": the intercepts are held at their values, and only the coefficients are judged.
+    standardize, positive, feature_weights, task_weights, class_weight, task_graph, graph_strength
         As in `MultiTaskRegressor` and `MultiTaskClassifier`. Cox's loss has no intercept.
     thresholds : array of shape (T, K - 1), optional
         Of loss="ordinal": as ``thresholds_`` of `MultiTaskOrdinal`.
@@ -141,7 +153,7 @@ def grade(
 
     Returns
     -------
-    Grade
+    Grade, or GradePath where there are several strengths
 
     Examples
     --------
@@ -157,11 +169,15 @@ def grade(
     True
     >>> int(found.proven_zero.sum()) > 50, int(found.wrong_zero.sum())
     (True, 0)
+    >>> ts.grade(theirs, X, Y).dual_gap == found.dual_gap
+    True
+    >>> found.polish().relative_gap < 1e-9
+    True
     """
     if isinstance(coef, str | Path):
         raise ValueError(
             f"coef is the name of a file, {str(coef)!r}: files of objects (.pkl, .joblib, .rds) are not opened, since "
-            "reading them may run what is in them. Give coefficients as an array, or as a CSV file to `tasksieve grade`."
+            "reading them may run what is in them. Give coefficients as an array, or as CSV to `tasksieve grade`."
         )
     model = fitted_elsewhere(coef)
     if model is not None:
@@ -264,8 +280,8 @@ def _stated(
     width = X.shape[1] if len(getattr(X, "shape", ())) == 2 else np.asarray(X).shape[1]
     if coef.ndim == 0 or coef.shape[-1] != width:
         raise ValueError(
-            f"coef has shape {coef.shape}, but X has {width} features: they are along its last axis (transpose what has "
-            "a row for each feature)."
+            f"coef has shape {coef.shape}, but X has {width} features: they are along its last axis (transpose what "
+            "has a row for each feature)."
         )
     data = GivenData(X, y, int(width), sample_weight, offset, is_path=coef.ndim > 1)
     stated = stated_by(problem, parameters, data)
@@ -371,7 +387,9 @@ class _Case:
         null = float(np.ldexp(statement.problem.loss.null.value, statement.problem.units.f))
         null /= model._unit(statement.data)
         shape = np.shape(points[0][0]) if not isinstance(points[0][0], list) else None
-        case = GradedCase(model, self.given, alphas, np.array(inside), lambda *found: self._outward(shape, *found), null)
+        case = GradedCase(
+            model, self.given, alphas, np.array(inside), lambda *found: self._outward(shape, *found), null
+        )
         return [self._grade(k, proof, case, inside[k], solve) for k in range(K)]
 
     def _solved(self, alphas: Array) -> list[ClaimedSolution]:
