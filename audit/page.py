@@ -39,7 +39,12 @@ def filled(text: str, content: Content) -> str:
     """A page with all that is marked in it as the results have it; an unknown name is an error."""
 
     def one(found: re.Match[str]) -> str:
-        value = NUMBERS[found[2]](content)
+        name = found[2]
+        value = (
+            about(content, name.removeprefix("about-"))
+            if name.startswith("about-")
+            else NUMBERS[name](content)
+        )
         return f"{found[1]}{value}{found[4]}"
 
     return MARKED.sub(one, text)
@@ -122,6 +127,23 @@ def by_program(content: Content) -> str:
         "tolerance as shipped", "needed everywhere",
     ]  # fmt: skip
     return table(head, rows)
+
+
+def about(content: Content, name: str) -> str:
+    """One program in a sentence."""
+    cells = [one for one in judged(content) if one["program"] == name]
+    if not cells:
+        return f"{sum(one['program'] == name for one in graded(content))} cells, none of them judged"
+    own = [one["default"] for one in strengths(cells)]
+    bad = max(cells, key=worst)
+    wrong = sum(one["wrong_zero"] + one["wrong_nonzero"] for one in own)
+    good = sum(worst(one) <= content["rules"]["good"] for one in cells)
+    return (
+        f"{len(cells)} cells, {good} of them within 1e-6 as shipped; "
+        f"median excess {small(median(one['excess_lower'] for one in own))}, "
+        f"worst {small(worst(bad))} ({bad['dataset']}, {LOSSES[bad['loss']]}); "
+        f"{wrong} features provably wrong or missing beside {sum(one['selected'] for one in own)} selected"
+    )
 
 
 def by_excess(content: Content) -> str:
@@ -208,30 +230,23 @@ def sets(content: Content) -> str:
 
 
 def recommended(content: Content) -> str:
-    rows = []
+    lines = []
     for name, one in content["programs"].items():
         cells = [c for c in judged(content) if c["program"] == name]
         pairs = [(own["default"], own["recommended"]) for own in strengths(cells) if own["recommended"]]
-        if pairs:
-            rows.append(
-                [
-                    name, ", ".join(power(value) for value in one["recommended"].values()), len(pairs),
-                    small(max(a["excess_lower"] for a, _ in pairs)), small(max(b["excess_lower"] for _, b in pairs)),
-                    sum(a["wrong_zero"] + a["wrong_nonzero"] for a, _ in pairs),
-                    sum(b["wrong_zero"] + b["wrong_nonzero"] for _, b in pairs), one["recommended_where"],
-                ]
-            )  # fmt: skip
-    head = [
-        "program",
-        "tolerance",
-        "answers",
-        "worst as shipped",
-        "worst then",
-        "wrong features as shipped",
-        "then",
-        "where",
-    ]
-    return table(head, rows) if rows else "none"
+        if not pairs:
+            continue
+        wrong = [
+            sum(own["wrong_zero"] + own["wrong_nonzero"] for own in side) for side in zip(*pairs, strict=True)
+        ]
+        worsts = [small(max(own["excess_lower"] for own in side)) for side in zip(*pairs, strict=True)]
+        value = ", ".join(power(value) for value in one["recommended"].values())
+        lines.append(
+            f"- **{name}**, {one['tolerance']} = {value}: {one['recommended_where']}. Of {len(pairs)} answers the worst "
+            f"is then {worsts[1]} above the optimum in place of {worsts[0]}, and {wrong[1]} features are wrong in place "
+            f"of {wrong[0]}."
+        )
+    return "\n\n" + "\n".join(lines) + "\n\n" if lines else "none"
 
 
 def _own_gaps(content: Content) -> list[float]:

@@ -64,7 +64,7 @@ class Program:
     recommended: dict[str, float] = field(default_factory=dict)
     recommended_where: str = ""
     environment: str = ""
-    budget: float = 2.0  # processor seconds, after which no further tolerance is tried
+    budget: float = 1.0  # processor seconds, after which no further tolerance is tried
     limit: float = 90.0  # seconds until it is stopped
 
     def __post_init__(self) -> None:
@@ -176,7 +176,7 @@ PROGRAMS = {
                 "grouped": Convention(said("sklearn", "alpha", estimator="MultiTaskLasso"), "l21"),
             },
             "tol", 1e-4, range(-1, -12, -1),
-            "Lasso: duality gap / |y|^2; saga: largest change of a coefficient / largest coefficient", budget=6.0,
+            "Lasso: duality gap / |y|^2; saga: largest change of a coefficient / largest coefficient", budget=4.0,
         ),
         Program(
             "LIBLINEAR", ("scikit-learn",), "liblinear_worker.py",
@@ -247,7 +247,7 @@ PROGRAMS = {
                 )
                 for loss, kind in (("squared", "Linear"), ("logistic", "Logistic"), ("multinomial", "Logistic"))
             },
-            "tol", 1e-6, range(-4, -13, -2), "change of the objective from step to step", budget=6.0, limit=150.0,
+            "tol", 1e-6, range(-4, -13, -2), "change of the objective from step to step", budget=4.0, limit=150.0,
         ),
     )
 }  # fmt: skip

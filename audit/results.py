@@ -35,7 +35,8 @@ def main() -> None:
         "programs": {
             name: {
                 "versions": versions[name], "tolerance": one.tolerance, "default": one.default,
-                "defaults": one.defaults, "meaning": one.meaning, "recommended": one.recommended, "recommended_where": one.recommended_where,
+                "defaults": one.defaults, "meaning": one.meaning, "recommended": one.recommended,
+                "recommended_where": one.recommended_where,
             }
             for name, one in PROGRAMS.items()
             if name in versions

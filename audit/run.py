@@ -27,9 +27,17 @@ def main(words: list[str] | None = None) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--only", action="append", metavar="PROGRAM/DATASET/LOSS", help="may be given several times"
+        "--only",
+        action="append",
+        metavar="PROGRAM/DATASET/LOSS",
+        help="several may be given, in the order to run",
     )
     parser.add_argument("--again", action="store_true", help="make cells anew that are there")
+    parser.add_argument(
+        "--longer",
+        action="store_true",
+        help="those that stayed away from the optimum, with ten times the time",
+    )
     parser.add_argument(
         "--here",
         action="store_true",
@@ -37,9 +45,9 @@ def main(words: list[str] | None = None) -> None:
     )
     parser.add_argument("--list", action="store_true", help="only say what would run")
     args = parser.parse_args(words)
-    cells = [
-        cell for cell in all_cells() if args.only is None or any(matches(cell, one) for one in args.only)
-    ]
+    cells = list(
+        dict.fromkeys(cell for one in args.only or [""] for cell in all_cells() if matches(cell, one))
+    )
     if not cells:
         parser.error("no such cell; python audit/run.py --list names them")
     if args.list:
