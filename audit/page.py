@@ -242,9 +242,9 @@ def recommended(content: Content) -> str:
         worsts = [small(max(own["excess_lower"] for own in side)) for side in zip(*pairs, strict=True)]
         value = ", ".join(power(value) for value in one["recommended"].values())
         lines.append(
-            f"- **{name}**, {one['tolerance']} = {value}: {one['recommended_where']}. Of {len(pairs)} answers the worst "
-            f"is then {worsts[1]} above the optimum in place of {worsts[0]}, and {wrong[1]} features are wrong in place "
-            f"of {wrong[0]}."
+            f"- **{name}**, {one['tolerance']} = {value}: {one['recommended_where']}. Of {len(pairs)} answers the "
+            f"worst is then {worsts[1]} above the optimum in place of {worsts[0]}, and {wrong[1]} features are wrong "
+            f"in place of {wrong[0]}."
         )
     return "\n\n" + "\n".join(lines) + "\n\n" if lines else "none"
 
@@ -253,6 +253,12 @@ def _own_gaps(content: Content) -> list[float]:
     """Gap of their own coefficients / excess, where the excess is more than rounding."""
     own = [one["default"] for one in strengths(judged(content))]
     return [one["own_gap"] / one["excess_upper"] for one in own if one["excess_lower"] > 1e-8]
+
+
+def fine(content: Content) -> str:
+    """Answers closer than 1e-8 that have a wrong feature."""
+    own = [one for one in answers(content) if one["excess_lower"] < 1e-8]
+    return f"{sum(one['wrong_zero'] + one['wrong_nonzero'] > 0 for one in own)} of {len(own)}"
 
 
 def not_run(content: Content) -> str:
@@ -317,7 +323,8 @@ def _count(name: str) -> Callable[[Content], str]:
 
 NUMBERS: dict[str, Callable[[Content], str]] = {
     "by-program": by_program, "by-excess": by_excess, "not-reached": not_reached, "undecided": undecided,
-    "no-answer": no_answer, "not-run": not_run, "versions": versions, "sets-table": sets, "recommended": recommended,
+    "no-answer": no_answer, "not-run": not_run, "fine": fine, "versions": versions, "sets-table": sets,
+    "recommended": recommended,
     **{
         name: _count(name)
         for name in (
