@@ -82,7 +82,13 @@ tasksieve_available <- function() {
   !inherits(found, "error")
 }
 
+# A matrix or an array as one of NumPy, without a copy. (The helper first: else reticulate starts a Python of its choice.)
+view <- function(x) {
+  helper()
+  reticulate::r_to_py(x)
+}
+
 # A vector as an array of one dimension: reticulate makes lists and scalars of vectors.
 as_array <- function(x) {
-  if (is.null(x)) NULL else reticulate::r_to_py(array(x, length(x)))
+  if (is.null(x)) NULL else view(array(x, length(x)))
 }

@@ -76,7 +76,7 @@ per_row <- function(values, what, listed, sizes, names) {
     give_up(what, " must have an entry for each row of x.")
   }
   found <- lapply(unname(values), function(own) {
-    if (is.matrix(own)) reticulate::r_to_py(own) else as_array(as.double(own))
+    if (is.matrix(own)) view(own) else as_array(as.double(own))
   })
   if (listed) found else found[[1]]
 }

@@ -27,7 +27,7 @@ as_design <- function(x) {
     storage.mode(x) <- "double"
   }
   # R's columns are one after the other, as the library wants them: Python gets a view.
-  list(python = reticulate::r_to_py(x), dim = dim(x), names = colnames(x), stays = FALSE)
+  list(python = view(x), dim = dim(x), names = colnames(x), stays = FALSE)
 }
 
 sparse_design <- function(x) {

@@ -16,7 +16,7 @@ read_model <- function(data, family, penalty = NULL, alpha = 1, standardize = TR
     feature_weights = as_array(known$weights), positive = read_limits(lower.limits),
     tol = tol, max_iter = as.integer(maxit),
     task_weights = if (is.numeric(task.weights)) as_array(as.double(task.weights)) else task.weights,
-    task_graph = if (is.matrix(task.graph)) reticulate::r_to_py(task.graph) else task.graph,
+    task_graph = if (is.matrix(task.graph)) view(task.graph) else task.graph,
     graph_strength = graph.strength, n_jobs = if (is.null(threads)) NULL else as.integer(threads)
   )
   options <- options[!vapply(options, is.null, NA)]

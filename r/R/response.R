@@ -92,5 +92,5 @@ read_survival <- function(y, name) {
 }
 
 to_python <- function(values) {
-  if (is.matrix(values)) reticulate::r_to_py(values) else as_array(values)
+  if (is.matrix(values)) view(values) else as_array(values)
 }

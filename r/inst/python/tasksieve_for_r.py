@@ -193,29 +193,18 @@ def scores(path: Any, X: Any, values: Any, task: Any = None) -> Any:
 
 
 def cross_validated(
-    loss: str, options: dict[str, Any], data: dict[str, Any], folds: Any, scoring: str | None
+    loss: str, options: dict[str, Any], data: dict[str, Any], grid: dict[str, Any], about: dict[str, Any]
 ) -> dict[str, Any]:
-    """Held-out scores along a path: the fold of each row, from 1."""
-    fold = np.asarray(folds)
-    cv = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(1, int(fold.max()) + 1)]
-    found = model(loss, options, choosing=True)
-    found.set_params(cv=cv, scoring=scoring, fold_tol=options["tol"])
+    """Held-out scores along a path; `about`: the fold of each row from 1, or how many, a seed, and what is scored."""
+    found = model(loss, {**options, **grid}, choosing=True)
+    fold = about.pop("fold", None)
+    if fold is not None:
+        about["cv"] = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(1, int(fold.max()) + 1)]
+    found.set_params(**about)
     found.fit(**data)
-    return {"model": found, "scores": found.cv_scores_, **described(found.path_)}
-
-
-def drawn_folds(loss: str, options: dict[str, Any], data: dict[str, Any], n_folds: int, seed: int) -> Any:
-    """The folds that the library draws, from 1: within tasks, stratified by class or event."""
-    from tasksieve.fitted.folds import FoldRules, make_folds
-
-    read = model(loss, options, choosing=True)._read_with(
-        data["X"], data["y"], data.get("task"), data.get("sample_weight"), data.get("offset")
-    )
-    fold = np.full(len(read.weights), np.nan)
-    for f, (_, test) in enumerate(make_folds(n_folds, data["y"], read, None, FoldRules(seed)).weights, start=1):
-        fold[test > 0] = f
-    found = read.unflatten(fold)
-    return np.concatenate(found) if isinstance(found, list) else found
+    folds = found.cv_fold_
+    kept = [np.asarray(own, dtype=np.float64) for own in folds] if isinstance(folds, list) else np.asarray(folds)
+    return {"model": found, "scores": found.cv_scores_, "fold": kept, **described(found.path_)}
 
 
 # --- findings ---------------------------------------------------------------------------------------------------------
@@ -281,6 +270,12 @@ def event_times(y: Any) -> Any:
     """All times of events."""
     parts = y if isinstance(y, list) else [y]
     return np.unique(np.concatenate([part["time"][part["event"]] for part in parts]))
+
+
+def events(y: Any) -> Any:
+    """Whether rows end with an event."""
+    parts = y if isinstance(y, list) else [y]
+    return np.concatenate([part["event"] for part in parts]).astype(np.float64)
 
 
 def reported(model: Any, file: str, data: dict[str, Any], about: dict[str, Any]) -> str:
