@@ -34,6 +34,7 @@ coef.tasksieve <- function(object, s = NULL, ...) {
 #' @param s Values of lambda; by default all of the path.
 #' @param ... Not used.
 #' @return A data frame with a row for each coefficient that is not zero: `lambda`, `task`, `class` (of several), `feature`, `coefficient`.
+#' @method as.data.frame tasksieve
 #' @export
 as.data.frame.tasksieve <- function(x, row.names = NULL, optional = FALSE, s = NULL, ...) {
   at <- at_values(x, s)

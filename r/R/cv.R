@@ -47,14 +47,14 @@ cv.tasksieve.default <- function(x, y, task = NULL, family = "gaussian", lambda 
   about$scoring <- measure$scoring
   about$fold_tol <- fold.tol
   found <- ask("cross_validated", problem$model$loss, problem$model$options, problem$data$python, grid, about)
-  fit <- as_fit(found, problem, call = match.call())
-  as_cv(found, fit, measure, problem, foldid, call = match.call())
+  call <- called(match.call(), "cv.tasksieve")
+  as_cv(found, as_fit(found, problem, call), measure, problem, foldid, call)
 }
 
 #' @rdname cv.tasksieve
 #' @export
 cv.tasksieve.formula <- function(x, data, task = NULL, weights = NULL, offset = NULL, na.action = stats::na.omit, ...) {
-  call <- match.call()
+  call <- called(match.call(), "cv.tasksieve")
   rows <- rows_of_formula(x, data, task, weights, offset, na.action)
   cv <- cv.tasksieve.default(rows$x, rows$y, rows$task, weights = rows$weights, offset = rows$offset, ...)
   cv$tasksieve.fit <- with_frame(cv$tasksieve.fit, rows, call)
@@ -66,7 +66,7 @@ cv.tasksieve.formula <- function(x, data, task = NULL, weights = NULL, offset = 
 #' @export
 cv.tasksieve.data.frame <- function(x, y, task = NULL, ...) {
   cv <- cv.tasksieve.formula(formula_of(x, y), x, task = task, ...)
-  cv$call <- match.call()
+  cv$call <- called(match.call(), "cv.tasksieve")
   cv
 }
 
@@ -181,6 +181,7 @@ value_of <- function(cv, s) {
 }
 
 #' @rdname methods-of-cv.tasksieve
+#' @method print cv.tasksieve
 #' @export
 print.cv.tasksieve <- function(x, digits = 4, ...) {
   cat("\nCall: ", deparse1(x$call), "\n\nMeasure:", x$name, "\n\n")
@@ -194,6 +195,7 @@ print.cv.tasksieve <- function(x, digits = 4, ...) {
 }
 
 #' @rdname methods-of-cv.tasksieve
+#' @method plot cv.tasksieve
 #' @export
 plot.cv.tasksieve <- function(x, sign.lambda = 1, ...) {
   at <- sign.lambda * log(x$lambda)

@@ -3,7 +3,7 @@
 #' @rdname tasksieve
 #' @export
 tasksieve.formula <- function(x, data, task = NULL, weights = NULL, offset = NULL, na.action = stats::na.omit, ...) {
-  call <- match.call()
+  call <- called(match.call(), "tasksieve")
   rows <- rows_of_formula(x, data, task, weights, offset, na.action)
   fit <- tasksieve.default(rows$x, rows$y, rows$task, weights = rows$weights, offset = rows$offset, ...)
   with_frame(fit, rows, call)
@@ -12,7 +12,7 @@ tasksieve.formula <- function(x, data, task = NULL, weights = NULL, offset = NUL
 #' @rdname tasksieve
 #' @export
 tasksieve.data.frame <- function(x, y, task = NULL, ...) {
-  call <- match.call()
+  call <- called(match.call(), "tasksieve")
   fit <- tasksieve.formula(formula_of(x, y), x, task = task, ...)
   fit$call <- call
   fit

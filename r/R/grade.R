@@ -154,6 +154,7 @@ graded <- function(problem, beta, constants, thresholds, s, solve, program) {
   )
 }
 
+#' @method print tasksieve_grade
 #' @export
 print.tasksieve_grade <- function(x, ...) {
   right <- sum(x$selected & x$proven.nonzero) + sum(!x$selected & x$proven.zero)

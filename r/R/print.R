@@ -9,6 +9,7 @@
 #' @param ... Not used.
 #' @return `print` its argument, invisibly; `summary` a data frame with `lambda`, `df`, `objective`, `gap` (a proved bound on objective minus optimum),
 #'   `relative.gap`, `converged` and `status`.
+#' @method print tasksieve
 #' @export
 print.tasksieve <- function(x, digits = 4, ...) {
   cat("\nCall: ", deparse1(x$call), "\n\n")
@@ -27,6 +28,7 @@ described <- function(x) {
 }
 
 #' @rdname print.tasksieve
+#' @method summary tasksieve
 #' @export
 summary.tasksieve <- function(object, s = NULL, ...) {
   refuse_others(...)
@@ -38,6 +40,7 @@ summary.tasksieve <- function(object, s = NULL, ...) {
   structure(found, class = c("summary.tasksieve", "data.frame"), words = described(object))
 }
 
+#' @method print summary.tasksieve
 #' @export
 print.summary.tasksieve <- function(x, ...) {
   cat(attr(x, "words"), "\n")

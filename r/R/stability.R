@@ -46,6 +46,7 @@ stability <- function(x, y, task = NULL, family = "gaussian", n.pairs = 50, cuto
   )
 }
 
+#' @method print tasksieve_stability
 #' @export
 print.tasksieve_stability <- function(x, ...) {
   cat("\nCall: ", deparse1(x$call), "\n\n")
@@ -58,6 +59,7 @@ print.tasksieve_stability <- function(x, ...) {
   invisible(x)
 }
 
+#' @method plot tasksieve_stability
 #' @export
 plot.tasksieve_stability <- function(x, ...) {
   stable <- names(x$probability) %in% x$selected

@@ -103,7 +103,13 @@ tasksieve.default <- function(x, y, task = NULL,
   )
   grid <- read_grid(lambda, nlambda, lambda.min.ratio, problem$data, problem$model$unit)
   found <- ask("path", problem$model$loss, problem$model$options, problem$data$python, grid)
-  as_fit(found, problem, call = match.call())
+  as_fit(found, problem, called(match.call(), "tasksieve"))
+}
+
+# The call as it was written: the generic, not its method.
+called <- function(call, name) {
+  call[[1]] <- as.name(name)
+  call
 }
 
 refuse_others <- function(...) {
