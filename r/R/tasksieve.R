@@ -16,7 +16,8 @@
 #'
 #' **Differences from glmnet.** `tol` is not `thresh`: it bounds the duality gap relative to the objective of the empty model, and the gap is a proof
 #' of how far the optimum can be at most. `alpha = 0` (a ridge alone) is refused. `lower.limits` is `-Inf` or 0. With
-#' `alpha < 1`, a `penalty.factor` may only be 0 or one other value. Counts or shares as `y` of a binomial model are refused.
+#' `alpha < 1`, a `penalty.factor` may only be 0 or one other value. With `intercept = FALSE` nothing is centred, and columns are scaled by their root mean
+#' square (glmnet: by their standard deviation); with `standardize = FALSE` both agree. Counts or shares as `y` of a binomial model are refused.
 #'
 #' `x` may be
 #' - a matrix: its columns are read where they lie, without a copy (of integers a copy as numbers is made);

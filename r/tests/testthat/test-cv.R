@@ -47,5 +47,5 @@ test_that("set.seed repeats the folds, and frames choose, too", {
   expect_setequal(as.vector(first$foldid), 1:3)
   expect_equal(dim(predict(first, d[1:4, ], s = "lambda.min")), c(4, 1))
   expect_output(print(first), "1se")
-  expect_error(cv.tasksieve(d, "y", "site", nfold = 3), "no such argument: nfold")
+  expect_error(cv.tasksieve(d, "y", "site", fold_count = 3), "no such argument: fold_count")
 })
