@@ -25,17 +25,19 @@ before <- peak()
 x <- matrix(0, n, p)
 for (j in seq_len(p)) x[, j] <- rnorm(n) # column by column: R makes no second matrix
 y <- drop(x[, 1:5] %*% c(2, -1, 1, -1, 1)) + rnorm(n)
-site <- rep(1:4, length.out = n)
+cases <- list(
+  "one task" = NULL, "four tasks, sorted" = rep(1:4, each = n / 4), "four tasks, rows interleaved" = rep(1:4, n / 4)
+)
 size <- as.numeric(utils::object.size(x)) / 2^20
 forget()
 made <- peak()
 started <- proc.time()
-for (case in c("one task", "four tasks, stacked")) {
-  fit <- tasksieve(x, y, if (case == "one task") NULL else site, nlambda = 20, lambda.min.ratio = 0.1)
-  at <- peak()
+for (case in names(cases)) {
+  forget()
+  fit <- tasksieve(x, y, cases[[case]], nlambda = 20, lambda.min.ratio = 0.1)
   cat(sprintf(
-    "%s: x %.0f MiB; peak before x %.0f, with x %.0f, after the path %.0f: %.2f of x beyond it (%d features selected)\n",
-    case, size, before, made, at, (at - made) / size, max(fit$df)
+    "%s: x %.0f MiB; in use before x %.0f, with x %.0f, at most during the path %.0f: %.2f of x beyond it (%d features selected)\n",
+    case, size, before, made, peak(), (peak() - made) / size, max(fit$df)
   ))
 }
 cat(sprintf("processor time %.0f s\n", sum((proc.time() - started)[1:2])))
