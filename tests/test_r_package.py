@@ -19,7 +19,9 @@ PACKAGE = HERE / "r"
 
 @cache
 def _helper():
-    spec = importlib.util.spec_from_file_location("tasksieve_for_r", PACKAGE / "inst/python/tasksieve_for_r.py")
+    spec = importlib.util.spec_from_file_location(
+        "tasksieve_for_r", PACKAGE / "inst/python/tasksieve_for_r.py"
+    )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -36,13 +38,25 @@ def test_version_and_licence_are_the_projects():
 
 
 def test_what_r_asks_is_there():
-    asked = {name for file in PACKAGE.glob("R/*.R") for name in re.findall(r'ask\(\s*"(\w+)"', file.read_text())}
+    asked = {
+        name for file in PACKAGE.glob("R/*.R") for name in re.findall(r'ask\(\s*"(\w+)"', file.read_text())
+    }
     assert len(asked) > 12
     assert {name for name in asked if not callable(getattr(_helper(), name, None))} == set()
 
 
 def test_parameters_under_rs_names_exist():
-    known = {*CROSS_VALIDATED, *STABILITY, "alpha", "alphas", "ridge", "task_graph", "graph_strength", "X", "sample_weight"}
+    known = {
+        *CROSS_VALIDATED,
+        *STABILITY,
+        "alpha",
+        "alphas",
+        "ridge",
+        "task_graph",
+        "graph_strength",
+        "X",
+        "sample_weight",
+    }
     assert set(_helper().NAMES) <= known
 
 
@@ -75,7 +89,10 @@ def test_rows_of_classes_are_told_task_by_task():
     X, task = rng.standard_normal((90, 4)), np.repeat(["a", "b"], 45)
     y = np.tile([0.0, 1.0, 2.0], 30)
     found = _helper().path(
-        "logistic", {"penalty": "l21", "ridge": 0.0}, {"X": X, "y": y, "task": task}, {"n_alphas": 4, "eps": 0.05}
+        "logistic",
+        {"penalty": "l21", "ridge": 0.0},
+        {"X": X, "y": y, "task": task},
+        {"n_alphas": 4, "eps": 0.05},
     )
     np.testing.assert_array_equal(found["task"], [0, 0, 0, 1, 1, 1])
     np.testing.assert_array_equal(found["kind"], [0, 1, 2, 0, 1, 2])
@@ -91,10 +108,13 @@ def test_errors_and_warnings_speak_r():
     X, y = np.eye(4), np.arange(4.0)
     options = {"penalty": "l21", "ridge": 0.0}
     answer = helper.ask("path", ["squared", {**options, "max_iter": 0}, {"X": X, "y": y}, {}])
-    assert answer["kinds"][0] == ParameterError.__name__ and answer["error"].startswith("maxit must be")
+    assert answer["kinds"][0] == ParameterError.__name__
+    assert answer["error"].startswith("maxit must be")
     rng = np.random.default_rng(2)
     data = {"X": rng.standard_normal((30, 60)), "y": rng.standard_normal(30)}
     answer = helper.ask("path", ["huber", {**options, "max_iter": 1}, data, {"n_alphas": 3, "eps": 1e-3}])
     [(words, kind)] = answer["warnings"]
-    assert kind == "ConvergenceWarning" and "maxit = 1" in words and words.startswith("Tasksieve did")
+    assert kind == "ConvergenceWarning"
+    assert "maxit = 1" in words
+    assert words.startswith("Tasksieve did")
     assert answer["error"] is None

@@ -49,7 +49,10 @@ def ask(name: str, given: list[Any]) -> dict[str, Any]:
         try:
             answer |= {"value": globals()[name](*given)}
         except Exception as error:
-            answer |= {"error": said(error, _R()), "kinds": [kind.__name__ for kind in type(error).__mro__[:-2]]}
+            answer |= {
+                "error": said(error, _R()),
+                "kinds": [kind.__name__ for kind in type(error).__mro__[:-2]],
+            }
     answer["warnings"] = [[said(one.message, _R()), one.category.__name__] for one in caught]
     return answer
 
@@ -154,7 +157,7 @@ def described(found: Any) -> dict[str, Any]:
         kinds = np.tile(np.asarray(classes, dtype=np.float64), n_tasks)
     rows = []
     for r in order:
-        parts = [coef[[r]].sorted_indices() if hasattr(coef, "sorted_indices") else coef[[r]] for coef in entries]
+        parts = [coef[[r]].sorted_indices() for coef in entries]
         rows.append({
             "i": np.concatenate([part.indices for part in parts]).astype(np.int32),
             "p": np.cumsum([0, *(part.nnz for part in parts)]).astype(np.int32),
@@ -199,18 +202,24 @@ def cross_validated(
     found = model(loss, {**options, **grid}, choosing=True)
     fold = about.pop("fold", None)
     if fold is not None:
-        about["cv"] = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(1, int(fold.max()) + 1)]
+        about["cv"] = [
+            (np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(1, int(fold.max()) + 1)
+        ]
     found.set_params(**about)
     found.fit(**data)
     folds = found.cv_fold_
-    kept = [np.asarray(own, dtype=np.float64) for own in folds] if isinstance(folds, list) else np.asarray(folds)
+    kept = (
+        [np.asarray(own, dtype=np.float64) for own in folds] if isinstance(folds, list) else np.asarray(folds)
+    )
     return {"model": found, "scores": found.cv_scores_, "fold": kept, **described(found.path_)}
 
 
 # --- findings ---------------------------------------------------------------------------------------------------------
 
 
-def stability(loss: str, options: dict[str, Any], data: dict[str, Any], about: dict[str, Any]) -> dict[str, Any]:
+def stability(
+    loss: str, options: dict[str, Any], data: dict[str, Any], about: dict[str, Any]
+) -> dict[str, Any]:
     """How often features are selected on halves of the rows."""
     found = ts.StabilitySelection(model(loss, options), **about).fit(**data)
     levels = found.stability_path_.tocsc()
@@ -229,7 +238,9 @@ def stability(loss: str, options: dict[str, Any], data: dict[str, Any], about: d
     }
 
 
-def graded(coef: Any, intercept: Any, thresholds: Any, options: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+def graded(
+    coef: Any, intercept: Any, thresholds: Any, options: dict[str, Any], data: dict[str, Any]
+) -> dict[str, Any]:
     """What is proved about coefficients of any program."""
     found = ts.grade(coef, intercept, **data, **options, thresholds=thresholds)
     names = ("objective", "dual_gap", "relative_gap", "best_objective", "excess")
