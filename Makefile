@@ -6,6 +6,7 @@
 #   make test-torch the tests of devices, on the processor: installs torch, a build for the processor where there is one
 #   make test-gpu   those that need a GPU, on this machine's
 #   make test-portable   some of them as other processors would run them: narrow long double, older BLAS, 1 and 2 threads
+#   make test-r     the tests of the R package, with the R that is here (Debian's has all it needs); make check-r: R CMD check
 #   make coverage   the quick tests, and which lines they run (from Python 3.12 on `make test` says so too)
 #   make test-peers intervals beside those of hidimstat, skein-glm and MAPIE, which it installs
 #   make test-lowest   the core's tests with the oldest dependencies that pyproject.toml allows
@@ -32,7 +33,7 @@ export TASKSIEVE_NEED_KERNELS = 1
 # An editable install knows the modules by name: a new, moved or deleted file installs it anew.
 MODULES := $(VENV)/.modules-$(shell find src -name '*.py' | LC_ALL=C sort | cksum | cut -d ' ' -f 1)
 
-.PHONY: demo test coverage test-all test-portable test-torch test-gpu test-peers test-lowest wheel sanitize lint format bench bench-quick docs figures clean
+.PHONY: demo test coverage test-all test-portable test-torch test-gpu test-peers test-lowest test-r check-r wheel sanitize lint format bench bench-quick docs figures clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.package $(VENV)/.extra-report $(VENV)/.extra-cli $(VENV)/.extra-files
@@ -82,6 +83,18 @@ $(LOWEST)/.installed: pyproject.toml CMakeLists.txt .ci/lowest $(KERNELS) $(shel
 	$(LOWEST)/bin/python .ci/lowest > $(LOWEST)/requirements.txt
 	$(LOWEST)/bin/python -m pip --disable-pip-version-check install -q --prefer-binary -r $(LOWEST)/requirements.txt
 	$(LOWEST)/bin/python -m pip --disable-pip-version-check install -q --no-build-isolation --no-deps -Cbuild-dir=build/lowest .
+	touch $@
+
+# The R package. What Debian's reticulate can use (NumPy before 2) is in an environment of its own, on the kernels built for .venv.
+R_VENV := .venv-r
+
+test-r check-r: $(VENV)/.package $(R_VENV)/.installed
+	.ci/r $@ $(R_VENV) "$$(cd /; $(abspath $(PY)) -c 'from tasksieve._kernels import _core; print(_core.__file__)')"
+
+$(R_VENV)/.installed: r/inst/python/requirements.txt | $(PY)
+	$(PY) -m venv $(R_VENV)
+	$(R_VENV)/bin/python -m pip --disable-pip-version-check install -q -r r/inst/python/requirements.txt
+	$(R_VENV)/bin/python -c 'import sysconfig; print("$(abspath src)", file=open(sysconfig.get_path("purelib") + "/tasksieve.pth", "w"))'
 	touch $@
 
 # WHEEL_PYTHONS: interpreters; by default those of python3.11 to python3.14 that are there.

@@ -233,7 +233,7 @@ def path_scores(data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> S
             if not together:
                 rows = columns[(0 if data.shared else data.offsets[t]) + chosen[t]]
             part = coef[own[t]]
-            scores[t] += rows @ part.T if part.ndim == 2 else np.moveaxis(rows @ part.mT, 0, -1)
+            scores[t] += rows @ part.T if part.ndim == 2 else np.moveaxis(rows @ part.swapaxes(1, 2), 0, -1)
     if len(points) and getattr(points[0], "thresholds", None) is not None:
         thresholds = np.stack([point.thresholds for point in points])
         for t in kept:

@@ -1,0 +1,4 @@
+library(testthat)
+library(tasksieve)
+
+test_check("tasksieve")
