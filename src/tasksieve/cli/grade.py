@@ -14,6 +14,7 @@ from ..tables import SurvivalColumns, Table, TableError, TableProblem, prepare, 
 from .commands import GRADE
 from .exit_codes import OK, UsageError, say
 from .files import check_files, expand_tables, read_content, task_column
+from .in_json import in_json
 from .members import check_members
 from .options import Asked, given_of, refuse
 from .outcomes import SURVIVAL, read_survival
@@ -49,8 +50,24 @@ def run_grade(asked: Asked) -> int:
     if asked.certificate is not None:
         found.certificate.header["features"] = list(names)
         found.certificate.save(asked.certificate)
-    print(Grade(**{**vars(found), "feature_names": np.array(names, dtype=object)}).summary())
+    named = Grade(**{**vars(found), "feature_names": np.array(names, dtype=object)})
+    print(in_json(_content(named)) if asked.json else named.summary())
     return OK
+
+
+def _content(found: Grade) -> dict[str, Any]:
+    """A grade for programs: its numbers, and features by name."""
+    numbers = ("objective", "dual_gap", "relative_gap", "best_objective", "excess")
+    named: Any = found.feature_names
+    sets = {
+        "selected": found.selected,
+        "selected_and_needed": found.selected & found.proven_nonzero,
+        "wrong_nonzero": found.wrong_nonzero,
+        "wrong_zero": found.wrong_zero,
+    }
+    features = {key: [str(name) for name in named[which]] for key, which in sets.items()}
+    counts = {"features": len(named), "proven_zero": int(found.proven_zero.sum())}
+    return {**{name: getattr(found, name) for name in numbers}, **counts, **features, "words": found.summary()}
 
 
 def _survival(asked: Asked) -> dict[str, SurvivalColumns]:
