@@ -41,7 +41,8 @@ PAGES = {
 }
 TERMS = {
     "duality gap": "No other coefficients have an objective that is lower by more than this. It is computed from the "
-    "data and can be checked by others; it says that the optimisation was done right, not that the finding is no chance.",
+    "data and can be checked by others; it says that the optimisation was done right, not that the finding is no "
+    "chance.",
     "alpha": "Strength of the penalty: the larger, the fewer features are used.",
     "strength": "Length of a feature's coefficients over all tasks, per standard deviation of its column where columns "
     "were standardised.",

@@ -20,8 +20,8 @@ FEATURES, MOST_FEATURES = 50, 500  # that an answer lists by default, and at mos
 
 DATA = (
     "target", "task", "task_name", "columns", "features", "drop", "keep", "id", "categorical", "reference",
-    "date_parts", "weights", "row_groups", "missing", "pattern_rows", "min_rows", "exclude_task", "exclude_class", "max_categories",
-    "separator", "encoding", "decimal", "sheet", "value_labels",
+    "date_parts", "weights", "row_groups", "missing", "pattern_rows", "min_rows", "exclude_task", "exclude_class",
+    "max_categories", "separator", "encoding", "decimal", "sheet", "value_labels",
 )  # fmt: skip
 OUTCOMES = ("time", "event", "entry", "strata", "outcome", "categories")
 MODEL = (
@@ -89,7 +89,7 @@ class Tool:
             found = {
                 "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]
             }
-            help = "The table: a file in the folder (CSV, Parquet, Excel, Stata, SPSS, SAS, npz, ...); several: one a task."
+            help = "A file in the folder (CSV, Parquet, Excel, Stata, SPSS, SAS, npz, ...); several: one for each task."
         elif place == "output":
             help = "A folder for the run, in the folder of the server: runs/first."
         return {**found, "description": in_arguments(help)}
