@@ -1,8 +1,8 @@
 """A process that has imported the library and forks for every call, so that each has a process of its own at once.
 
-The server writes lines of JSON: what is asked, or ``{"stop": signal}`` while a child works. It gets lines back: those of
-the child (``{"progress": words}``, ``{"answer": ...}``, ``{"error": words}``), and ``{"ended": status}`` when it has gone,
-however. One child at a time. Where the server goes, so do this process and its child.
+The server writes lines of JSON: what is asked, or ``{"stop": signal}`` while a child works. It gets lines back: those
+of the child (``{"progress": words}``, ``{"answer": ...}``, ``{"error": words}``), and ``{"ended": status}`` when it is
+gone, however. One child at a time. Where the server goes, so do this process and its child.
 """
 
 from __future__ import annotations
