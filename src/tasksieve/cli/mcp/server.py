@@ -52,11 +52,12 @@ class Nursery:
         self.turn = anyio.Lock()
         self.process: anyio.abc.Process | None = None
         self.lines: BufferedByteReceiveStream | None = None
+        self.ready = False
 
     async def start(self) -> None:
         self.process = await anyio.open_process([sys.executable, "-P", "-m", NURSERY], stderr=None)
         assert self.process.stdout is not None
-        self.lines = BufferedByteReceiveStream(self.process.stdout)
+        self.lines, self.ready = BufferedByteReceiveStream(self.process.stdout), False
 
     async def tell(self, content: dict[str, Any]) -> None:
         assert self.process is not None
@@ -68,6 +69,13 @@ class Nursery:
         found: dict[str, Any] = json.loads(await self.lines.receive_until(b"\n", MOST_LINE))
         return found
 
+    async def heard(self, say: Say, otherwise: str) -> dict[str, Any]:
+        """The next line, or nothing after a while, and words that say so."""
+        with anyio.move_on_after(STILL):
+            return await self.hear()
+        await say(otherwise)
+        return {}
+
     async def do(self, job: dict[str, Any], say: Say) -> dict[str, Any]:
         """The last word of a child: an answer, or an error; `say` gets what it says before that."""
         async with self.turn:
@@ -76,6 +84,8 @@ class Nursery:
             await say("started")
             found: dict[str, Any] = {}
             try:
+                while not self.ready:
+                    self.ready = "ready" in await self.heard(say, "importing the library")
                 await self.tell(job)
                 with anyio.move_on_after(self.limits.seconds) as time_left:
                     found = await self.listen(say)
@@ -108,12 +118,8 @@ class Nursery:
     async def listen(self, say: Say) -> dict[str, Any]:
         found: dict[str, Any] = {}
         while True:
-            line: dict[str, Any] = {}
-            with anyio.move_on_after(STILL):
-                line = await self.hear()
-            if not line:
-                await say("still working")
-            elif "progress" in line:
+            line = await self.heard(say, "still working")
+            if "progress" in line:
                 await say(str(line["progress"]))
             elif "ended" in line:
                 return found or {"error": _why_ended(line["ended"])}
