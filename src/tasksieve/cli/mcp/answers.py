@@ -18,7 +18,7 @@ from ...runs.content import run_content
 from ...runs.findings import read_findings
 from ...runs.folder import CONFIG, STABILITY
 from ..in_json import plain
-from ..report import REPORT
+from ..report import READ, REPORT
 from .arguments import Call
 from .confined import ConfinedFolder
 from .tools import MOST_FEATURES, Tool, in_arguments
@@ -75,6 +75,8 @@ def answer(tool: Tool, asked: Call, said: str, notes: str, folder: ConfinedFolde
         run, limit = RunFolder(asked.run), asked.limit
         found = {"run": os.path.relpath(run.path, folder.path)}
         found["report"] = os.path.join(found["run"], REPORT) if (run / REPORT).is_file() else ""
+        if tool.name == "explain_report":
+            run.verify(READ)
         if tool.name in ("fit", "explain_report"):
             content = run_content(run)
             found |= fitted(content, run, limit) if tool.name == "fit" else explained(content, run, limit)

@@ -89,13 +89,10 @@ def run(job: dict[str, Any], out: int) -> NoReturn:
         found = {"error": _no_memory(limits)}
     except KeyboardInterrupt:
         found = {"error": "stopped"}
-    except BaseException as error:
-        traceback.print_exc(file=sys.__stderr__)
-        found = {
-            "error": folder.said(in_arguments(error_in_words(error)[0]))
-            if isinstance(error, Exception)
-            else "ended"
-        }
+    except Exception as error:
+        if not isinstance(error, ValueError | OSError | ImportError):
+            traceback.print_exc(file=sys.__stderr__)
+        found = {"error": folder.said(in_arguments(error_in_words(error)[0]))}
     if "error" in found and DOCUMENTATION:
         found["error"] += f"\nSee {DOCUMENTATION}howto/assistants.html"
     with contextlib.suppress(BaseException):
