@@ -75,9 +75,11 @@ class Markdown:
         if isinstance(node, nodes.figure | nodes.compound | nodes.container | addnodes.desc_content):
             return "\n\n".join(self.blocks(node.children, level))
         if isinstance(node, nodes.block_quote | nodes.Admonition):
-            inner = "\n\n".join(self.blocks(node.children, level))
-            kind = "" if isinstance(node, nodes.block_quote) else f"**{type(node).__name__.capitalize()}.** "
-            return "\n".join(f"> {line}".rstrip() for line in f"{kind}{inner}".splitlines())
+            said = [one for one in node.children if not isinstance(one, nodes.title)]
+            kind = type(node).__name__.capitalize() if said == node.children else self.line(node.children[0])
+            head = "" if isinstance(node, nodes.block_quote) else f"**{kind}.** "
+            inner = "\n\n".join(self.blocks(said, level))
+            return "\n".join(f"> {line}".rstrip() for line in f"{head}{inner}".splitlines())
         if isinstance(node, nodes.transition):
             return "---"
         if isinstance(node, nodes.TextElement | nodes.Inline | nodes.Text | nodes.image):
