@@ -20,7 +20,7 @@ from sphinx.environment import BuildEnvironment
 
 LLMS = "llms.txt"
 NOT_LISTED = {"search", "genindex", "py-modindex"}
-ABSTRACT = 200  # characters of a page's first sentence
+ABSTRACT, SHORT = 200, 20  # characters of a page's first sentence; a shorter one ("Question.") takes the next along
 LEFT_OUT = (
     nodes.comment, nodes.raw, nodes.target, nodes.substitution_definition, nodes.meta, addnodes.toctree,
     addnodes.index, addnodes.highlightlang, addnodes.only, nodes.system_message,
@@ -222,7 +222,8 @@ def first_sentence(twin: Path) -> str:
         if not words or words[0] in "#|$>!-[<":
             continue
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", words).replace("**", "")
-        sentence = re.split(r"(?<=[.!?])\s", plain)[0]
+        parts = re.split(r"(?<=[.!?])\s", plain)
+        sentence = " ".join(parts[: 2 if len(parts[0]) < SHORT else 1])
         return sentence if len(sentence) <= ABSTRACT else f"{sentence[:ABSTRACT].rsplit(' ', 1)[0]} ..."
     return ""
 

@@ -81,7 +81,7 @@ class Tool:
         found = _schema_of(key, option.kind)
         if key in MOST and found.get("type") == "integer":
             found["maximum"] = int(MOST[key])
-        help = option.help or ""
+        help = option.help or BY_KEY[key].help or ""
         if key in MEMBERS:
             help = help.format(names=", ".join(MEMBERS[key].offered()))
         place = self.places.get(key)

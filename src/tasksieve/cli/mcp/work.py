@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import sys
+import threading
 import time
 import traceback
 import zipfile
@@ -30,7 +31,8 @@ from .tools import BY_NAME, Tool, in_arguments
 
 BETWEEN = 0.5  # seconds between two words of progress
 MOST_SAID = 1_000_000  # characters that a command may print
-GRACE = 64 << 20  # bytes that the process needs beside what it had when it was forked
+GRACE = 256 << 20  # bytes that allocators reserve beside what is used
+STACK = 2 << 20  # bytes of a thread: halves and folds have one each, and the system counts them as used
 
 #: events of Python that no tool has a use for: code from pickles, other programs, the network
 NEVER = (
@@ -112,7 +114,7 @@ def carried_out(
             code = command_code(asked.words, relay(out))
     if not done(tool, code, said.getvalue()):
         words = error_words(notes.getvalue()) or said.getvalue().strip() or f"it ended with code {code}"
-        if "not enough memory" in words:
+        if "not enough memory" in words or "start new thread" in words:
             words = _no_memory(limits)
         return {"error": folder.said(in_arguments(words))}
     found = answer(tool, asked, said.getvalue(), notes.getvalue(), folder)
@@ -185,6 +187,7 @@ def limit(limits: Limits) -> None:
     if held is not None:
         most = held + GRACE + int(limits.most_memory)
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+        threading.stack_size(STACK)
     if limits.threads is not None:
         os.environ["TASKSIEVE_NUM_THREADS"] = str(limits.threads)
     root = limits.folder
