@@ -46,8 +46,8 @@ html_copy_source = False
 llms_summary = "Sparse multi-task learning whose every answer carries a proof: many related regressions, one selection."
 llms_details = (
     "Every page is here as Markdown. Start with quickstart.md; api.md lists all names. In R the package is called "
-    "tasksieve, too (from-r.md says what becomes of glmnet's arguments). The command `tasksieve mcp` offers the commands "
-    "to assistants as tools (howto/assistants.md)."
+    "tasksieve, too (from-r.md says what becomes of glmnet's arguments). The command `tasksieve mcp` offers the "
+    "commands to assistants as tools (howto/assistants.md)."
 )
 
 # One page for each class and function: docs/api.md names them, the stubs are written to docs/api/generated.

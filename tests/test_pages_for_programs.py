@@ -183,7 +183,7 @@ def test_twins_of_the_reference_are_not_empty() -> None:
     for name in names:
         text = (BUILT / "api" / "generated" / f"tasksieve.{name}.md").read_text(encoding="utf-8")
         assert name.rpartition(".")[2] in text
-        assert len(text) > 200, name
+        assert len(text) > 100, name
     lasso = (BUILT / "api" / "generated" / "tasksieve.MultiTaskLasso.md").read_text(encoding="utf-8")
     assert "sample_weight" in lasso
     assert "$$" in lasso

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 from assistant_client import Assistant, assistant
 from assistant_cohorts import write_cohorts
@@ -125,8 +126,6 @@ def test_there_are_ten_tasks_each_with_a_check() -> None:
 
 
 def wide_table(folder: Path) -> None:
-    import numpy as np
-
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 400))
     names = ",".join([*(f"x{j}" for j in range(400)), "y"])
@@ -144,9 +143,15 @@ def test_time_and_memory_are_limited_and_the_server_lives_on(tmp_path: Path) -> 
         assert "resume goes on" in answer.error
         assert len(answer.progress) > 1
         assert helper.call("inspect_table", {"table": "wide.csv"}).content
-    with assistant(tmp_path, "--max-memory", "0.0001") as helper:
-        answer = helper.call("fit", {"table": "wide.csv", "target": "y", "out": "small"})
-        assert "memory" in answer.error, answer.error
+    # 400 MB of zeros in a small file
+    np.savez_compressed(tmp_path / "packed.npz", X=np.zeros((500, 100_000)), y=np.arange(500.0))
+    with assistant(tmp_path, "--max-memory", "0.001") as helper:
+        answer = helper.call("fit", {"table": "packed.npz", "target": "y", "out": "small"})
+        assert "--max-memory" in answer.error, answer.error
+        assert helper.call("inspect_table", {"table": "wide.csv"}).content
+    with assistant(tmp_path, "--max-cells", "1000000") as helper:
+        answer = helper.call("fit", {"table": "packed.npz", "target": "y", "out": "small"})
+        assert "--max-cells" in answer.error, answer.error
 
 
 def server(folder: Path) -> subprocess.Popen[str]:
