@@ -177,7 +177,7 @@ def fuzz(call: Callable[[Any, Any], Any], outside: Path, inside: Path, calls: in
     now = state(inside)
     changed = {name for name, content in fixed.items() if now.get(name) != content}
     assert not changed, changed
-    assert not [name for name in now if name.endswith("executed")]
+    assert not [name for name in now if Path(name).name == "executed"]  # a run may be called "; touch executed"
     assert not Path("executed").exists()
     return seen
 

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from ...optional import require
 from ..exit_codes import OK, UsageError
 from ..options import Asked
+from .limits import Limits
 
 INSTALL = "'tasksieve[mcp]'"
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Where the tools are, and what a call may take."""
-
-    folder: str
-    seconds: float
-    most_memory: float  # bytes
-    most_bytes: float  # of a file that is read
-    most_written: float  # bytes of a file that is written
-    most_cells: int
-    threads: int | None
 
 
 def run_mcp(asked: Asked) -> int:

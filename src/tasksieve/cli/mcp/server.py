@@ -19,7 +19,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from ... import __version__
-from .command import Limits
+from .limits import Limits
 from .tools import BY_NAME, TOOLS, Tool
 
 NURSERY = "tasksieve.cli.mcp.nursery"

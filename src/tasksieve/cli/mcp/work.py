@@ -24,9 +24,9 @@ from ..errors import error_in_words
 from ..exit_codes import NOT_CONVERGED, OK
 from .answers import answer
 from .arguments import read_call
-from .command import Limits
 from .confined import ConfinedFolder, Refused
-from .nursery import tell
+from .limits import Limits
+from .lines import tell
 from .tools import BY_NAME, Tool, in_arguments
 
 BETWEEN = 0.5  # seconds between two words of progress
@@ -99,7 +99,10 @@ def run(job: dict[str, Any], out: int) -> NoReturn:
         found["error"] += f"\nSee {DOCUMENTATION}howto/assistants.html"
     with contextlib.suppress(BaseException):
         tell(out, found)
-    os._exit(0)
+    # at once, without waiting for threads of libraries or doing at the end what only the parent must do
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM)
+    raise SystemExit
 
 
 def carried_out(
