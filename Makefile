@@ -14,7 +14,7 @@
 #   make lint       ruff and mypy; mypy --strict and pyright on a script as a user writes it
 #   make bench      the benchmarks: about 8 hours on two idle cores (it says so, and how long each takes)
 #   make bench-quick   every benchmark at tiny sizes, to see that it works (10 minutes on two cores are promised, 8 measured)
-#   make docs       the documentation, warnings are errors: docs/_build/html/index.html
+#   make docs       the documentation, warnings are errors, every link is checked: docs/_build/html/index.html
 #   make figures    the pictures of the README and the documentation, from real runs
 #   make clean      remove what the targets above made, the environment included
 
@@ -120,6 +120,7 @@ bench-quick: $(VENV)/.package $(VENV)/.extra-bench
 
 docs: $(VENV)/.package $(VENV)/.extra-docs
 	$(PY) -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(PY) docs/check_links.py docs/_build/html
 
 figures: $(VENV)/.package $(VENV)/.extra-plot $(VENV)/.extra-report
 	$(PY) examples/make_figures.py

@@ -24,13 +24,14 @@ extensions = [
     "myst_parser",
     "native_math",
     "numpydoc",
+    "plain_pages",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_gallery.gen_gallery",
 ]
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build", "gallery/backreferences"]
+exclude_patterns = ["_build", "gallery/backreferences", "sg_execution_times.rst", "gallery/sg_execution_times.rst"]
 templates_path = ["_templates"]
 
 html_theme = "furo"
@@ -40,6 +41,14 @@ html_css_files = ["pages.css"]
 pygments_dark_style = "github-dark"
 html_math_renderer = "mathml"
 html_copy_source = False
+
+# For programs that read: a Markdown twin of every page, and llms.txt with all of them.
+llms_summary = "Sparse multi-task learning whose every answer carries a proof: many related regressions, one selection."
+llms_details = (
+    "Every page is here as Markdown. Start with quickstart.md; api.md lists all names. In R the package is called "
+    "tasksieve, too (from-r.md says what becomes of glmnet's arguments). The command `tasksieve mcp` offers the "
+    "commands to assistants as tools (howto/assistants.md)."
+)
 
 # One page for each class and function: docs/api.md names them, the stubs are written to docs/api/generated.
 default_role = "py:obj"

@@ -99,7 +99,7 @@ def test_every_estimator_links_its_page(kind: Any, monkeypatch: pytest.MonkeyPat
     address = f"https://tasksieve.readthedocs.io/api/generated/tasksieve.{kind.__name__}.html"
     assert model._get_doc_link() == address
     assert f'href="{address}"' in estimator_html_repr(model)
-    monkeypatch.setattr(shown, "_DOCUMENTATION", "")
+    monkeypatch.setattr(shown, "DOCUMENTATION", "")
     assert model._get_doc_link() == ""
 
 

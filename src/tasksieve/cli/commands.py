@@ -165,7 +165,7 @@ VERIFY = (
     Option("value", int, "A value of the path, counted from 0."),
     Option("every", bool, "All values of the path; by default the one chosen.", flag="--all", default=False),
     Option("exact", bool, "Rational arithmetic: trust no floating point. Slow.", default=False),
-    *(QUIET, DEBUG),
+    *(JSON, QUIET, DEBUG),
 )
 GRADE = (
     Option("coefficients", str, "Table with columns feature, coefficient (and task); or feature and one per task.",
@@ -202,7 +202,7 @@ GRADE = (
     parameter("solve", bool, "Solve the problem, too: for a sharper proof, and to compare.", True,
               flag="--solve/--no-solve"),
     Option("certificate", str, "Write the proof to a .npz file.", role="run"),
-    *(SEPARATOR, ENCODING, DECIMAL, SHEET, SKIP, QUIET, DEBUG),
+    *(SEPARATOR, ENCODING, DECIMAL, SHEET, SKIP, JSON, QUIET, DEBUG),
 )  # fmt: skip
 #: options of outcomes that no online model learns
 NOT_STREAMED = ("time", "event", "entry", "strata", "outcome", "categories")
@@ -247,6 +247,15 @@ DEMO = (
 )
 
 
+MCP = (
+    Option("folder", str, "The folder that the tools may read and write; nothing outside of it.", default=REQUIRED),
+    Option("seconds", float, "That a call may take.", default=600.0),
+    Option("max_memory", float, "GiB that a call may take.", default=4.0),
+    Option("max_file", float, "GiB of a file that is read or written.", default=1.0),
+    Option("max_cells", int, "Rows x columns of a table.", default=100_000_000),
+    Option("threads", int, "Threads of a call; by default those of this machine."),
+    DEBUG,
+)
 SITE = Option("site", str, "Folder of the site.", default=REQUIRED, argument=True)
 EXCHANGE = Option("exchange", str, "Folder in which questions arrive and answers are left.", default=REQUIRED,
                   argument=True)  # fmt: skip
@@ -354,6 +363,8 @@ Exit codes: 0 proved, 1 not proved, 2 could not be read."""
 EXPORTING = """Write the model of a run into a FILE that predicts without tasksieve.
 
 The file holds the coefficients that some task uses, and how columns of the table become features."""
+SERVING = """Serve inspect_table, fit, stability, compare, grade, verify and explain_report to an assistant, as tools \
+of the Model Context Protocol on standard input and output, within one folder."""
 LEARN = """Learn one row at a time from a TABLE of any length, in bounded memory.
 
 With --resume, an interrupted stream continues from its last checkpoint (standard input must be given from its
@@ -410,5 +421,6 @@ COMMANDS = (
             "extras:run_datasets", DATASETS),
     Command("demo", "Fit real handwritten digits, each against the rest, and write the report.", "extras:run_demo",
             DEMO),
+    Command("mcp", SERVING, "mcp.command:run_mcp", MCP),
     Command("info", "Versions, kernels, threads, extras.", "extras:run_info", (DEBUG,)),
 )  # fmt: skip

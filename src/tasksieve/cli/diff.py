@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from ..report.page import need_jinja
 from ..report.words import count
 from ..runs.compared import ComparedRun, compare_runs, read_runs
 from .exit_codes import OK, UsageError
+from .in_json import in_json
 from .options import BY_KEY, Asked, flag, gibibytes
 from .written import aligned
 
@@ -40,7 +40,7 @@ def run_diff(asked: Asked) -> int:
     for line in found["settings"]:
         line["setting"] = option_name(line["setting"])
     if asked.json:
-        print(json.dumps(found, indent=1, ensure_ascii=False))
+        print(in_json(found))
     elif not asked.quiet:
         print("\n".join(comparison_lines(runs, found)))
     if page is not None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..linear.graded import GradePath
+from ..linear.graded import Grade, GradePath
 from ..linear.grading import grade
 from ..losses import Cox, as_loss
 from ..row_names import label_word
@@ -19,6 +19,7 @@ from .commands import GRADE
 from .exit_codes import OK, UsageError, say
 from .files import check_files, expand_tables, read_content, task_column
 from .foreign_words import read_parameters
+from .in_json import in_json
 from .members import check_members
 from .options import Asked, given_of, refuse
 from .outcomes import SURVIVAL, read_survival
@@ -28,20 +29,8 @@ from .table_source import PREPARED
 
 #: files of objects: reading them may run what is in them
 OBJECTS = (
-    ".pkl",
-    ".pickle",
-    ".joblib",
-    ".dill",
-    ".rds",
-    ".rda",
-    ".rdata",
-    ".jld",
-    ".jld2",
-    ".jls",
-    ".mat",
-    ".pt",
-    ".pth",
-)
+    ".pkl", ".pickle", ".joblib", ".dill", ".rds", ".rda", ".rdata", ".jld", ".jld2", ".jls", ".mat", ".pt", ".pth",
+)  # fmt: skip
 INTERCEPTS = ("(intercept)", "intercept", "(Intercept)", "Intercept")
 
 
@@ -87,10 +76,13 @@ def run_grade(asked: Asked) -> int:
         if found.certificate.header["n_features"] == len(names):
             found.certificate.header["features"] = list(names)
         found.certificate.save(asked.certificate)
+    known = np.array(names, dtype=object)
     if isinstance(found, GradePath):
-        print(found.summary())
+        content: dict[str, Any] = {"values": [_content(replace(one, feature_names=known)) for one in found]}
     else:
-        print(replace(found, feature_names=np.array(names, dtype=object)).summary())
+        found = replace(found, feature_names=known)
+        content = _content(found)
+    print(in_json(content) if asked.json else found.summary())
     return OK
 
 
@@ -107,6 +99,21 @@ def _foreign(asked: Asked, options: dict[str, Any]) -> dict[str, Any]:
         "parameters": read_parameters(asked.parameters or []),
         "solve": options["solve"],
     }
+
+
+def _content(found: Grade) -> dict[str, Any]:
+    """A grade for programs: its numbers, and features by name."""
+    names: Any = found.feature_names
+    numbers = ("objective", "dual_gap", "relative_gap", "best_objective", "excess")
+    sets = {
+        "selected": found.selected,
+        "selected_and_needed": found.selected & found.proven_nonzero,
+        "wrong_nonzero": found.wrong_nonzero,
+        "wrong_zero": found.wrong_zero,
+    }
+    features = {key: [str(name) for name in names[which]] for key, which in sets.items()}
+    counts = {"features": len(names), "proven_zero": int(found.proven_zero.sum())}
+    return {**{name: getattr(found, name) for name in numbers}, **counts, **features, "words": found.summary()}
 
 
 def _survival(asked: Asked) -> dict[str, SurvivalColumns]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
@@ -12,6 +11,7 @@ from ..tables import TableError
 from .diff import listed, option_name, setting
 from .exit_codes import OK, UsageError
 from .files import READING
+from .in_json import in_json
 from .inspect_genotypes import genotype_lines, inspect_genotypes
 from .inspect_table import inspect_file, table_lines
 from .new_people import names_genotypes
@@ -26,7 +26,7 @@ def run_inspect(asked: Asked) -> int:
     if "settings" in found:
         found["settings"] = {option_name(key): value for key, value in found["settings"].items()}
     if asked.json:
-        print(json.dumps(found, indent=1, ensure_ascii=False))
+        print(in_json(found))
     else:
         write = table_lines if "tables" in found else genotype_lines if "genotypes" in found else inspection_lines
         print("\n".join(write(found)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from .exit_codes import OK, UsageError, say
 from .files import Tables, expand_tables
 from .genotype_proof import by_recipe, export_words, genotype_recipe, task_codes
 from .genotype_source import GenotypeSource
+from .in_json import in_json
 from .options import Asked
 from .progress import working
 from .run_claims import compare_recipes, compare_run
@@ -38,7 +40,10 @@ def run_verify(asked: Asked) -> int:
         say(f"tasksieve: cannot be read: {error}")
         return UNREADABLE
     except (verifier.Mismatch, RunError) as error:
-        print(f"not proved:\n{error}")
+        if asked.json:
+            print(in_json({"proved": False, "words": str(error)}))
+        else:
+            print(f"not proved:\n{error}")
         return NOT_PROVED
 
 
@@ -87,13 +92,34 @@ def _decide(
     with working("verifying", asked.quiet):
         X, y, progress = rows.pop("X"), rows.pop("y"), None if asked.quiet else _Lines()
         verdict = verifier.verify(cert, X, y, value=value, exact=asked.exact, progress=progress, **rows)
-    return _say(asked, verdict, beyond)
+    return _say(asked, verdict, beyond, cert.header.get("features"))
 
 
-def _say(asked: Asked, verdict: verifier.Verdict, beyond: list[str]) -> int:
-    if not asked.quiet or not verdict:
+def _say(
+    asked: Asked, verdict: verifier.Verdict, beyond: list[str], names: Sequence[str] | None = None
+) -> int:
+    if asked.json:
+        print(in_json(_content(verdict, beyond, names)))
+    elif not asked.quiet or not verdict:
         print("\n".join([verdict.words, *beyond]))
     return OK if verdict.proved else NOT_PROVED
+
+
+def _content(verdict: verifier.Verdict, beyond: list[str], names: Sequence[str] | None) -> dict[str, Any]:
+    """The verdict for programs: of each value the numbers that the data bound, and what is proved of features."""
+    numbers = ("alpha", "objective", "dual_value", "gap")
+    values = [{"value": one.index, **{name: getattr(one, name) for name in numbers}} for one in verdict.values]
+    needs = [
+        {
+            "value": one.value,
+            "without": [str(names[j]) if names else str(j) for j in one.features],
+            "worse_by": one.delta,
+            "proved": not one.failures,
+        }
+        for one in verdict.needs
+    ]
+    words = "\n".join([verdict.words, *beyond])
+    return {"proved": verdict.proved, "words": words, "values": values, "needs": needs}
 
 
 def _verify_part(asked: Asked) -> int:

@@ -13,7 +13,7 @@ from .covariates import covariates_of
 
 #: Where the documentation is, ending in a slash: the address planned for it, or that of a copy of one's own; empty: no
 #: links. Each class has a page there (docs/api).
-_DOCUMENTATION = os.environ.get("TASKSIEVE_DOCUMENTATION", "https://tasksieve.readthedocs.io/")
+DOCUMENTATION = os.environ.get("TASKSIEVE_DOCUMENTATION", "https://tasksieve.readthedocs.io/")
 
 _STYLE = "margin:.5em 0;border-collapse:collapse;font-size:.9em"
 _CELL = "padding:.15em .8em .15em 0;text-align:left;border-bottom:1px solid currentColor"
@@ -26,7 +26,7 @@ class Shown:
     _doc_link_template: ClassVar[str] = "{address}"
 
     def _doc_link_url_param_generator(self) -> dict[str, str]:
-        address = f"{_DOCUMENTATION}api/generated/tasksieve.{type(self).__name__}.html" if _DOCUMENTATION else ""
+        address = f"{DOCUMENTATION}api/generated/tasksieve.{type(self).__name__}.html" if DOCUMENTATION else ""
         return {"address": escape(address)}
 
     def _repr_html_inner(self) -> str:

@@ -185,7 +185,7 @@ class MultiTaskCox(CoxRegression, PathEstimator):
     -----
     y is `survival`'s array, scikit-survival's, or two columns (time, event). Several endpoints of one matrix are a list
     or a dict of such, cohorts ``{"name": (X, y)}``. A task without events leaves the loss, with a warning. Competing
-    risks, and effects that change with time, are no part of the model ([docs](models/cox.md)).
+    risks, and effects that change with time, are no part of the model (:doc:`/models/cox`).
 
     Weights of tasks multiply those of their rows, in the logarithms, too, which adds :math:`\frac{1}{\bar n} \sum_t
     v_t \log v_t \sum_{i:\, \text{event}} s_i` to the objective and nothing else.

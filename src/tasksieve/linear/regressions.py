@@ -194,7 +194,7 @@ class MultiTaskPoisson(_PoissonLoss, PathEstimator):
     Notes
     -----
     A task whose counts are all zero has no best intercept: it is kept finite, and there is a warning. The loss is not
-    smooth; the safe test is about an ellipsoid that every gap gives ([docs](models/poisson.md)).
+    smooth; the safe test is about an ellipsoid that every gap gives (:doc:`/models/poisson`).
 
     Examples
     --------
