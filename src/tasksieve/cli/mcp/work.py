@@ -119,9 +119,8 @@ def carried_out(
             code = command_code(asked.words, relay(out))
     if not done(tool, code, said.getvalue()):
         words = error_words(notes.getvalue()) or said.getvalue().strip() or f"it ended with code {code}"
-        if any(sign in words for sign in NO_MEMORY):
-            words = _no_memory(limits)
-        return {"error": folder.said(in_arguments(words))}
+        lacks = any(sign in words for sign in NO_MEMORY)
+        return {"error": _no_memory(limits) if lacks else folder.said(in_arguments(words))}
     found = answer(tool, asked, said.getvalue(), notes.getvalue(), folder)
     return {"answer": found}
 
