@@ -71,10 +71,12 @@ class Nursery:
 
     async def heard(self, say: Say, otherwise: str) -> dict[str, Any]:
         """The next line, or nothing after a while, and words that say so."""
+        found: dict[str, Any] = {}
         with anyio.move_on_after(STILL):
-            return await self.hear()
-        await say(otherwise)
-        return {}
+            found = await self.hear()
+        if not found:
+            await say(otherwise)
+        return found
 
     async def do(self, job: dict[str, Any], say: Say) -> dict[str, Any]:
         """The last word of a child: an answer, or an error; `say` gets what it says before that."""

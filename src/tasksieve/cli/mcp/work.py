@@ -34,6 +34,8 @@ MOST_SAID = 1_000_000  # characters that a command may print
 GRACE = 256 << 20  # bytes that allocators reserve beside what is used
 STACK = 2 << 20  # bytes of a thread: halves and folds have one each, and the system counts them as used
 
+#: what libraries say where there is no more memory
+NO_MEMORY = ("not enough memory", "MemoryError", "Unable to allocate", "bad_alloc", "start new thread")
 #: events of Python that no tool has a use for: code from pickles, other programs, the network
 NEVER = (
     "pickle.find_class", "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn",
@@ -117,9 +119,8 @@ def carried_out(
             code = command_code(asked.words, relay(out))
     if not done(tool, code, said.getvalue()):
         words = error_words(notes.getvalue()) or said.getvalue().strip() or f"it ended with code {code}"
-        if "not enough memory" in words or "start new thread" in words:
-            words = _no_memory(limits)
-        return {"error": folder.said(in_arguments(words))}
+        lacks = any(sign in words for sign in NO_MEMORY)
+        return {"error": _no_memory(limits) if lacks else folder.said(in_arguments(words))}
     found = answer(tool, asked, said.getvalue(), notes.getvalue(), folder)
     return {"answer": found}
 
