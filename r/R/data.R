@@ -88,8 +88,13 @@ task_labels <- function(task, sizes) {
   if (anyNA(task)) {
     give_up("task[", which(is.na(task))[1], "] is NA: every row needs its task.")
   }
-  if (is.numeric(task)) {
-    return(as_array(task))
+  labels_for_python(task)
+}
+
+# Whole numbers as such, so that they are sorted by size; all else as words, by which both sides know them.
+labels_for_python <- function(task) {
+  if (is.numeric(task) && all(task == round(task)) && max(abs(task)) < .Machine$integer.max) {
+    return(as_array(as.integer(task)))
   }
   task <- factor(task)
   ask("labels", as.list(levels(task)), as_array(as.integer(task) - 1L), .keep = TRUE)

@@ -60,7 +60,7 @@ find_python <- function() {
   )
   places <- unname(Sys.which(c("python3", "python3.14", "python3.13", "python3.12", "python3.11", "python")))
   for (python in unique(places[nzchar(places)])) {
-    if (suppressWarnings(system2(python, c("-c", shQuote(test)), stdout = FALSE, stderr = FALSE)) == 0) {
+    if (suppressWarnings(as_outside(python, c("-c", shQuote(test)), stdout = FALSE, stderr = FALSE)) == 0) {
       return(python)
     }
   }
@@ -68,7 +68,12 @@ find_python <- function() {
 }
 
 run <- function(program, arguments, remedy) {
-  if (system2(program, arguments) != 0) {
+  if (as_outside(program, arguments) != 0) {
     give_up("This failed: ", program, " ", paste(arguments, collapse = " "), ". ", remedy)
   }
+}
+
+# R puts the system's libraries first for programs that it starts, and a Python of your own would load the system's.
+as_outside <- function(program, arguments, ...) {
+  system2(program, arguments, env = if (.Platform$OS.type == "unix") "LD_LIBRARY_PATH=" else character(), ...)
 }

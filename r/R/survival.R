@@ -62,5 +62,5 @@ task_for_python <- function(object, task) {
   if (object$form == "list") {
     return(as_array(codes - 1L))
   }
-  if (is.numeric(task)) as_array(task) else ask("labels", as.list(object$tasks), as_array(codes - 1L), .keep = TRUE)
+  labels_for_python(task)
 }

@@ -8,8 +8,9 @@
 #' The work is done by the Python package tasksieve, called through reticulate. [install_tasksieve()] makes an
 #' environment for it, [tasksieve_doctor()] says whether all is well.
 #'
+#' @name tasksieve-package
 #' @keywords internal
 #' @importFrom Matrix drop0
 #' @importFrom methods new is as
 #' @importFrom stats approx coef model.frame model.matrix predict reformulate setNames terms
-"_PACKAGE"
+NULL

@@ -33,6 +33,23 @@ test_that("lists, columns of a frame, formulas and labels are one problem", {
   expect_equal(unname(lists$Oslo[1, 1]), unname(predict(fit, d$x[rows$Oslo[1], , drop = FALSE], s = 0.1, task = "Oslo")[1, 1]), tolerance = 1e-6)
 })
 
+test_that("tasks may be any labels", {
+  skip_without_python()
+  d <- sites()
+  fit <- tasksieve(d$x, d$y, d$site, lambda = 0.1)
+  place <- match(d$site, c("Oslo", "Rome", "Bern"))
+  for (labels in list(c(1, 2, 10), c(3L, 1L, 2L), c(0.5, 1.5, -2), c(TRUE, FALSE, NA), as.Date("2020-01-01") + 0:2)) {
+    task <- labels[place]
+    if (anyNA(labels)) {
+      expect_error(tasksieve(d$x, d$y, task), "is NA")
+      next
+    }
+    other <- tasksieve(d$x, d$y, task, lambda = 0.1)
+    expect_setequal(other$tasks, as.character(labels))
+    expect_equal(predict(other, d$x, task = task), predict(fit, d$x, task = d$site), tolerance = 1e-4)
+  }
+})
+
 test_that("several tasks minimise the objective of the help page", {
   skip_without_python()
   d <- sites()
@@ -133,7 +150,7 @@ test_that("several tasks with several classes, and ordered ones", {
   skip_without_python()
   d <- sites()
   kind <- factor(c("low", "mid", "high")[1 + (d$y > -0.5) + (d$y > 0.5)], c("low", "mid", "high"))
-  fit <- tasksieve(d$x, kind, d$site, family = "multinomial", nlambda = 8)
+  fit <- tasksieve(d$x, kind, d$site, family = "multinomial", nlambda = 8, lambda.min.ratio = 0.02)
   expect_equal(names(coef(fit)), fit$tasks)
   expect_equal(names(coef(fit)$Bern), levels(kind))
   shares <- predict(fit, d$x, s = 0.02, task = d$site, type = "response")

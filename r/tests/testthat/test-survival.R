@@ -38,7 +38,8 @@ test_that("veteran: strata and entry times, and Efron's ties without a penalty",
   x <- stats::model.matrix(~ trt + karno + diagtime + age + prior, d)[, -1]
   plain <- survival::Surv(d$time, d$status)
   late <- survival::Surv(pmin(d$diagtime, d$time / 2), d$time, d$status)
-  strata <- glmnet::stratifySurv(plain, d$celltype)
+  layers <- glmnet::stratifySurv(plain, d$celltype)
+  strata <- survival::strata # coxph knows it by this name only
   free <- function(y, ties) {
     found <- suppressWarnings(tasksieve(x, y, family = "cox", ties = ties, lambda = 1e-9, tol = 1e-12))
     as.vector(coef(found))
@@ -46,14 +47,14 @@ test_that("veteran: strata and entry times, and Efron's ties without a penalty",
   expect_equal(free(plain, "efron"), unname(coef(survival::coxph(plain ~ x))), tolerance = 1e-4)
   expect_equal(free(plain, "breslow"), unname(coef(survival::coxph(plain ~ x, ties = "breslow"))), tolerance = 1e-4)
   expect_equal(free(late, "breslow"), unname(coef(survival::coxph(late ~ x, ties = "breslow"))), tolerance = 1e-4)
-  known <- survival::coxph(plain ~ x + survival::strata(d$celltype), ties = "breslow")
-  expect_equal(free(strata, "breslow"), unname(coef(known)[1:6][grepl("^x", names(coef(known)))]), tolerance = 1e-4)
-  # glmnet's path for these is another program, which stops at 1e-6 of the deviance: near, and provably not below ours
-  for (y in list(strata, late)) {
-    theirs <- glmnet::glmnet(x, y, family = "cox", nlambda = 10)
-    ours <- tasksieve(x, y, family = "cox", lambda = theirs$lambda)
-    expect_close(as.matrix(coef(ours)), as.matrix(coef(theirs)), 0.1)
-    expect_gt(grade(theirs, x, y, s = theirs$lambda[5])$excess, 0)
+  known <- survival::coxph(plain ~ x + strata(d$celltype), ties = "breslow")
+  expect_equal(free(layers, "breslow"), unname(coef(known)), tolerance = 1e-4)
+  # glmnet's path for these is another program: its answers are near the optimum, and above ours
+  for (y in list(layers, late)) {
+    theirs <- suppressWarnings(glmnet::glmnet(x, y, family = "cox", nlambda = 10)) # it did not converge, it says
+    found <- grade(theirs, x, y, s = theirs$lambda[5])
+    expect_gt(found$excess, 0)
+    expect_lt(found$relative.gap, 1e-3)
   }
 })
 
