@@ -15,7 +15,7 @@ def labels_of_blocks(words: Words, groups: Any, n_features: int) -> Array:
     """The group of each feature: of blocks of one size, of blocks of given sizes, or of lists of features."""
     found = np.full(n_features, -1, dtype=np.int64)
     if np.isscalar(groups):
-        size = int(groups)
+        size = int(np.asarray(groups).item())
         if size < 1 or n_features % size:
             raise words.error(f"groups={groups!r} does not cut {n_features} features into blocks of one size.")
         return np.repeat(np.arange(n_features // size), size)
