@@ -61,5 +61,5 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
         strengths = strengths / data.n_rows
     if method == "sqrt_lasso":
         loss, strengths = "square-root", strengths / np.sqrt(data.n_rows)
-    options = {} if model == "PHReg" else {"fit_intercept": False}
+    options: dict[str, Any] = {} if model == "PHReg" else {"fit_intercept": False}
     return penalised(words.error, data, strengths, l1_ratio=ratio, factors=factors, loss=loss, **options)
