@@ -31,7 +31,7 @@ class Problem(NamedTuple):
         coef = coef[0] if len(coef) == 1 else coef
         known: dict[str, Any]
         if self.convention.words is not None:
-            program, parameters = self.convention.words(self.theirs, len(self.X))
+            program, parameters = self.convention.words(self.theirs, *self.X.shape)
             if self.convention.ties == "efron" and program not in ("adelie", "lifelines"):
                 parameters = parameters | {"method": "efron"}
             known = {"problem": program, "parameters": parameters}

@@ -24,6 +24,8 @@ LOSSES = {
     "squared": "least squares", "grouped": "several outputs", "logistic": "two classes", "poisson": "counts",
     "multinomial": "classes", "cox": "survival",
 }  # fmt: skip
+#: losses of which a certificate can prove that a feature is zero in every solution (and of the first two, in none)
+DECIDED = ("squared", "grouped", "logistic", "multinomial")
 Content = dict[str, Any]
 
 
@@ -72,10 +74,15 @@ def worst(cell: Content) -> float:
     return max(own["default"]["excess_lower"] for own in cell["strengths"])
 
 
+def decided(cells: Iterable[Content]) -> list[Content]:
+    """Those whose features can be proved right or wrong."""
+    return [one for one in cells if one["loss"] in DECIDED]
+
+
 def answers(content: Content) -> list[Content]:
-    """Every answer of every judged cell, at whatever tolerance."""
+    """Every answer of every judged cell whose features can be proved right or wrong, at whatever tolerance."""
     found = []
-    for own in strengths(judged(content)):
+    for own in strengths(decided(judged(content))):
         known = {"proven_nonzero": own["default"]["proven_nonzero"]}
         found += [{**one, **known} for one in (own["default"], own["recommended"], *own["ladder"]) if one]
     return found
@@ -109,8 +116,8 @@ def by_program(content: Content) -> str:
         cells = [one for one in judged(content) if one["program"] == name]
         if not cells:
             continue
-        own = [one["default"] for one in strengths(cells)]
-        excess = [one["excess_lower"] for one in own]
+        excess = [one["default"]["excess_lower"] for one in strengths(cells)]
+        own = [one["default"] for one in strengths(decided(cells))]
         needed = [one["needed"] for one in cells]
         known = sorted(one for one in needed if one is not None)
         tightest = "some: none" if len(known) < len(needed) else power(known[0])
@@ -136,13 +143,14 @@ def about(content: Content, name: str) -> str:
         return f"{sum(one['program'] == name for one in graded(content))} cells, none of them judged"
     own = [one["default"] for one in strengths(cells)]
     bad = max(cells, key=worst)
-    wrong = sum(one["wrong_zero"] + one["wrong_nonzero"] for one in own)
+    features = [one["default"] for one in strengths(decided(cells))]
+    wrong = sum(one["wrong_zero"] + one["wrong_nonzero"] for one in features)
     good = sum(worst(one) <= content["rules"]["good"] for one in cells)
     return (
         f"{len(cells)} cells, {good} of them within 1e-6 as shipped; "
         f"median excess {small(median(one['excess_lower'] for one in own))}, "
         f"worst {small(worst(bad))} ({bad['dataset']}, {LOSSES[bad['loss']]}); "
-        f"{wrong} features provably wrong or missing beside {sum(one['selected'] for one in own)} selected"
+        f"{wrong} features provably wrong or missing beside {sum(one['selected'] for one in features)} selected"
     )
 
 
@@ -290,9 +298,9 @@ def _count(name: str) -> Callable[[Content], str]:
                 any(
                     own["default"]["wrong_zero"] + own["default"]["wrong_nonzero"] for own in one["strengths"]
                 )
-                for one in judged(c)
+                for one in decided(judged(c))
             ),
-            len(judged(c)),
+            len(decided(judged(c))),
         ),
         "worst": lambda c: small(max(worst(one) for one in judged(c))),
         "worst-cell": lambda c: " / ".join(
@@ -301,7 +309,7 @@ def _count(name: str) -> Callable[[Content], str]:
         "own-gap": lambda c: f"{median(_own_gaps(c)):.0f}",
         "polish": lambda c: f"{median(own['default']['polish_seconds'] for own in strengths(judged(c))):.2f}",
         "polish-most": lambda c: (
-            f"{max(own['default']['polish_seconds'] for own in strengths(judged(c))):.1f}"
+            f"{max(own['default']['polish_seconds'] for own in strengths(judged(c))):.2f}"
         ),
         "warned": lambda c: str(sum(bool(own["warned"]) for own in strengths(judged(c)))),
         "warned-good": lambda c: str(

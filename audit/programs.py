@@ -21,8 +21,8 @@ SHARES = (0.1, 0.01)  # of the smallest strength whose solution is zero: fixed b
 class Convention:
     """The problem that a program solves for one loss.
 
-    - `words`: our alpha or its own -> program and parameters as `tasksieve.grade` takes them (`problem`, `parameters`);
-      None: the options of `grade` itself, for what its conversions do not cover.
+    - `words`: its strength, rows, columns -> program and parameters as `tasksieve.grade` takes them (`problem`,
+      `parameters`); None: the options of `grade` itself, for what its conversions do not cover.
     - `penalty`: "l11" or "l21".
     - `fit_intercept`: whether it has an intercept that is not penalised.
     - `ties`: of Cox's loss.
@@ -30,7 +30,7 @@ class Convention:
     - `scale`: our alpha / its own, from (rows, outputs or classes): the conversion once more, to check that of `grade`.
     """
 
-    words: Callable[[float, int], tuple[str, dict[str, Any]]] | None = None
+    words: Callable[[float, int, int], tuple[str, dict[str, Any]]] | None = None
     penalty: str = "l11"
     fit_intercept: bool = True
     ties: str = "breslow"
@@ -77,14 +77,14 @@ class Program:
 
 def said(
     program: str, strength: str, **parameters: Any
-) -> Callable[[float, int], tuple[str, dict[str, Any]]]:
+) -> Callable[[float, int, int], tuple[str, dict[str, Any]]]:
     """The words of a program whose strength is a multiplier."""
-    return lambda theirs, n: (program, {strength: theirs, **parameters})
+    return lambda theirs, n, d: (program, {strength: theirs, **parameters})
 
 
-def inverse(program: str, **parameters: Any) -> Callable[[float, int], tuple[str, dict[str, Any]]]:
+def inverse(program: str, **parameters: Any) -> Callable[[float, int, int], tuple[str, dict[str, Any]]]:
     """Those of a program whose C is 1 / (n alpha)."""
-    return lambda theirs, n: (program, {"C": 1.0 / (n * theirs), **parameters})
+    return lambda theirs, n, d: (program, {"C": 1.0 / (n * theirs), **parameters})
 
 
 def unbiased(n: int, outputs: int) -> float:
@@ -118,13 +118,16 @@ def on_path(
     return Convention(words, "l21" if loss in rows else "l11", loss != "cox", ties, own_path=True, **more)
 
 
-def adelie_words(loss: str) -> Callable[[float, int], tuple[str, dict[str, Any]]]:
-    return lambda theirs, n: ("adelie", {"glm": ADELIE[loss], "lmda": theirs})
+def adelie_words(loss: str) -> Callable[[float, int, int], tuple[str, dict[str, Any]]]:
+    return lambda theirs, n, d: ("adelie", {"glm": ADELIE[loss], "lmda": theirs})
 
 
-def skein_words(loss: str) -> Callable[[float, int], tuple[str, dict[str, Any]]]:
-    more = {"squared": {"alpha": 1.0}}.get(loss, {})
-    return lambda theirs, n: ("skein-glm", {"estimator": SKEIN[loss], "lambdas": theirs, **more})
+def skein_words(loss: str) -> Callable[[float, int, int], tuple[str, dict[str, Any]]]:
+    def words(theirs: float, n: int, d: int) -> tuple[str, dict[str, Any]]:
+        more: dict[str, Any] = {"squared": {"alpha": 1.0}, "cox": {"groups": list(range(d))}}.get(loss, {})
+        return "skein-glm", {"estimator": SKEIN[loss], "lambdas": theirs, **more}
+
+    return words
 
 
 BOTH_ROWS = ("grouped", "multinomial")
@@ -242,12 +245,16 @@ PROGRAMS = {
         Program(
             "pyspark", ("pyspark", "numpy"), "pyspark_worker.py",
             {
-                loss: Convention(
-                    said("pyspark", "regParam", estimator=f"{kind}Regression", elasticNetParam=1.0), scale=unbiased
-                )
-                for loss, kind in (("squared", "Linear"), ("logistic", "Logistic"), ("multinomial", "Logistic"))
+                # up to 4,096 columns its solver is "normal", whose deviations divide by n
+                "squared": Convention(),
+                "logistic": Convention(
+                    said("pyspark", "regParam", estimator="LogisticRegression", elasticNetParam=1.0), scale=unbiased
+                ),
+                "multinomial": Convention(
+                    said("pyspark", "regParam", estimator="LogisticRegression", elasticNetParam=1.0), scale=unbiased
+                ),
             },
-            "tol", 1e-6, range(-4, -13, -2), "change of the objective from step to step", budget=4.0, limit=150.0,
+            "tol", 1e-6, range(-4, -13, -2), "change of the objective from step to step", budget=4.0, limit=120.0,
         ),
     )
 }  # fmt: skip

@@ -18,7 +18,7 @@ from datasets import prepare
 from programs import PROGRAMS, Convention
 
 FILE = CELLS / "clarabel.json"
-COUNT, LARGEST = 10, 300 * 150
+COUNT, LARGEST = 10, 300 * 40
 ACCURACY = 1e-8  # Clarabel's own tolerance for the gap, relative to the objective at zero
 Array = np.ndarray[Any, Any]
 

@@ -23,7 +23,11 @@ FILE = HERE / "results.json"
 
 def main() -> None:
     cells = [json.loads(cell.file.read_text()) | {"cell": cell} for cell in all_cells() if cell.file.exists()]
-    confirmed = {(one["program"], one["loss"]) for one in cells if one["status"] == "same problem"}
+    confirmed = {
+        (one["program"], one["loss"])
+        for one in cells
+        if any(own["closest"] <= SAME for own in one.get("strengths", []))
+    }
     kept = [_cell(one, confirmed) for one in cells]
     used = {one["dataset"] for one in cells}
     versions = {one["program"]: one["versions"] for one in cells if one["versions"]}
