@@ -213,9 +213,9 @@ def probability_calibration(
                 lines.append(
                     (*key, len(hit), s @ each[:, k] / s.sum(), s @ hit / s.sum(), *_line(each[:, k], hit, s))
                 )
-    task_, label, weighting, n_rows, predicted, observed, lower, upper = _columns(bins, 8)
+    task_, label, weightings, n_rows, predicted, observed, lower, upper = _columns(bins, 8)
     return ProbabilityCalibration(
-        task_, label, weighting, n_rows, predicted, observed, lower, upper, CalibrationLines(*_columns(lines, 10)),
+        task_, label, weightings, n_rows, predicted, observed, lower, upper, CalibrationLines(*_columns(lines, 10)),
         float(level), new_rows,
     )  # fmt: skip
 

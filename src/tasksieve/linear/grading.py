@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 import scipy.sparse
@@ -29,6 +29,26 @@ from .ordinal import MultiTaskOrdinal
 Array = np.ndarray[Any, Any]
 
 
+class _Options(TypedDict, total=False):
+    """What `grade` takes beside data and strength, for type checkers."""
+
+    loss: str | Loss
+    penalty: str | RowPenalty
+    ridge: float
+    offset: Any
+    fit_intercept: bool | Literal["given"]
+    standardize: bool
+    positive: bool
+    feature_weights: Any
+    task_weights: Any
+    class_weight: Any
+    thresholds: Any
+    task_graph: Any
+    graph_strength: float
+    solve: bool
+    tol: float
+
+
 @overload
 def grade(
     coef: Any,
@@ -39,7 +59,7 @@ def grade(
     sample_weight: Any = None,
     *,
     alpha: float,
-    **options: Any,
+    **options: Unpack[_Options],
 ) -> Grade: ...
 
 
@@ -53,7 +73,7 @@ def grade(
     sample_weight: Any = None,
     *,
     alpha: Sequence[float] | Array,
-    **options: Any,
+    **options: Unpack[_Options],
 ) -> GradePath: ...
 
 
