@@ -47,6 +47,7 @@ def run(environment, *words):
     return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_goes_on_and_every_cell_is_whole(tiny, tmp_path):
     first, second = (
         tmp_path / "cells" / name

@@ -113,6 +113,7 @@ def test_a_promise_that_nested_rows_do_not_confirm_falls_back(old: Any) -> None:
     assert told
 
 
+@pytest.mark.slow
 def test_classes_weights_offsets_and_frames(old: Any) -> None:
     X, y, task, _ = tasks()
     classes = np.where(y > 0, "yes", "no")
@@ -313,6 +314,7 @@ def test_pretraining_is_two_steps() -> None:
         assert model.models_[t].dual_gap_ <= 1e-6 * model.models_[t].null_objective_
 
 
+@pytest.mark.slow
 def test_pretraining_in_other_forms_and_in_compare() -> None:
     X, y, task, _ = tasks(T=3, n=30)
     model = ts.Pretraining(ts.MultiTaskLassoCV(**PATH)).fit(X, y, task=task)

@@ -162,8 +162,8 @@ def probability_calibration(
     >>> y = (X[:, 0] - 1.5 + rng.logistic(size=400) > 0).astype(int)
     >>> model = ts.MultiTaskLogisticRegressionCV(class_weight="balanced", n_alphas=10).fit(X, y)
     >>> lines = ts.probability_calibration(model, X, y).lines
-    >>> lines.weighting.tolist(), lines.expected.round(1).tolist(), lines.observed.round(1).tolist()
-    (['as fitted', 'corrected back'], [0.5, 0.2], [0.2, 0.2])
+    >>> lines.weighting.tolist(), lines.expected.round(2).tolist(), lines.observed.round(2).tolist()
+    (['as fitted', 'corrected back'], [0.45, 0.19], [0.19, 0.19])
     """
     check_level(level)
     check_number(n_bins, "n_bins", low=1, closed=True, integer=True)

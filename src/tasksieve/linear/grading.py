@@ -219,8 +219,8 @@ def grade(
         other = [name for name, value in _UNSTATED.items() if not _stands(options[name], value)]
         if alpha is not None or task is not None or other:
             raise ValueError(
-                "problem= states the problem in the words of another program: loss, penalty, alpha and other options "
-                "of ours, and tasks, do not go with it; parameters= holds that program's own."
+                "A problem in the words of another program has its own loss, penalty, strength and options, and no "
+                "tasks: give them as parameters of that program."
             )
         coef = _array(coef)
         stated, X, coef, intercept = _stated(problem, parameters, coef, intercept, X, y, sample_weight, offset)
@@ -235,7 +235,7 @@ def grade(
     if held:
         options["fit_intercept"] = False
         if not single:
-            raise ValueError('fit_intercept="given" is for one value: the intercepts of each are another problem.')
+            raise ValueError("Held intercepts are for one value of a path: those of each value make it another problem.")
         offset, intercept = _held(intercept, offset, X, y, task), None
     case = _Case(options, tol, (X, y, task, sample_weight, offset), stated)
     points = [(coef, intercept, thresholds)]
@@ -296,7 +296,7 @@ def _stated(
 ) -> tuple[StatedProblem, Any, Array, Any]:
     """The problem of another program in our words, with X, coefficients and intercepts of ours."""
     if isinstance(X, list | tuple | dict):
-        raise ValueError("problem= is for one matrix X: the other programs know no tasks but columns of y.")
+        raise ValueError("A problem of another program is for one matrix X: these know no tasks but columns of y.")
     width = X.shape[1] if len(getattr(X, "shape", ())) == 2 else np.asarray(X).shape[1]
     if coef.ndim == 0 or coef.shape[-1] != width:
         raise ValueError(
@@ -320,7 +320,7 @@ def _held(intercept: Any, offset: Any, X: Any, y: Any, task: Any) -> Any:
         return offset
     values = np.atleast_1d(np.asarray(intercept, dtype=np.float64))
     if values.ndim != 1:
-        raise ValueError('fit_intercept="given" is for one intercept of each task, not for those of several classes.')
+        raise ValueError("Held intercepts are one of each task, not those of several classes.")
     if isinstance(y, list | tuple) and len(y) and np.ndim(y[0]):
         known = [0.0] * len(y) if offset is None or np.ndim(offset) == 0 else offset
         beside = offset if offset is not None and np.ndim(offset) == 0 else 0.0
