@@ -98,5 +98,5 @@ def test_what_is_another_problem_is_refused() -> None:
         ts.grade(linear_model.Lasso(), ROWS.X, ROWS.y)
     with pytest.raises(ValueError, match="problem must be one of"):
         ts.grade(np.zeros(ROWS.d), 0.0, ROWS.X, ROWS.y, problem="SPSS", parameters={})
-    with pytest.raises(ValueError, match="do not go with it"):
+    with pytest.raises(ValueError, match="its own loss, penalty, strength"):
         ts.grade(np.zeros(ROWS.d), 0.0, ROWS.X, ROWS.y, problem="sklearn", parameters={}, loss="huber")
