@@ -235,7 +235,7 @@ def grade(
     if held:
         options["fit_intercept"] = False
         if not single:
-            raise ValueError("Held intercepts are for one value of a path: those of each value make it another problem.")
+            raise ValueError("Held intercepts are for one value: those of each value of a path make another problem.")
         offset, intercept = _held(intercept, offset, X, y, task), None
     case = _Case(options, tol, (X, y, task, sample_weight, offset), stated)
     points = [(coef, intercept, thresholds)]
