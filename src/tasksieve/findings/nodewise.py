@@ -8,7 +8,7 @@ intercept at the mean row, k = 0, :math:`x_0 = 1`, :math:`\sigma_0 = 1`) add to 
 
 .. math::
 
-    \Bigl|\sum_k \delta_k \bigl(\textstyle\sum_i a_i c_i x_{ik} - 1_{k=j}\bigr)\Bigr|
+    \Bigl|\sum_k \delta_k \bigl(\sum_i a_i c_i x_{ik} - 1_{k=j}\bigr)\Bigr|
     \le \eta_j \sum_k \sigma_k |\delta_k|, \qquad
     \eta_j = \max_k \frac{|\sum_i a_i c_i x_{ik} - 1_{k=j}|}{\sigma_k}.
 
