@@ -18,12 +18,12 @@ from tasksieve.federated.together import follow
 FREE = 7  # the covariate
 MODELS: dict[str, Any] = {
     "squared": ts.MultiTaskRegressor,
-    "huber": ts.MultiTaskHuber,
-    "quantile": partial(ts.MultiTaskQuantile, smoothing=0.5),
+    "huber": partial(ts.MultiTaskRegressor, loss="huber"),
+    "quantile": partial(ts.MultiTaskRegressor, loss=ts.losses.Quantile(smoothing=0.5)),
     "expectile": partial(ts.MultiTaskRegressor, loss="expectile"),
     "log_cosh": partial(ts.MultiTaskRegressor, loss="log_cosh"),
-    "logistic": ts.MultiTaskLogisticRegression,
-    "poisson": ts.MultiTaskPoisson,
+    "logistic": partial(ts.MultiTaskClassifier, loss="logistic"),
+    "poisson": partial(ts.MultiTaskRegressor, loss="poisson"),
     "negative_binomial": partial(ts.MultiTaskRegressor, loss="negative_binomial"),
     "gamma": partial(ts.MultiTaskRegressor, loss="gamma"),
     "tweedie": partial(ts.MultiTaskRegressor, loss="tweedie"),
