@@ -61,3 +61,13 @@ def test_the_tightest_answers_are_optimal(tmp_path: Path) -> None:
         y = ROWS.y if case["estimator"] == "LinearRegression" else ROWS.three if "family" in case else ROWS.two
         given = {"problem": "pyspark", "parameters": case}
         same(ts.grade(found[f"coef{k}"], np.squeeze(found[f"intercept{k}"]), ROWS.X, y, **given))
+
+
+def test_a_solver_that_was_not_checked_is_refused() -> None:
+    """The deviations by which columns are divided depend on it."""
+    X = np.random.default_rng(0).standard_normal((40, 5))
+    asked = {"estimator": "LinearRegression", "regParam": 0.1, "elasticNetParam": 1.0}
+    for solver in ("auto", "normal"):
+        ts.grade(np.zeros(5), 0.0, X, X[:, 0], problem="pyspark", parameters={**asked, "solver": solver})
+    with pytest.raises(ValueError, match="has not been checked"):
+        ts.grade(np.zeros(5), 0.0, X, X[:, 0], problem="pyspark", parameters={**asked, "solver": "l-bfgs"})

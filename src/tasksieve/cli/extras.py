@@ -93,7 +93,8 @@ def read_settings(function: Any, settings: list[str]) -> dict[str, Any]:
 
 
 def plain(text: str) -> Any:
-    words: dict[str, Any] = {"true": True, "false": False, "none": None}
+    """A value as it was typed: a number, True, False and None in any writing (NULL), or a word."""
+    words: dict[str, Any] = {"true": True, "false": False, "none": None, "null": None}
     if text.lower() in words:
         return words[text.lower()]
     for kind in (int, float):

@@ -6,15 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .exit_codes import UsageError
-
-_WORDS = {
-    "true": True,
-    "false": False,
-    "none": None,
-    "null": None,
-    "inf": float("inf"),
-    "-inf": float("-inf"),
-}
+from .extras import plain
 
 
 def read_parameters(given: Sequence[str]) -> dict[str, Any]:
@@ -26,17 +18,6 @@ def read_parameters(given: Sequence[str]) -> dict[str, Any]:
             raise UsageError(f"--parameter: {text!r} is not NAME=VALUE, lambda=0.1")
         if name.strip() in found:
             raise UsageError(f"--parameter: {name.strip()} is given twice; values of a path are lambda=0.3,0.1,0.03")
-        parts = [_value(part.strip()) for part in value.split(",")]
+        parts = [plain(part.strip()) for part in value.split(",")]
         found[name.strip()] = parts if len(parts) > 1 else parts[0]
     return found
-
-
-def _value(text: str) -> Any:
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

@@ -4,7 +4,7 @@ r"""PySpark: LinearRegression and LogisticRegression of ``pyspark.ml``.
     w_j)^2\Bigr)
 
 :math:`\lambda` is ``regParam``, r ``elasticNetParam``; c_j the standard deviation of a column, or with
-standardization=False 1. LogisticRegression takes it with the divisor n - 1, LinearRegression with n: it fits y divided
+standardization=False 1. LogisticRegression takes it with the divisor n - 1, LinearRegression with n (solver "normal"): it fits y divided
 by its standard deviation (divisor n), with regParam for y as it is, so that there q = 1 / that deviation, else 1.
 Several classes are multinomial, with the sum of absolute values.
 """
@@ -19,9 +19,11 @@ from .stated import GivenData, StatedProblem, penalised
 from .words import Words
 
 SOLVER = (
-    "maxIter", "tol", "solver", "aggregationDepth", "maxBlockSizeInMB", "featuresCol", "labelCol", "predictionCol",
+    "maxIter", "tol", "aggregationDepth", "maxBlockSizeInMB", "featuresCol", "labelCol", "predictionCol",
     "weightCol", "threshold", "thresholds", "rawPredictionCol", "probabilityCol",
 )  # fmt: skip
+
+NORMAL_COLUMNS = 4096  # up to which LinearRegression's solver "auto" is "normal"
 
 
 def stated(words: Words, data: GivenData) -> StatedProblem:
@@ -31,6 +33,12 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
     ratio = words.number("elasticNetParam", default=0.0, high=1.0)
     intercept, standardize = words.flag("fitIntercept", True), words.flag("standardization", True)
     if name == "LinearRegression":
+        solver = words.choice("solver", of=("auto", "normal", "l-bfgs"), default="auto")
+        if standardize and (solver == "l-bfgs" or (solver == "auto" and data.n_features > NORMAL_COLUMNS)):
+            raise words.error(
+                "which deviations solver='l-bfgs' divides columns by has not been checked; standardise before, with "
+                "standardization=False."
+            )
         words.choice("loss", of=("squaredError",), default="squaredError")
         words.refuse("epsilon", "of the Huber loss, which is not graded", 1.35)
     else:
