@@ -4,9 +4,10 @@ r"""PySpark: LinearRegression and LogisticRegression of ``pyspark.ml``.
     w_j)^2\Bigr)
 
 :math:`\lambda` is ``regParam``, r ``elasticNetParam``; c_j the standard deviation of a column, or with
-standardization=False 1. LogisticRegression takes it with the divisor n - 1, LinearRegression with n (solver "normal"): it fits y divided
-by its standard deviation (divisor n), with regParam for y as it is, so that there q = 1 / that deviation, else 1.
-Several classes are multinomial, with the sum of absolute values.
+standardization=False 1. LogisticRegression takes it with the divisor n - 1, LinearRegression (solver "normal") with n:
+it fits y divided by its standard deviation (divisor n), with regParam for y as it is, so that there q = 1 / that
+deviation, else 1. Several classes are multinomial, with the sum of
+absolute values.
 """
 
 from __future__ import annotations
