@@ -207,7 +207,7 @@ def _tdt2() -> Raw:
     rng = np.random.default_rng(SEED)
     rows = np.sort(rng.choice(rows, ROWS, replace=False))
     X = _dense(kept)[rows]
-    often = np.argsort(-(X > 0).sum(axis=0), kind="stable")[:COLUMNS]  # a word that nobody uses is no column
+    often = np.argsort(-(X > 0).sum(axis=0), kind="stable")[:COLUMNS]  # a word without a use is no column
     return X[:, np.sort(often)], {"logistic": label[rows]}
 
 

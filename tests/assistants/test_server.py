@@ -226,7 +226,8 @@ def alive(process: int) -> bool:
         return False
 
 
-def wait_until(good: Any, seconds: float = 60.0) -> None:
+def wait_until(good: Any, seconds: float = 600.0) -> None:
+    """Wait; the limit is there against waiting for ever, and says nothing about speed."""
     end = time.monotonic() + seconds
     while not good():
         assert time.monotonic() < end
