@@ -31,8 +31,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before any test is imported, in every process of pytest-xdist."""
     if config.getoption("--narrow-longdouble"):
         np.longdouble = np.float64  # type: ignore[misc]
-    # The processes of pytest-xdist fill the cores by themselves: threads of BLAS would only spin beside them. Said before
-    # they start, since NumPy reads it once, when it is loaded; .ci/portable says otherwise.
+    # The processes of pytest-xdist fill the cores by themselves: threads of BLAS would only spin beside them. Said
+    # before they start, since NumPy reads it once, when it is loaded; .ci/portable says otherwise.
     if config.getoption("numprocesses", None):
         for threads in ("TASKSIEVE_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
             os.environ.setdefault(threads, "1")
