@@ -220,9 +220,9 @@ def table(report: Report, found: list[dict[str, Any]]) -> None:
          "data sets with a false feature (Holm, 0.05)", "no interval", "length",
          "length / that of splitting", "tolerated L1 error"],
         rows,
-        f"{counted} data sets of each design, {seconds:,.0f} processor seconds; alpha by cross-validation; intervals of "
-        f"all features that matter and of {OTHERS} drawn from the others; ± one standard error between data sets. Lengths "
-        "are of features that matter, tolerated errors medians.",
+        f"{counted} data sets of each design, {seconds:,.0f} processor seconds; alpha by cross-validation; intervals "
+        f"of all features that matter and of {OTHERS} drawn from the others; ± one standard error between data sets. "
+        "Lengths are of features that matter, tolerated errors medians.",
     )  # fmt: skip
 
 
