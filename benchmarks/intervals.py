@@ -3,7 +3,7 @@
     python benchmarks/intervals.py
     python benchmarks/intervals.py --only coverage --draws 50 --hours 1
     python benchmarks/intervals.py --only speed
-    python benchmarks/intervals.py --part 3/12 --store part3.jsonl    # the third twelfth of the data sets
+    python benchmarks/intervals.py --part 3/12 --store part3.jsonl    # every twelfth data set, from the third on
     python benchmarks/intervals.py --from part*.jsonl                 # the table of what was stored
 
 Coverage: how often 95 % intervals of `ts.debiased_inference` hold the true coefficient, of features that matter and of
@@ -167,16 +167,13 @@ def store(file: Path, draws: range, hours: float, seed: int) -> None:
 
 
 def stored(report: Report, files: list[Path]) -> list[dict[str, Any]]:
-    """Results of the same versions and the same seed, every data set once."""
-    heads, found = [], {}
-    for file in files:
-        head, *lines = read_lines(file)
-        heads.append(head)
-        found |= {(each["setting"], each["draw"]): each for each in lines}
+    """Results of the same versions and the same seed, every data set once; parts may have been joined to one file."""
+    lines = [line for file in files for line in read_lines(file)]
+    heads = [line for line in lines if "versions" in line]
     if any(head != heads[0] for head in heads):
         raise SystemExit(f"results of different versions or seeds: {heads}")
-    report.content["versions"] = heads[0]["versions"]
-    report.content["raw"] = list(found.values())
+    found = {(each["setting"], each["draw"]): each for each in lines if "versions" not in each}
+    report.content |= {"versions": heads[0]["versions"], "raw": list(found.values())}
     return list(found.values())
 
 

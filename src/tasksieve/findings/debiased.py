@@ -48,7 +48,7 @@ class DebiasedInference(Estimates):
     task : array
     estimate, std_error, lower, upper, pvalue : arrays of float
         Of the coefficient, in the units of X and y. NaN where a feature does not vary in a task, and errors NaN where
-        the model uses as many features as the task has rows.
+        the model uses as many degrees of freedom as the task has rows.
     row_pvalue : array of float
         Of the feature in all tasks together.
     row_holm, row_by : arrays of float
@@ -121,7 +121,8 @@ def debiased_inference(
         \hat b_{tj} = w_{tj} + \sum_i a_i\, p_i, \qquad p_i = -f'(y_i, x_i \cdot w_t + b_t + o_i), \qquad
         a_i = \frac{s_i v_i}{\sum_l s_l c_l v_l x_{lj}}
 
-    with w the model's coefficients, p minus the slopes of its loss at the rows of task t (for least squares the
+    with w the model's coefficients (of other losses than least squares recalibrated: with the slope and the intercept
+    that fit task t best), p minus the slopes of its loss at the rows of task t (for least squares the
     residuals), c the loss's curvature there, s the weights of rows, and v what a Lasso of feature j on all other
     features, in the metric s c, leaves of it. Each task has its own rows and its own Lassos. A coefficient that the
     penalty has shrunk, or set to zero, is corrected by what the residuals still say about its feature alone. What the
@@ -141,8 +142,8 @@ def debiased_inference(
     groups : array of shape (n,), or list of such, optional
         Families, patients: errors are those of whole groups of rows.
     errors : {"robust", "constant"}, default="robust"
-        "robust": HC1, :math:`\frac{n}{n - k} \sum_i (a_i p_i)^2`, k the coefficients that the model uses in the task
-        and its intercept; with ``groups`` CR1. "constant": noise of one variance (of 1 / s with weights), for least
+        "robust": HC1, :math:`\frac{n}{n - k} \sum_i (a_i p_i)^2`, k the degrees of freedom that the model uses in the
+        task; with ``groups`` CR1. "constant": noise of one variance (of 1 / s with weights), for least
         squares only. Student's distribution with n - k degrees of freedom, at most the number of groups less 1.
     nodewise_penalty : float, or array of shape (d,) or (T, d), optional
         Strengths of the Lassos, of columns of length 1 (so between 0 and 1). By default each is chosen by the rule of
@@ -159,7 +160,7 @@ def debiased_inference(
     Warns
     -----
     UserWarning
-        Of tasks in which the model uses as many features as there are rows: they have no standard errors.
+        Of tasks in which the model uses as many degrees of freedom as there are rows: they have no standard errors.
 
     Notes
     -----
@@ -167,7 +168,17 @@ def debiased_inference(
     at most ``bias_factor`` times the model's L1 error: :math:`\sum_k \sigma_k |w_{tk} - w^*_{tk}|` over features of
     standard deviations :math:`\sigma_k`, plus the error of the intercept at the mean row. ``bias_factor`` is
     computed from the a as they are, and raised by all rounding. With other losses there are terms of second order
-    beside it.
+    beside it, and the L1 error is that of the recalibrated model.
+
+    Degrees of freedom are the divergence of the fitted values, :math:`\sum_i \partial \hat y_i / \partial y_i` (Stein
+    1981): a coefficient of a row that the L2,1 norm has shrunk is less than one. Where the penalty is not of that
+    family (L2,1, L1,1, sparse group), or tied to a graph of tasks, coefficients are counted, which is never less. A
+    model with a ridge is taken for one without.
+
+    A penalty makes predictions of a logistic or Poisson model too flat, and their curvature, which is the information
+    about a large effect, too large. So each task's linear predictor gets the slope (the calibration slope of Cox 1958)
+    and intercept that fit its rows best; the slope counts as one degree of freedom. A task whose slope would be
+    infinite (separated classes) stays as it is.
 
     The row test compares squared normal scores with chi-squared where tasks have no rows (groups) in common, and is
     Hotelling's, by the F distribution, where they have.
@@ -181,8 +192,9 @@ def debiased_inference(
     Zhang and Zhang (2014), "Confidence intervals for low dimensional parameters in high dimensional linear models"; van
     de Geer, Bühlmann, Ritov and Dezeure (2014), "On asymptotically optimal confidence regions and tests for
     high-dimensional models"; Javanmard and Montanari (2014), "Confidence intervals and hypothesis testing for
-    high-dimensional regression"; Benjamini and Yekutieli (2001), "The control of the false discovery rate in multiple
-    testing under dependency".
+    high-dimensional regression"; Stein (1981), "Estimation of the mean of a multivariate normal distribution"; Cox
+    (1958), "Two further applications of a model for binary regression"; Benjamini and Yekutieli (2001), "The control of
+    the false discovery rate in multiple testing under dependency".
 
     Examples
     --------
@@ -216,9 +228,9 @@ def debiased_inference(
     refused = [data.tasks.tolist()[t] for t, own in enumerate(tasks) if own.freedom < 1.0]
     if refused:
         warn(
-            f"{len(refused)} task(s) have no standard errors ({some_of(refused)}): the model uses as many features "
-            "there as there are rows (or groups), so that their residuals say nothing about the noise. A larger alpha "
-            "uses fewer.",
+            f"{len(refused)} task(s) have no standard errors ({some_of(refused)}): the model uses as many degrees "
+            "of freedom there as there are rows (or groups), so that their residuals say nothing about the noise. A "
+            "larger alpha uses fewer.",
         )
     parts = [
         _estimated(tasks, chosen[low : low + _AT_ONCE], penalties) for low in range(0, len(chosen), _AT_ONCE)
@@ -394,8 +406,7 @@ def _recalibrated(
     tasks: list[FittedTask],
     fit_intercept: bool,
 ) -> tuple[Array, Array]:
-    """The model with a slope of each task's own: of shrunken predictions the curvature, and with it the information
-    about large effects, would be too large. Where no slope is best (separated classes), the model as it is."""
+    """Coefficients and intercepts with the slope that fits each task best; as they are where none does."""
     coef, intercept = coef.copy(), intercept.copy()
     for t, own in enumerate(tasks):
         if not coef[t].any():
