@@ -34,9 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser, draws: int, words: str) -> No
     )
 
 
-def draws(report: Report, args: argparse.Namespace, one: Callable[[int], Any]) -> list[Any] | None:
-    """What `one` found in every draw; None where the lines are stored, not put into tables. Ctrl-C ends it with the
-    draws that are finished."""
+def draws(
+    report: Report, args: argparse.Namespace, one: Callable[[int], dict[str, Any]]
+) -> list[dict[str, Any]] | None:
+    """What `one` found in every draw, by design; None where the lines are stored, not put into tables. Ctrl-C ends it
+    with the draws that are finished."""
     if args.stored:
         return _stored(report, args.stored)
     i, parts = args.part
@@ -85,17 +87,20 @@ def _lines(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
-def _stored(report: Report, files: list[Path]) -> list[Any]:
+def _stored(report: Report, files: list[Path]) -> list[dict[str, Any]]:
     """What lines of one version say, in the order of draws; the report says when and with what they were made."""
     lines = sorted((line for file in files for line in _lines(file)), key=lambda line: line["draw"])
     if not lines:
         raise SystemExit("no draws are stored")
     if len({json.dumps(line["versions"]) for line in lines}) > 1:
         raise SystemExit("draws of different versions do not belong in one table")
-    if len({line["draw"] for line in lines}) < len(lines):
-        raise SystemExit("a draw is there twice")
     report.content |= {key: lines[-1][key] for key in ABOUT}
+    found: dict[int, dict[str, Any]] = {}
     for line in lines:
+        known = found.setdefault(line["draw"], {})
+        if not known.keys().isdisjoint(line["found"]):
+            raise SystemExit(f"draw {line['draw']} of a design is there twice")
+        known |= line["found"]
         report.content["raw"].append({key: line[key] for key in ("draw", "found", "seconds")})
-    say(f"{len(lines)} draws, {sum(line['seconds'] for line in lines):.0f} processor seconds")
-    return [line["found"] for line in lines]
+    say(f"{len(found)} draws, {sum(line['seconds'] for line in lines):.0f} processor seconds")
+    return list(found.values())

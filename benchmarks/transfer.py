@@ -93,10 +93,11 @@ def main() -> None:
     found_all = draws(report, args, lambda k: {design: draw(design, k) for design in designs})
     if found_all is None:  # lines are stored
         return
-    n_draws = len(found_all)
     pooled: dict[bool, list[bool]] = {False: [], True: []}
-    for design in designs if n_draws else []:
-        found = [one[design] for one in found_all]
+    for design in designs:
+        found = [one[design] for one in found_all if design in one]
+        if not found:
+            continue
         alone = np.array([one["how"] == "alone" for one in found])
         gains = np.array([1.0 - one["oracle"] / one["alone"] for one in found])
         clear, harmful = gains > 0.1, design in HARMFUL
@@ -108,7 +109,7 @@ def main() -> None:
             how: sum(one["how"] == how for one in found) for how in ("alone", "weights", "offset", "distance")
         }
         rows.append([
-            design, "harmful" if harmful else "helpful", f"{int(clear.sum())} of {n_draws}",
+            design, "harmful" if harmful else "helpful", f"{int(clear.sum())} of {len(found)}",
             f"{int(np.sum(counted))} of {len(counted)} {'alone' if harmful else 'with old tasks'}",
             ", ".join(f"{how} {count}" for how, count in hows.items() if count),
             *(f"{np.mean([one[name] for one in found]):.2f}" for name in ("alone", "own", "oracle")),
@@ -125,7 +126,7 @@ def main() -> None:
             report.headline(f"all designs: {words}", f">= {bar:.0%}", f"{share:.1%} of {len(pooled[harmful])}",
                             share >= bar)  # fmt: skip
     report.table(
-        f"A new task of {NEW_ROWS} rows, {n_draws} draws",
+        f"A new task of {NEW_ROWS} rows, {len(found_all)} draws",
         ["design", "old tasks are", "oracle's gain above 10 %", "counted", "chosen", "risk alone", "risk", "oracle's",
          "largest relative gap"],
         rows,
