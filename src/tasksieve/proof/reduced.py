@@ -35,7 +35,7 @@ _TRIES = 8
 _COPY = 0.9  # the least correlation of near copies
 _MOST_COPIES = 12
 _FEW = 2000  # features that are read for each dual point by itself
-_CLOSE = 1e-2  # of what leaving features out costs at most: how well the second-order model is solved first
+_CLOSE = 0.03  # of what leaving features out costs at most: how well the second-order model is solved first
 _CLOSER, _EPOCHS = 1e-2, 1000
 _KEPT = 0.75  # of what a reduced problem's coefficients lack: a bound of so much is good enough
 
@@ -194,6 +194,7 @@ class ReducedProblems:
                 whole[kept] = rows
                 at, along = replace(at, value=half, residual=left), whole
             else:  # in the dual ball, in which the loss's own residual at these rows is not
+                assert isinstance(loss, RowLossOnData)
                 at, along = replace(at, residual=loss.inside(model.root * left)), model.rows
             at = loss.settled(at)
             products = columns.correlate(at.residual, columns.positions(self.working))
