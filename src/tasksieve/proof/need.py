@@ -46,6 +46,7 @@ class Proved:
     """What the coefficients of a value, whose objective is at most `top`, are found to need.
 
     - `spare`: What rounding may add to the bounds elsewhere.
+    - `usual`: Whether the dual point of the coefficients counted in all tasks.
     - `deviations`: Standard deviations of columns, where they are known.
     """
 
@@ -54,6 +55,7 @@ class Proved:
     value: int
     top: float
     spare: float
+    usual: bool
     deviations: verify.Box | None = None
 
     def arrays(self, reduced: ReducedProblems, listed: Callable[[Array], Array]) -> dict[str, Array]:
@@ -86,7 +88,7 @@ class Proved:
     ) -> tuple[list[tuple[Array, float, Array]], list[Candidate]]:
         """Claims that need no intervals, and the candidates for which there is none."""
         less = _FAR_MORE * abs(self.top) + 8.0 * self.spare
-        if not abs(reduced.objective - self.top) <= less:  # something in the data that double precision does not see
+        if not self.usual or not abs(reduced.objective - self.top) <= less:  # something in the data that double precision does not see
             return [], asked
         claims, rest = list[tuple[Array, float, Array]](), list[Candidate]()
         for one in asked:
