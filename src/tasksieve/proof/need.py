@@ -88,7 +88,8 @@ class Proved:
     ) -> tuple[list[tuple[Array, float, Array]], list[Candidate]]:
         """Claims that need no intervals, and the candidates for which there is none."""
         less = _FAR_MORE * abs(self.top) + 8.0 * self.spare
-        if not self.usual or not abs(reduced.objective - self.top) <= less:  # something in the data that double precision does not see
+        # something in the data that double precision does not see
+        if not self.usual or not abs(reduced.objective - self.top) <= less:
             return [], asked
         claims, rest = list[tuple[Array, float, Array]](), list[Candidate]()
         for one in asked:
