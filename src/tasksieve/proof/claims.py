@@ -106,7 +106,8 @@ def certify(
         _list(whole, "sure", finder.sure)
     if need is not None:
         k, reduced, listed = need
-        proved = Proved(stated, tasks, k, finder.tops[k], finder.widths[k], finder.problem.deviations)
+        usual, deviations = not finder.dropped[k], finder.problem.deviations
+        proved = Proved(stated, tasks, k, finder.tops[k], finder.widths[k], usual, deviations)
         with np.errstate(all="ignore"):
             whole |= proved.arrays(reduced, lambda residual: inside_domain(finder.problem, listed(residual)))
     return Certificate(header, whole)
