@@ -139,11 +139,11 @@ def path(loss: str, options: dict[str, Any], data: dict[str, Any], grid: dict[st
 
 
 def explained(found: Any, loss: str, options: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-    """The part of the deviance of intercepts alone that each value explains; and half of it, in units of the objective."""
+    """The part of the deviance of intercepts alone that each value explains; and half that deviance."""
     X = data["X"]
-    nothing = [np.zeros((part.shape[0], 1)) for part in X] if isinstance(X, list) else np.zeros((X.shape[0], 1))
+    empty = [np.zeros((part.shape[0], 1)) for part in (X if isinstance(X, list) else [X])]
     plain = {**options, "feature_weights": None, "standardize": False, "ridge": 0.0}
-    null = model(loss, plain).path(**{**data, "X": nothing}, alphas=[1.0])
+    null = model(loss, plain).path(**{**data, "X": empty if isinstance(X, list) else empty[0]}, alphas=[1.0])
     half = float(null.null_objective)  # of a saturated model 0: objectives may be off by a constant
     part = (null.objectives[0] - losses(found)) / half if half > 0.0 else np.zeros(len(found))
     return {"explained": part, "half_deviance": half}
