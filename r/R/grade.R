@@ -13,7 +13,8 @@
 #' @param solve Also solve the problem here: a sharper bound, and by how much our solution is better.
 #' @param where The environment in which names in the call of the fit are looked up.
 #' @param ... Of the methods for cross-validations: arguments of those for paths.
-#' @return An object of class `"tasksieve_grade"`: `gap` (a proved bound on objective minus optimum), `relative.gap`, `objective`, `excess` (over our
+#' @return An object of class `"tasksieve_grade"`: `gap` (a proved bound on objective minus optimum), `relative.gap` (to the objective of the null
+#'   model), `objective`, `excess` (over our
 #'   own solution), `proven.zero`, `proven.nonzero`, `wrong.zero`, `wrong.nonzero` and `selected`, by feature; and of the fit `lambda`,
 #'   `dev.ratio` and `thresh` (of [tasksieve()] `tol`). It prints as one line.
 #' @export
@@ -169,10 +170,7 @@ print.tasksieve_grade <- function(x, ...) {
   asked <- intersect(c("thresh", "tol"), names(x))
   better <- wrong > 0 || x$relative.gap > 1e-6 # what tasksieve() asks of itself by default
   cat(sprintf(
-    paste0(
-      "%s at lambda = %.4g, dev.ratio %.3g, %s = %.2g: at most %.2g above the optimum, %.1g of the objective of the null model; ",
-      "%d of %d features proved right, %d wrong%s\n"
-    ),
+    "%s at lambda = %.4g (dev.ratio %.3g, %s %.2g): at most %.2g above the optimum (relative: %.1g); %d of %d features proved, %d wrong%s\n",
     x$program, x$lambda, x$dev.ratio, asked, x[[asked]], x$gap, x$relative.gap, right, length(x$selected), wrong,
     if (better) sprintf(": fit again with a smaller %s", asked) else ""
   ))
