@@ -73,7 +73,7 @@ test-gpu: $(VENV)/.package $(VENV)/.extra-test $(VENV)/.extra-gpu
 # Its own environment, and a module of its own: an editable one would share the folder of the ordinary build.
 LOWEST := .venv-lowest
 CORE := $(addprefix tests/,kernels losses penalties screening design path linear tasks fitted proof verify tables runs graph online \
-  genotypes cluster test_problem_file.py)
+  genotypes cluster assistants test_problem_file.py)
 
 test-lowest: $(LOWEST)/.installed
 	$(LOWEST)/bin/python -m pytest -n auto --dist worksteal -m "not slow" $(CORE) $(PYTEST_ARGS)

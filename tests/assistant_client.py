@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,11 +55,12 @@ class Assistant:
 def assistant(folder: Path, *words: str) -> Iterator[Assistant]:
     """An assistant whose server has this folder."""
     arguments = ["-m", "tasksieve", "mcp", "--folder", str(folder), *words]
-    # one thread: results must not depend on it, and other tests run beside
-    environment = {"TASKSIEVE_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": ""}
+    # the kernels of this process; one thread: results must not depend on it, and other tests run beside
+    environment = {name: value for name, value in os.environ.items() if name == "TASKSIEVE_KERNELS"}
+    environment |= {"TASKSIEVE_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": ""}
     server = mcp.StdioServerParameters(command=sys.executable, args=arguments, env=environment)
     with (
         anyio_threads.start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(mcp.Client(server)) as client,
+        portal.wrap_async_context_manager(mcp.Client(mcp.stdio_client(server))) as client,
     ):
         yield Assistant(portal, client)

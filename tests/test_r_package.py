@@ -118,3 +118,22 @@ def test_errors_and_warnings_speak_r():
     assert "maxit = 1" in words
     assert words.startswith("Tasksieve did")
     assert answer["error"] is None
+
+
+@pytest.mark.parametrize("penalty", ["l21", "sparse_group", "dirty", "owl"])
+def test_what_is_explained_is_that_of_the_predictions(penalty):
+    rng = np.random.default_rng(3)
+    X, task, weights = rng.standard_normal((60, 5)), np.repeat(["a", "b"], 30), rng.uniform(0.5, 2.0, 60)
+    y = rng.poisson(np.exp(X[:, 0] / 2)).astype(float)
+    options = {"penalty": penalty, "ridge": 0.5, "tol": 1e-8, "standardize": True, "task_graph": "chain"}
+    if penalty == "l21":
+        options["feature_weights"] = np.array([0.0, 1.0, 1.0, 1.0, 1.0])
+    data = {"X": X, "y": y, "task": task, "sample_weight": weights}
+    found = _helper().path("poisson", options, data, {"n_alphas": 4, "eps": 0.05})
+    loss = ts.losses.Poisson()
+    means = {label: np.average(y[task == label], weights=weights[task == label]) for label in "ab"}
+    null = weights @ loss.deviance(y, np.log([means[label] for label in task]))
+    for k in range(4):
+        left = weights @ loss.deviance(y, found["path"].predict(X, k, task=task))
+        assert abs(found["explained"][k] - (1.0 - left / null)) < 1e-12
+    assert abs(found["half_deviance"] * weights.sum() / 2 - null / 2) < 1e-9

@@ -13,8 +13,10 @@
 #' @param solve Also solve the problem here: a sharper bound, and by how much our solution is better.
 #' @param where The environment in which names in the call of the fit are looked up.
 #' @param ... Of the methods for cross-validations: arguments of those for paths.
-#' @return An object of class `"tasksieve_grade"`: `gap` (a proved bound on objective minus optimum), `relative.gap`, `objective`, `excess` (over our
-#'   own solution), `proven.zero`, `proven.nonzero`, `wrong.zero`, `wrong.nonzero` and `selected`, by feature. It prints as one line.
+#' @return An object of class `"tasksieve_grade"`: `gap` (a proved bound on objective minus optimum), `relative.gap` (to the objective of the null
+#'   model), `objective`, `excess` (over our
+#'   own solution), `proven.zero`, `proven.nonzero`, `wrong.zero`, `wrong.nonzero` and `selected`, by feature; and of the fit `lambda`,
+#'   `dev.ratio` and `thresh` (of [tasksieve()] `tol`). It prints as one line.
 #' @export
 #' @examplesIf tasksieve_available() && requireNamespace("glmnet", quietly = TRUE)
 #' x <- matrix(rnorm(2000), 100)
@@ -59,7 +61,10 @@ grade.glmnet <- function(object, x, y, s = NULL, weights = NULL, offset = NULL, 
   constants <- if (family == "cox") NULL else vapply(parts, function(part) part[1, 1], 1)
   beta <- do.call(rbind, lapply(parts, function(part) if (family == "cox") part[, 1] else part[-1, 1]))
   problem <- do.call(read_problem, c(list(x, y, NULL, family, weights, offset), given))
-  graded(problem, beta, constants, NULL, s, solve, "glmnet")
+  about <- list(
+    program = "glmnet", lambda = s, dev.ratio = object$dev.ratio[match(s, object$lambda)], thresh = said("thresh", NULL, 1e-7)
+  )
+  graded(problem, beta, constants, NULL, about, solve)
 }
 
 #' @rdname grade
@@ -84,7 +89,8 @@ grade.tasksieve <- function(object, x, y, s = NULL, weights = NULL, offset = NUL
   k <- match(s, object$lambda)
   beta <- do.call(rbind, lapply(rows$beta, function(own) as.vector(own[, k])))
   thresholds <- if (is.null(rows$thresholds)) NULL else t(rows$thresholds[[1]][, k])
-  graded(problem, beta, if (is.null(object$a0)) NULL else rows$a0[, k], thresholds, s, solve, "tasksieve")
+  about <- list(program = "tasksieve", lambda = s, dev.ratio = object$dev.ratio[k], tol = object$arguments$tol)
+  graded(problem, beta, if (is.null(object$a0)) NULL else rows$a0[, k], thresholds, about, solve)
 }
 
 #' @rdname grade
@@ -122,8 +128,9 @@ refuse_limits <- function(object, where) {
   }
 }
 
-graded <- function(problem, beta, constants, thresholds, s, solve, program) {
-  options <- options_of_one(problem, s)
+# `about`: what the answer says of itself, `lambda` among it.
+graded <- function(problem, beta, constants, thresholds, about, solve) {
+  options <- options_of_one(problem, about$lambda)
   keep <- c("penalty", "alpha", "ridge", "fit_intercept", "standardize", "positive", "feature_weights", "task_weights")
   options <- options[intersect(keep, names(options))]
   loss <- problem$model$loss
@@ -144,9 +151,10 @@ graded <- function(problem, beta, constants, thresholds, s, solve, program) {
   names(flags) <- gsub("_", ".", names(flags))
   structure(
     c(
+      about,
       list(
-        program = program, lambda = s, objective = found$objective, gap = found$dual_gap,
-        relative.gap = found$relative_gap, excess = found$excess, words = found$words
+        objective = found$objective, gap = found$dual_gap, relative.gap = found$relative_gap, excess = found$excess,
+        words = found$words
       ),
       flags
     ),
@@ -159,9 +167,12 @@ graded <- function(problem, beta, constants, thresholds, s, solve, program) {
 print.tasksieve_grade <- function(x, ...) {
   right <- sum(x$selected & x$proven.nonzero) + sum(!x$selected & x$proven.zero)
   wrong <- sum(x$wrong.zero) + sum(x$wrong.nonzero)
+  asked <- intersect(c("thresh", "tol"), names(x))
+  better <- wrong > 0 || x$relative.gap > 1e-6 # what tasksieve() asks of itself by default
   cat(sprintf(
-    "%s at lambda = %.4g: at most %.2g above the optimum (%.1g of the objective at zero); %d of %d features proved right, %d wrong\n",
-    x$program, x$lambda, x$gap, x$relative.gap, right, length(x$selected), wrong
+    "%s at lambda = %.4g (dev.ratio %.3g, %s %.2g): at most %.2g above the optimum (relative: %.1g); %d of %d features proved, %d wrong%s\n",
+    x$program, x$lambda, x$dev.ratio, asked, x[[asked]], x$gap, x$relative.gap, right, length(x$selected), wrong,
+    if (better) sprintf(": fit again with a smaller %s", asked) else ""
   ))
   invisible(x)
 }

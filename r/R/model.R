@@ -9,6 +9,9 @@ read_model <- function(data, family, penalty = NULL, alpha = 1, standardize = TR
     give_up("alpha must be a number above 0, and at most 1; alpha = 0 selects nothing: use glmnet for a ridge alone.")
   }
   known <- read_factors(penalty.factor, data$n_features, alpha)
+  if (family$name == "multinomial" && any(known$weights == 0)) {
+    give_up("penalty.factor of 0 is not there for multinomial models: give these columns a small one.")
+  }
   options <- list(
     penalty = norm_of(penalty, family, type.multinomial, data),
     ridge = (1 - alpha) / alpha / scale_of_response(data, family, intercept),

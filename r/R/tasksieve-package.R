@@ -12,5 +12,5 @@
 #' @keywords internal
 #' @importFrom Matrix drop0
 #' @importFrom methods new is as
-#' @importFrom stats approx coef model.frame model.matrix predict reformulate setNames terms
+#' @importFrom stats approx coef deviance model.frame model.matrix predict reformulate setNames terms
 NULL

@@ -16,7 +16,7 @@
 #'
 #' **Differences from glmnet.** `tol` is not `thresh`: it bounds the duality gap relative to the objective of the empty model, and the gap is a proof
 #' of how far the optimum can be at most. `alpha = 0` (a ridge alone) is refused. `lower.limits` is `-Inf` or 0. With
-#' `alpha < 1`, a `penalty.factor` may only be 0 or one other value. With `intercept = FALSE` nothing is centred, and columns are scaled by their root mean
+#' `alpha < 1`, a `penalty.factor` may only be 0 or one other value; of multinomial models none may be 0. With `intercept = FALSE` nothing is centred, and columns are scaled by their root mean
 #' square (glmnet: by their standard deviation); with `standardize = FALSE` both agree. Counts or shares as `y` of a binomial model are refused.
 #'
 #' `x` may be
@@ -64,6 +64,8 @@
 #' \item{a0, beta}{intercepts and coefficients as glmnet has them: of one task a vector and a `dgCMatrix` (columns x values), of
 #'   several a matrix and a list of such by task, of classes a list of those}
 #' \item{df}{number of features selected at each value}
+#' \item{dev.ratio, nulldev}{as in glmnet: the part of the deviance that is explained, and the deviance of intercepts alone, of all
+#'   tasks together ([deviance()][deviance.tasksieve])}
 #' \item{objective, gap, relative.gap}{the objective, and how far it is above the optimum at most: a proof}
 #' \item{converged, status}{whether the gap came under `tol`}
 #' \item{tasks, classnames, nobs, dim, offset, call}{what the names say}
@@ -155,13 +157,22 @@ as_fit <- function(found, problem, call) {
     thresholds = named_thresholds(found$thresholds, tasks, data$classes, steps),
     df = as.integer(flat(found$selected)),
     objective = flat(found$objective), gap = flat(found$gap), relative.gap = flat(found$relative_gap),
-    null.objective = found$null, converged = flat(found$converged), status = unlist(found$status),
+    null.objective = found$null, dev.ratio = flat(found$explained), nulldev = 2 * mean_size(data, tasks) * found$half_deviance,
+    converged = flat(found$converged), status = unlist(found$status),
     tasks = tasks, classnames = data$classes, outputs = outputs, form = data$form,
     nobs = sum(data$sizes), dim = c(data$n_features, length(lambda)), offset = !is.null(data$offset),
     passes = found$passes, interrupted = found$interrupted, solver = found$solver,
     unit = problem$model$unit, arguments = problem$arguments, path = found$path
   )
   structure(fit, class = "tasksieve")
+}
+
+# The mean number of rows of a task, which objectives are divided by: rows count with their weights, missing y do not.
+mean_size <- function(data, tasks) {
+  weights <- if (is.null(data$weights)) lapply(data$sizes, rep, x = 1) else data$weights
+  weights <- if (is.list(weights)) weights else list(weights)
+  seen <- if (is.null(data$plain)) weights else Map(function(w, y) w * !is.na(y), weights, data$plain)
+  sum(unlist(seen)) / length(tasks)
 }
 
 # Of several classes only differences matter; glmnet brings intercepts to mean 0.

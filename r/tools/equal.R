@@ -2,8 +2,9 @@
 #
 #   Rscript r/tools/equal.R > table.md
 #
-# For each path the largest difference of a coefficient beside the largest coefficient, how far tasksieve's answers are
-# above the optimum at most (proved, relative to the objective at zero), and how far glmnet's, graded at three values.
+# For each path, over all of its values: the largest difference of a coefficient beside the largest coefficient, the largest
+# differences of predictions (type = "response", relative to the largest; and classes that differ) and of dev.ratio, how far tasksieve's
+# answers are above the optimum at most (proved, relative to the objective at zero), and how far glmnet's, as grade() proves.
 
 suppressMessages(library(tasksieve))
 for (package in c("glmnet", "MASS", "survival")) {
@@ -20,8 +21,24 @@ coefficients_of <- function(fit) {
   if (is.list(found)) do.call(rbind, lapply(found, as.matrix)) else as.matrix(found)
 }
 
-line <- function(what, values, largest, difference, ours, theirs) {
-  cat(sprintf("| %s | %d | %.3g | %.1e | %.0e | %.0e |\n", what, values, largest, difference, ours, theirs))
+line <- function(what, values, largest, ...) {
+  cat("|", paste(c(what, values, sprintf("%.3g", largest), vapply(list(...), shown, "")), collapse = " | "), "|\n")
+}
+
+shown <- function(number) if (is.character(number)) number else sprintf("%.0e", number)
+
+apart <- function(ours, theirs) max(abs(ours - theirs))
+
+# Of all rows at all values: means relative to the largest, and classes that are not the same.
+predictions_apart <- function(ours, theirs, x, family) {
+  of <- function(type) list(predict(ours, x, type = type), predict(theirs, x, type = type))
+  means <- of("response")
+  found <- sprintf("%.0e", apart(means[[1]], means[[2]]) / max(abs(means[[2]])))
+  if (!family %in% c("binomial", "multinomial")) {
+    return(found)
+  }
+  classes <- of("class")
+  sprintf("%s, %d of %d classes", found, sum(classes[[1]] != classes[[2]]), length(classes[[1]]))
 }
 
 path <- function(what, data, family, ...) {
@@ -29,12 +46,15 @@ path <- function(what, data, family, ...) {
   ours <- suppressWarnings(tasksieve(data$x, data$y, family = family, lambda = theirs$lambda, tol = 1e-12, ...))
   a <- coefficients_of(ours)
   b <- coefficients_of(theirs)
-  at <- theirs$lambda[round(length(theirs$lambda) * c(0.3, 0.6, 1))]
-  gaps <- vapply(at, function(s) grade(theirs, data$x, data$y, s = s, alpha = list(..., alpha = 1)$alpha)$relative.gap, 1)
-  line(what, ncol(a), max(abs(b)), max(abs(a - b)), max(ours$relative.gap), max(gaps))
+  gaps <- vapply(theirs$lambda, function(s) grade(theirs, data$x, data$y, s = s, alpha = list(..., alpha = 1)$alpha)$relative.gap, 1)
+  line(
+    what, ncol(a), max(abs(b)), apart(a, b), predictions_apart(ours, theirs, data$x, family),
+    apart(ours$dev.ratio, theirs$dev.ratio), max(ours$relative.gap), max(gaps)
+  )
 }
 
-cat("| family | values | largest coefficient | largest difference | gap of tasksieve | gap of glmnet |\n|---|--:|--:|--:|--:|--:|\n")
+cat("| family | values | largest coefficient | largest difference | of predictions | of dev.ratio | gap of tasksieve | gap of glmnet |\n")
+cat("|---|--:|--:|--:|--:|--:|--:|--:|\n")
 for (alpha in c(1, 0.5)) {
   named <- function(family) sprintf("%s, alpha = %g", family, alpha)
   path(named("gaussian"), example("QuickStartExample"), "gaussian", alpha = alpha)
@@ -53,7 +73,10 @@ ours <- suppressWarnings(tasksieve(
   weights = d$Freq, family = "ordinal", lambda = 1e-10, tol = 1e-13
 ))
 theirs <- c(coef(known), known$zeta)
-difference <- max(abs(coef(ours)[names(theirs), 1] - theirs))
-cat(sprintf(
-  "| ordinal, beside polr | 1 | %.3g | %.1e | %.0e | not graded |\n", max(abs(theirs)), difference, max(ours$relative.gap)
-))
+probabilities <- apart(
+  drop(predict(ours, d[1:20, ], type = "response")), predict(known, d[1:20, ], type = "probs")
+)
+line(
+  "ordinal, beside polr", 1, max(abs(theirs)), apart(coef(ours)[names(theirs), 1], theirs), probabilities,
+  abs(deviance(ours) / deviance(known) - 1), max(ours$relative.gap), "not graded"
+)

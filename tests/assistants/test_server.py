@@ -80,9 +80,9 @@ def test_errors_say_the_remedy(helper: Assistant) -> None:
 
 
 def test_hostile_calls_are_refused(helper: Assistant, places: tuple[Path, Path]) -> None:
-    seen = fuzz(helper.call, *places, calls=50, seed=2)
-    assert sum(seen.values()) == 50
-    assert seen["refused in words"] > 25
+    seen = fuzz(helper.call, *places, calls=60, seed=2)
+    assert sum(seen.values()) == 60
+    assert seen["refused in words"] > 30
 
 
 @pytest.mark.slow
@@ -103,8 +103,16 @@ def cohorts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, As
         yield folder, found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("task", TASKS, ids=[task["task"] for task in TASKS])
+QUICK = ("best_possible", "how_good_is_this")  # of fit, verify and grade; the others are for `make test-all`
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        pytest.param(task, id=task["task"], marks=[] if task["task"] in QUICK else pytest.mark.slow)
+        for task in TASKS
+    ],
+)
 def test_the_ten_tasks(cohorts: tuple[Path, Assistant], task: dict[str, Any]) -> None:
     folder, helper = cohorts
     found = {}

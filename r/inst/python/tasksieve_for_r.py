@@ -17,6 +17,7 @@ import sklearn
 
 import tasksieve as ts
 from tasksieve.messages import Face, said
+from tasksieve.penalties.coupling import Coupling
 
 # Parameters of Python under their names in R.
 NAMES = {
@@ -134,7 +135,38 @@ def path(loss: str, options: dict[str, Any], data: dict[str, Any], grid: dict[st
     found = model(loss, options).path(**data, **grid)
     if not len(found):
         raise ValueError("The path was interrupted before its first value was solved.")
-    return described(found)
+    return described(found) | explained(found, loss, options, data)
+
+
+def explained(found: Any, loss: str, options: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    """The part of the deviance of intercepts alone that each value explains; and half that deviance."""
+    X = data["X"]
+    empty = [np.zeros((part.shape[0], 1)) for part in (X if isinstance(X, list) else [X])]
+    plain = {**options, "feature_weights": None, "standardize": False, "ridge": 0.0}
+    null = model(loss, plain).path(**{**data, "X": empty if isinstance(X, list) else empty[0]}, alphas=[1.0])
+    half = float(null.null_objective)  # of a saturated model 0: objectives may be off by a constant
+    part = (null.objectives[0] - losses(found)) / half if half > 0.0 else np.zeros(len(found))
+    return {"explained": part, "half_deviance": half}
+
+
+def losses(found: Any) -> Any:
+    """Objectives without their penalties."""
+    estimator, (scale, exponent) = found._estimator, found._scale
+    options = estimator._penalty()
+    penalty, graph = options.pop("penalty"), None
+    if estimator.task_graph is not None and estimator.graph_strength > 0.0:
+        graph = Coupling(float(estimator.graph_strength) * estimator._edges(found._facts))
+    weights = np.ones(found.n_features) if estimator.feature_weights is None else estimator.feature_weights
+    whole = penalty.on(weights, found._points[0].rows.shape[1], coupling=graph, **options)
+    spent = np.empty(len(found))
+    for k, alpha in enumerate(found.alphas):
+        features, rows = found._points[k].features, found._points[k].rows
+        counted = weights[features] > 0.0  # those of weight 0 have no ridge either
+        features, rows = features[counted], rows[counted]
+        if scale is not None:
+            rows = rows * np.ldexp(scale[features], exponent)
+        spent[k] = whole.at(float(alpha)).restrict(features).total(rows)
+    return found.objectives - spent
 
 
 def one(loss: str, options: dict[str, Any], data: dict[str, Any]) -> Any:
@@ -211,7 +243,11 @@ def cross_validated(
     kept = (
         [np.asarray(own, dtype=np.float64) for own in folds] if isinstance(folds, list) else np.asarray(folds)
     )
-    return {"model": found, "scores": found.cv_scores_, "fold": kept, **described(found.path_)}
+    whole = found.path_
+    return {
+        "model": found, "scores": found.cv_scores_, "fold": kept,
+        **described(whole), **explained(whole, loss, options, data),
+    }  # fmt: skip
 
 
 # --- findings ---------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ test_that("answers of glmnet are graded as they deserve", {
   found <- grade(good, example$x, example$y, s = s)
   expect_s3_class(found, "tasksieve_grade")
   expect_lt(found$relative.gap, 1e-9)
-  expect_output(print(found), "^glmnet at lambda = .* 0 wrong")
+  expect_output(print(found), "^glmnet at lambda = .* .dev.ratio 0.8.*, thresh 1e-14.: at most .* 0 wrong$")
   expect_equal(sum(found$selected), good$df[30])
   bad <- good
   bad$beta[1, ] <- bad$beta[1, ] * 1.01
@@ -19,7 +19,28 @@ test_that("answers of glmnet are graded as they deserve", {
   }
   expect_equal(worse$excess, value(bad) - value(good), tolerance = 1e-4)
   expect_gte(worse$gap, worse$excess)
+  expect_output(print(worse), "thresh 1e-14.: at most .*: fit again with a smaller thresh$")
   expect_error(grade(good, example$x, example$y, s = s * 1.01), "one of the lambda")
+})
+
+test_that("columns that are not penalised have no ridge either", {
+  skip_without_python()
+  # glmnet brings factors to a sum of as many as there are columns: the others are above 1
+  for (case in list(
+    list("QuickStartExample", "gaussian", 20), list("BinomialExample", "binomial", 30), list("PoissonExample", "poisson", 20),
+    list("CoxExample", "cox", 30), list("MultiGaussianExample", "mgaussian", 20)
+  )) {
+    example <- example_of(case[[1]])
+    free <- rep(c(0, 3), c(2, case[[3]] - 2))
+    fit <- glmnet::glmnet(example$x, example$y, family = case[[2]], alpha = 0.3, penalty.factor = free, thresh = 1e-12)
+    found <- grade(fit, example$x, example$y, s = fit$lambda[20])
+    expect_lt(found$relative.gap, 1e-8)
+    other <- grade(fit, example$x, example$y, s = fit$lambda[20], penalty.factor = rep(1, case[[3]]))
+    expect_gt(other$relative.gap, 1e-4)
+  }
+  example <- example_of("MultinomialExample")
+  fit <- glmnet::glmnet(example$x, example$y, family = "multinomial", penalty.factor = rep(c(0, 1), c(2, 28)), nlambda = 5)
+  expect_error(grade(fit, example$x, example$y, s = fit$lambda[2]), "penalty.factor of 0")
 })
 
 test_that("all families of glmnet are graded, with what their calls say", {

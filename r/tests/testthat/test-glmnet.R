@@ -5,6 +5,7 @@ expect_same_path <- function(example, family, part = 1e-5, types = c("link", "re
   theirs <- all_coefficients(fits$theirs)[, fits$kept]
   expect_close(all_coefficients(fits$ours), theirs, part)
   expect_lt(max(fits$ours$relative.gap), 1e-8)
+  expect_same_deviance(fits)
   s <- c(fits$s[10], mean(fits$s[12:13])) # on the path, and between two values
   new <- example$x[1:7, ]
   for (type in types) {
@@ -14,6 +15,12 @@ expect_same_path <- function(example, family, part = 1e-5, types = c("link", "re
     expect_equal(dim(ours), dim(expected))
   }
   fits
+}
+
+expect_same_deviance <- function(fits) {
+  expect_equal(fits$ours$nulldev, fits$theirs$nulldev, tolerance = 1e-10)
+  expect_lt(max(abs(fits$ours$dev.ratio - fits$theirs$dev.ratio)), 1e-5)
+  expect_lt(max(abs(deviance(fits$ours) - deviance(fits$theirs))) / fits$theirs$nulldev, 1e-5)
 }
 
 test_that("gaussian paths are glmnet's", {
@@ -75,11 +82,15 @@ test_that("weights, offsets, factors, limits and scaling mean what they mean in 
   set.seed(3)
   weights <- runif(100)
   offset <- rnorm(100)
-  same <- function(fits, part = 1e-5) expect_close(all_coefficients(fits$ours), all_coefficients(fits$theirs)[, fits$kept], part)
+  same <- function(fits, part = 1e-5) {
+    expect_close(all_coefficients(fits$ours), all_coefficients(fits$theirs)[, fits$kept], part)
+    expect_same_deviance(fits)
+  }
   same(both(x, y, "gaussian", weights = weights, offset = offset, alpha = 0.5))
   same(both(x, exp(y / 20), "poisson", weights = weights, offset = offset / 5))
   same(both(x, y, "gaussian", penalty.factor = c(0, 0, runif(18))))
   same(both(x, y, "gaussian", penalty.factor = rep(c(0, 3), c(2, 18)), alpha = 0.5))
+  same(both(x, exp(y / 20), "poisson", penalty.factor = c(0, rep(1, 19)), alpha = 0.5))
   same(both(x, y, "gaussian", lower.limits = 0))
   same(both(x, y, "gaussian", standardize = FALSE, alpha = 0.5))
   same(both(x, y, "gaussian", standardize = FALSE, intercept = FALSE, alpha = 0.5))
@@ -87,6 +98,32 @@ test_that("weights, offsets, factors, limits and scaling mean what they mean in 
   ours <- predict(fits$ours, x[1:5, ], s = 0.1, newoffset = offset[1:5])
   expect_close(unname(ours), unname(predict(fits$theirs, x[1:5, ], s = 0.1, newoffset = offset[1:5])))
   expect_error(predict(fits$ours, x[1:5, ], s = 0.1), "newoffset")
+})
+
+test_that("the deviance of several tasks is the sum of theirs", {
+  skip_without_python()
+  set.seed(4)
+  x <- matrix(rnorm(90 * 6), 90)
+  task <- rep(c("a", "b"), c(30, 60))
+  y <- x[, 1] + rnorm(90)
+  weights <- runif(90)
+  one <- function(fit, k) {
+    left <- y - predict(fit, x, s = fit$lambda[k], task = task)
+    sum(weights * left^2)
+  }
+  null <- sum(vapply(split(seq_along(y), task), function(own) sum(weights[own] * (y[own] - weighted.mean(y[own], weights[own]))^2), 1))
+  for (penalty in c("l21", "l11", "linf", "sparse_group", "dirty", "owl")) {
+    fit <- tasksieve(x, y, task, penalty = penalty, weights = weights, alpha = 0.7, task.graph = "chain", nlambda = 5)
+    expect_equal(fit$nulldev, null, tolerance = 1e-10)
+    expect_equal(deviance(fit), vapply(1:5, one, 1, fit = fit), tolerance = 1e-8)
+  }
+  cv <- cv.tasksieve(x, y, task, weights = weights, nlambda = 5, nfolds = 3)
+  expect_equal(deviance(cv$tasksieve.fit), vapply(1:5, one, 1, fit = cv$tasksieve.fit), tolerance = 1e-8)
+  y[c(3, 50)] <- NA
+  columns <- tasksieve(x, cbind(y, rev(y)), family = "mgaussian", nlambda = 3)
+  shown <- columns$a0[, 1] - cbind(colMeans(cbind(y, rev(y)), na.rm = TRUE))
+  expect_lt(max(abs(shown)), 1e-8)
+  expect_equal(columns$nulldev, 2 * sum((y - mean(y, na.rm = TRUE))^2, na.rm = TRUE), tolerance = 1e-8)
 })
 
 test_that("the values of lambda are glmnet's", {
