@@ -74,7 +74,7 @@ class Around:
         """What levels are likely to be: those at a point that a step starts from, and where these are not known, those
         at the nearest anchor where they are."""
         found = np.zeros(len(base.common.weights))
-        for point, scale, _ in reversed(self.anchors):
+        for point, scale, _ in [*reversed(self.anchors), (base, 1.0, 0.0)]:
             found[point.looked_at()] = scale * point.levels
-        found[base.looked_at()] = base.levels
+            found[point.features] = scale * point.inner
         return found

@@ -167,8 +167,8 @@ class Point:
             return s + change
         size, a, strength = self.sizes[chosen], s[chosen], lam * self.weights[chosen]
         m = hessian[np.ix_(chosen, chosen)] / np.outer(size, size)
-        diagonal, right = sides(size, a, strength, ridge, plain=failures > 1)
-        share = _JITTER if failures <= 1 else DAMPING[min(failures, len(DAMPING) - 1)]
+        diagonal, right = sides(size, a, strength, ridge, plain=failures > 0)
+        share = DAMPING[min(failures, len(DAMPING) - 1)] if failures else _JITTER
         diagonal = diagonal + share * float(np.mean(np.diag(m) + diagonal))
         if lengths is not None:
             diagonal = diagonal + _JITTER * np.square(lengths[self.features[chosen]])
