@@ -43,8 +43,8 @@ def test_bounds_are_never_below_the_levels(loss: str, l1: float) -> None:
         near += bool(np.median(bounds / np.maximum(point.levels, 1e-300)) < 1.3)
         if rng.random() < 0.5:
             looked = np.union1d(features, np.flatnonzero(rng.random(d) < 0.5))
-            asked, answer = replace(question, levels=looked), replace(point.answer, levels=np.square(point.levels[looked]))
-            point = path._point(asked, answer)
+            answer = replace(point.answer, levels=np.square(point.levels[looked]))
+            point = path._point(replace(question, levels=looked), answer)
         points.append(point)
     assert near >= 5  # some are worth something: bounds of any size would not do
 
