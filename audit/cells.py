@@ -230,8 +230,8 @@ class Asking:
         self.alphas = [share * alpha_max(one) / one.alpha for share in SHARES]
         self.spent = 0.0  # processor seconds after the first answer, which may have been compiled
 
-    def run(self, tolerance: float | None, patience: bool = True) -> dict[str, Any]:
-        """Its answer at both strengths. `patience`: with the limits on its iterations out of the way."""
+    def run(self, tolerance: float | None, patience: bool = True, limit: int | None = None) -> dict[str, Any]:
+        """Its answer at both strengths. `patience`: with the limits on its iterations out of the way, or at `limit`."""
         X, y = self.X, self.y
         with tempfile.TemporaryDirectory(prefix="tasksieve-audit-") as name:
             folder = Path(name)
@@ -247,7 +247,7 @@ class Asking:
                 np.save(folder / "y.npy", y)
                 asked = {"loss": self.cell.loss, "shares": list(SHARES), "alphas": self.alphas}
                 (folder / "job.json").write_text(
-                    json.dumps(asked | {"tolerance": tolerance, "patient": patience})
+                    json.dumps(asked | {"tolerance": tolerance, "patient": patience, "limit": limit})
                 )
             said = Worker.of(self.program, self.here).answer(folder, self.program.limit)
             if not (folder / "answer.json").exists():

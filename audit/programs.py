@@ -254,7 +254,7 @@ PROGRAMS = {
                     said("pyspark", "regParam", estimator="LogisticRegression", elasticNetParam=1.0), scale=unbiased
                 ),
             },
-            "tol", 1e-6, range(-4, -13, -2), "change of the objective from step to step", budget=4.0, limit=120.0,
+            "tol", 1e-6, range(-4, -13, -2), "change of the objective from step to step", budget=4.0, limit=600.0,
         ),
     )
 }  # fmt: skip

@@ -2,7 +2,8 @@
 
     python audit/results.py
 
-Certificates and data stay where they are; their digests are kept.
+Certificates and data stay where they are; their digests are kept. Of cells that are not in audit/cells/, because
+only some rows were run again, what the file said before is kept.
 """
 
 from __future__ import annotations
@@ -22,19 +23,26 @@ FILE = HERE / "results.json"
 
 
 def main() -> None:
+    before = json.loads(FILE.read_text()) if FILE.exists() else {"cells": [], "programs": {}, "datasets": {}}
+    known = {(one["program"], one["dataset"], one["loss"]): one for one in before["cells"]}
     cells = [json.loads(cell.file.read_text()) | {"cell": cell} for cell in all_cells() if cell.file.exists()]
+    made = {tuple(one["cell"]) for one in cells}
     confirmed = {
         (one["program"], one["loss"])
-        for one in cells
+        for one in [*cells, *(one for cell, one in known.items() if cell not in made)]
         if any(own["closest"] <= SAME for own in one.get("strengths", []))
     }
-    kept = [_cell(one, confirmed) for one in cells]
-    used = {one["dataset"] for one in cells}
-    versions = {one["program"]: one["versions"] for one in cells if one["versions"]}
+    commit = _commit()
+    fresh = {tuple(one["cell"]): _cell(one, confirmed) | {"graded": commit} for one in cells}
+    for one in known.values():
+        one.setdefault("graded", before["tasksieve"])
+    kept = [found for cell in all_cells() if (found := fresh.get(cell, known.get(cell))) is not None]
+    versions = {name: one["versions"] for name, one in before["programs"].items()}
+    versions |= {one["program"]: one["versions"] for one in cells if one["versions"]}
     clarabel = CELLS / "clarabel.json"
     content = {
         "date": time.strftime("%Y-%m-%d"),
-        "tasksieve": _commit(),
+        "tasksieve": commit,
         "rules": {"shares": list(SHARES), "rows": ROWS, "columns": COLUMNS, "same": SAME, "good": GOOD},
         "programs": {
             name: {
@@ -49,18 +57,28 @@ def main() -> None:
         "datasets": {
             one.name: {
                 "source": one.source, "copied": one.copied,
-                "sizes": {c["loss"]: [c["rows"], c["columns"]] for c in cells if c["dataset"] == one.name},
-                "notes": sorted({note for c in cells if c["dataset"] == one.name for note in c["notes"]}),
-                "digests": {c["loss"]: c["digest"] for c in cells if c["dataset"] == one.name},
+                **_dataset([c for c in cells if c["dataset"] == one.name], before["datasets"].get(one.name)),
             }
             for one in DATASETS.values()
-            if one.name in used
+            if any(c["dataset"] == one.name for c in kept)
         },
         "cells": kept,
-        "clarabel": _rounded(json.loads(clarabel.read_text())) if clarabel.exists() else [],
+        "clarabel": _rounded(json.loads(clarabel.read_text())) if clarabel.exists() else before.get("clarabel", []),
     }  # fmt: skip
     write_whole(FILE, json.dumps(content, indent=1) + "\n")
     print(f"{len(kept)} cells in {FILE}")
+
+
+def _dataset(cells: list[dict[str, Any]], before: dict[str, Any] | None) -> dict[str, Any]:
+    """Sizes, digests and marks by loss. Numbers that have changed would make cells of another run another problem."""
+    found = before or {"sizes": {}, "digests": {}, "notes": []}
+    for one in cells:
+        loss, digest = one["loss"], one["digest"]
+        if found["digests"].setdefault(loss, digest) != digest:
+            raise SystemExit(f"{one['dataset']} ({loss}) has changed: run all of its cells again")
+        found["sizes"][loss] = [one["rows"], one["columns"]]
+        found["notes"] = sorted({*found["notes"], *one["notes"]})
+    return {key: found[key] for key in ("sizes", "notes", "digests")}
 
 
 def _cell(one: dict[str, Any], confirmed: set[tuple[str, str]]) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """Do debiased intervals hold their level? Simulated data, where the truth is known; and how long do they take?
 
     python benchmarks/intervals.py
-    python benchmarks/intervals.py --only coverage --sets 50 --hours 1
+    python benchmarks/intervals.py --only coverage --draws 50 --hours 1
     python benchmarks/intervals.py --only speed
+    python benchmarks/intervals.py --part 3/12 --store part3.jsonl    # every twelfth data set, from the third on
+    python benchmarks/intervals.py --from part*.jsonl                 # the table of what was stored
 
 Coverage: how often 95 % intervals of `ts.debiased_inference` hold the true coefficient, of features that matter and of
 those that do not, apart; of features that the model selected; their length beside that of `ts.split_inference`. Models
@@ -15,18 +17,24 @@ Speed: all features of 20 tasks x 50 rows x 5,000 features.
 
 from __future__ import annotations
 
+import argparse
+import json
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from _common import Report, arguments, say
+from _common import Report, arguments, say, versions
 from scipy.special import expit
 
 import tasksieve as ts
 
 LEVEL = 0.95
-OTHERS = 28  # features of a data set that do not matter and get intervals: more sets say more than more features
+OTHERS = (
+    28  # features of a data set that do not matter and get intervals: more sets say more than more features
+)
 PATH = {"n_alphas": 20, "eps": 0.05, "cv": 5, "n_jobs": 1}
 
 
@@ -65,17 +73,47 @@ SETTINGS = (
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--only", choices=["coverage", "speed"])
-    parser.add_argument("--sets", type=int, default=None, help="data sets of each design (200 by default)")
+    parser.add_argument("--draws", type=int, default=None, help="data sets of each design (200 by default)")
     parser.add_argument(
-        "--hours", type=float, default=4.0, help="for the coverage: fewer sets if it takes longer"
+        "--hours", type=float, default=4.0, help="for the coverage: fewer data sets if it takes longer"
+    )
+    parser.add_argument(
+        "--part", type=part, default=(1, 1), help="k/n: every n-th data set, from the k-th on"
+    )
+    parser.add_argument(
+        "--store", type=Path, help="results as lines of JSON, and no table; goes on where it ended"
+    )
+    parser.add_argument(
+        "--from", dest="stored", nargs="+", type=Path, help="no run, the table of stored results"
     )
     args = parser.parse_args()
+    if args.store:
+        store(args.store, chosen_draws(args), args.hours, args.seed)
+        return
     report = Report("intervals", args)
-    if args.only != "speed":
-        coverage(report, args.sets or (2 if args.quick else 200), args.hours, args.seed)
-    if args.only != "coverage":
+    if args.stored:
+        table(report, stored(report, args.stored))
+    elif args.only != "speed":
+        found = []
+        for result in results(chosen_draws(args), args.hours, args.seed, set()):
+            found.append(result)
+            report.raw(**result)
+        table(report, found)
+    if args.only != "coverage" and not args.stored:
         speed(report, 200 if args.quick else 5000, args.seed)
     report.finish()
+
+
+def part(text: str) -> tuple[int, int]:
+    k, n = (int(each) for each in text.split("/"))
+    if not 1 <= k <= n:
+        raise argparse.ArgumentTypeError(f"{text}: k/n with k from 1 to n")
+    return k, n
+
+
+def chosen_draws(args: argparse.Namespace) -> range:
+    k, n = args.part
+    return range(k - 1, args.draws or (2 if args.quick else 200), n)
 
 
 def draw(setting: Setting, seed: list[int]) -> tuple[Any, Any, Any, Any]:
@@ -96,26 +134,63 @@ def draw(setting: Setting, seed: list[int]) -> tuple[Any, Any, Any, Any]:
     return X, z + (0.5 + 0.7 * np.abs(X[:, 0]) if setting.unequal else 1.0) * noise, task, coef
 
 
-def coverage(report: Report, sets: int, hours: float, seed: int) -> None:
-    found: dict[str, list[dict[str, float]]] = {setting.name: [] for setting in SETTINGS}
+def results(draws: range, hours: float, seed: int, done: set[tuple[str, int]]) -> Iterator[dict[str, Any]]:
+    """What each data set says, and what it has cost."""
     began = time.perf_counter()
-    for k in range(sets):
-        if k and (time.perf_counter() - began) * (k + 1) / k > 3600.0 * hours:
+    for count, k in enumerate(draws):
+        if count and (time.perf_counter() - began) * (count + 1) / count > 3600.0 * hours:
             break
         for setting in SETTINGS:  # one of each: a run that ends early has judged all alike
-            found[setting.name].append(one(setting, k, seed))
-            report.raw(setting=setting.name, draw=k, **found[setting.name][-1])
-        say(k + 1, "data sets of each design,", round(time.process_time()), "processor seconds")
-    done = len(found[SETTINGS[0].name])
+            if (setting.name, k) not in done:
+                work = time.process_time()
+                values = one(setting, k, seed)
+                seconds = round(time.process_time() - work, 2)
+                yield {"setting": setting.name, "draw": k, "processor_seconds": seconds, **values}
+        say(count + 1, "data sets of each design,", round(time.process_time()), "processor seconds")
+
+
+def store(file: Path, draws: range, hours: float, seed: int) -> None:
+    """Results line by line: the first says what they are results of, and only such are added."""
+    head = {"versions": versions(), "seed": seed}
+    done = set()
+    if file.exists():
+        first, *lines = read_lines(file)
+        if first != head:
+            raise SystemExit(f"{file}: results of {first}, not of {head}")
+        done = {(each["setting"], each["draw"]) for each in lines}
+    with file.open("a") as lines_out:
+        if not done:
+            lines_out.write(json.dumps(head) + "\n")
+        for result in results(draws, hours, seed, done):
+            lines_out.write(json.dumps(result) + "\n")
+            lines_out.flush()
+
+
+def stored(report: Report, files: list[Path]) -> list[dict[str, Any]]:
+    """Results of the same versions and the same seed, every data set once; parts may have been joined to one file."""
+    lines = [line for file in files for line in read_lines(file)]
+    heads = [line for line in lines if "versions" in line]
+    if any(head != heads[0] for head in heads):
+        raise SystemExit(f"results of different versions or seeds: {heads}")
+    found = {(each["setting"], each["draw"]): each for each in lines if "versions" not in each}
+    report.content |= {"versions": heads[0]["versions"], "raw": list(found.values())}
+    return list(found.values())
+
+
+def read_lines(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def table(report: Report, found: list[dict[str, Any]]) -> None:
     rows = []
     for setting in SETTINGS:
-        own = found[setting.name]
+        own = [each for each in found if each["setting"] == setting.name]
         shares = {
             name: held([each[name] for each in own]) for name in ("false", "true", "selected", "by chance")
         }
         verdict = f"{shares['false'].level}, {shares['true'].level}"
         lengths, tolerated = ([each[name] for each in own] for name in ("length", "tolerated"))
-        wide = np.nanmean(lengths) / np.nanmean([each["split"] for each in own])
+        wide = mean_known(lengths) / mean_known([each["split"] for each in own])
         rows.append(
             [
                 setting.name,
@@ -126,11 +201,14 @@ def coverage(report: Report, sets: int, hours: float, seed: int) -> None:
                 verdict,
                 held([each["holm"] for each in own]).words,
                 f"{np.mean([each['without'] for each in own]):.0%}",
-                f"{np.nanmean(lengths):.2f}",
+                f"{mean_known(lengths):.2f}",
                 f"{wide:.2f}",
-                f"{np.nanmean(tolerated):.2f}",
+                f"{mean_known(tolerated):.2f}",
             ]
         )
+    counts = sorted({sum(each["setting"] == setting.name for each in found) for setting in SETTINGS})
+    counted = " to ".join(str(count) for count in counts[:: max(len(counts) - 1, 1)])
+    seconds = sum(each["processor_seconds"] for each in found)
     report.table(
         f"{LEVEL:.0%} debiased intervals: share that hold the truth",
         ["design", "theory applies", "tasks x rows x features", "true", "features that do not matter",
@@ -139,9 +217,9 @@ def coverage(report: Report, sets: int, hours: float, seed: int) -> None:
          "data sets with a false feature (Holm, 0.05)", "no interval", "length",
          "length / that of splitting", "tolerated L1 error"],
         rows,
-        f"{done} data sets of each design, alpha by cross-validation; intervals of all features that matter and of "
-        f"{OTHERS} drawn from the others; ± one standard error between data sets. Lengths are of features that matter, "
-        "tolerated errors medians.",
+        f"{counted} data sets of each design, {seconds:,.0f} processor seconds; alpha by cross-validation; intervals "
+        f"of all features that matter and of {OTHERS} drawn from the others; ± one standard error between data sets. "
+        "Lengths are of features that matter, tolerated errors medians.",
     )  # fmt: skip
 
 

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from _common import Report, arguments, library, say
+from _common import Report, arguments, library
+from _parts import add_arguments, draws
 from _peers import adelie_ready, ptlasso_fits
 
 NEW_ROWS = 2_000  # of each group
@@ -111,21 +112,21 @@ def ours(
     return found
 
 
-def one_draw(cases: Sequence[Case], seed: int, i: int) -> list[tuple[dict[str, float], dict[str, float]]]:
+def one_draw(cases: Sequence[Case], seed: int, i: int) -> dict[str, list[dict[str, float]]]:
     """Of each case the errors and the processor seconds of all models."""
-    found, data = [], []
+    found, data = {}, []
     for case in cases:
         random = np.random.default_rng([seed, CASES.index(case), i])
         (X, y, group), (new, truth, new_group) = case.draw(case.rows, random), case.draw(NEW_ROWS, random)
         answers = ours(case, X, y, group, new, new_group)
-        found.append((
+        found[case.name] = [
             {name: case.error(truth, values) for name, (values, _) in answers.items()},
             {name: spent for name, (_, spent) in answers.items()},
-        ))  # fmt: skip
+        ]  # fmt: skip
         data.append({"X": X, "y": y, "groups": group, "new": new, "new_groups": new_group, "truth": truth,
                      "family": "binomial" if case.classes else "gaussian"})  # fmt: skip
     for case, one, given, (errors, seconds) in zip(
-        cases, ptlasso_fits(data, None, 1), data, found, strict=True
+        cases, ptlasso_fits(data, None, 1), data, found.values(), strict=True
     ):
         errors |= {name: case.error(given["truth"], one[key]) for key, name in THEIRS.items()}
         seconds["ptlasso"] = float(one["processor"])
@@ -134,52 +135,50 @@ def one_draw(cases: Sequence[Case], seed: int, i: int) -> list[tuple[dict[str, f
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--draws", type=int, default=20, help="data sets of each case")
-    parser.add_argument("--only", nargs="*", choices=[case.name for case in CASES], help="some cases (default: all)")
+    add_arguments(parser, 20, "data sets of each case")
+    parser.add_argument(
+        "--only", nargs="*", choices=[case.name for case in CASES], help="some cases (default: all)"
+    )
     args = parser.parse_args()
     report = Report("pretraining", args)
-    if library() is None or (args.quick and not adelie_ready()):
+    if not args.stored and (library() is None or (args.quick and not adelie_ready())):
         report.finish()
         return
     warnings.simplefilter("ignore")
     chosen = [case for case in CASES if not args.only or case.name in args.only]
     cases, rows = chosen[:1] if args.quick else chosen, []
-    draws: list[list[tuple[dict[str, float], dict[str, float]]]] = []
-    try:
-        for i in range(2 if args.quick else args.draws):
-            draws.append(one_draw(cases, args.seed, i))
-            say(f"draw {i + 1}")
-            report.raw(draw=i, found=draws[-1])
-    except KeyboardInterrupt:
-        say("stopped")
-    n_draws = len(draws)
-    if n_draws < 2:  # nothing to say of their spread
-        report.finish()
+    found = draws(report, args, lambda i: one_draw(cases, args.seed, i))
+    if found is None:  # lines are stored
         return
-    for k, case in enumerate(cases):
+    for case in cases:
+        own = [one[case.name] for one in found if case.name in one]
+        if len(own) < 2:  # nothing to say of their spread
+            continue
         errors, seconds = (
-            {name: [found[k][part][name] for found in draws] for name in draws[0][k][part]} for part in (0, 1)
+            {name: [one[part][name] for one in own] for name in own[0][part]} for part in (0, 1)
         )
         means = {name: float(np.mean(values)) for name, values in errors.items()}
         best = min(means, key=means.__getitem__)
         differences = np.subtract(errors["pretraining"], errors["ptlasso"])
-        error = float(np.std(differences, ddof=1) / np.sqrt(n_draws))
+        error = float(np.std(differences, ddof=1) / np.sqrt(len(own)))
         mean = float(np.mean(differences))
         rows.append([
-            case.name, *(f"**{value:.3g}**" if name == best else f"{value:.3g}" for name, value in means.items()),
+            case.name, len(own),
+            *(f"**{value:.3g}**" if name == best else f"{value:.3g}" for name, value in means.items()),
             f"{mean:+.2g} ± {error:.1g}",
             *(f"{np.median(seconds[name]):.2f}" for name in ("joint", "pretraining", "ptlasso")),
         ])  # fmt: skip
         report.headline(f"{case.name}: error of pretraining at most ptlasso's, within 2 standard errors",
                         f"0 + {2 * error:.1g}", f"{mean:+.2g}", mean <= 2.0 * error)  # fmt: skip
         joint = np.subtract(errors["joint"], errors["ptlasso"])
-        error = float(np.std(joint, ddof=1) / np.sqrt(n_draws))
+        error = float(np.std(joint, ddof=1) / np.sqrt(len(own)))
         report.headline(f"{case.name}: error of the joint model at most ptlasso's, within 2 standard errors",
                         f"0 + {2 * error:.1g}", f"{np.mean(joint):+.2g}",
                         bool(np.mean(joint) <= 2.0 * error))  # fmt: skip
     report.table(
-        f"Errors on new rows, means of {n_draws} data sets",
-        ["case", *NAMES, *THEIRS.values(), "pretraining less ptlasso", "joint s", "pretraining s", "ptlasso s"],
+        "Errors on new rows, means over data sets",
+        ["case", "data sets", *NAMES, *THEIRS.values(), "pretraining less ptlasso",
+         "joint s", "pretraining s", "ptlasso s"],
         rows,
         "Mean squared error less that of the noise; log loss of two classes. Bold: the smallest. Differences are "
         "paired, ± one standard error. Seconds are medians of processor time, one thread.",

@@ -9,7 +9,7 @@ task; or the mean with two features more; the opposite coefficients, of which th
 Harmful: features of its own; the same with old coefficients three times as large; old tasks that are noise. The true
 risk of every way is known; the oracle takes the smallest. Counted: draws in which the task was fitted alone where old
 tasks are harmful, and draws in which old tasks were used where the oracle's gain is above 10 %. Ctrl-C ends it with the
-draws that are finished, as many of each design.
+draws that are finished, as many of each design; `_parts.py` says how several processes share the draws.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import warnings
 from typing import Any
 
 import numpy as np
-from _common import Report, arguments, say
+from _common import Report, arguments
+from _parts import add_arguments, draws
 
 import tasksieve as ts
 
@@ -82,25 +83,21 @@ def draw(design: str, seed: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--draws", type=int, default=100, help="data sets of each design")
+    add_arguments(parser, 100, "data sets of each design")
     parser.add_argument("--only", choices=(*HELPFUL, *HARMFUL), help="one design (default: all)")
     args = parser.parse_args()
     report = Report("transfer", args)
     warnings.simplefilter("ignore")
     rows: list[list[Any]] = []
     designs = [design for design in (*HELPFUL, *HARMFUL) if args.only in (None, design)]
-    draws: list[dict[str, dict[str, Any]]] = []
-    try:
-        for k in range(2 if args.quick else args.draws):
-            draws.append({design: draw(design, k) for design in designs})
-            say(f"draw {k + 1}")
-            report.raw(draw=k, found=draws[-1])
-    except KeyboardInterrupt:
-        say("stopped")
-    n_draws = len(draws)
+    found_all = draws(report, args, lambda k: {design: draw(design, k) for design in designs})
+    if found_all is None:  # lines are stored
+        return
     pooled: dict[bool, list[bool]] = {False: [], True: []}
-    for design in designs if draws else []:
-        found = [one[design] for one in draws]
+    for design in designs:
+        found = [one[design] for one in found_all if design in one]
+        if not found:
+            continue
         alone = np.array([one["how"] == "alone" for one in found])
         gains = np.array([1.0 - one["oracle"] / one["alone"] for one in found])
         clear, harmful = gains > 0.1, design in HARMFUL
@@ -112,7 +109,7 @@ def main() -> None:
             how: sum(one["how"] == how for one in found) for how in ("alone", "weights", "offset", "distance")
         }
         rows.append([
-            design, "harmful" if harmful else "helpful", f"{int(clear.sum())} of {n_draws}",
+            design, "harmful" if harmful else "helpful", f"{int(clear.sum())} of {len(found)}",
             f"{int(np.sum(counted))} of {len(counted)} {'alone' if harmful else 'with old tasks'}",
             ", ".join(f"{how} {count}" for how, count in hows.items() if count),
             *(f"{np.mean([one[name] for one in found]):.2f}" for name in ("alone", "own", "oracle")),
@@ -129,7 +126,7 @@ def main() -> None:
             report.headline(f"all designs: {words}", f">= {bar:.0%}", f"{share:.1%} of {len(pooled[harmful])}",
                             share >= bar)  # fmt: skip
     report.table(
-        f"A new task of {NEW_ROWS} rows, {n_draws} draws",
+        f"A new task of {NEW_ROWS} rows, {len(found_all)} draws",
         ["design", "old tasks are", "oracle's gain above 10 %", "counted", "chosen", "risk alone", "risk", "oracle's",
          "largest relative gap"],
         rows,

@@ -31,8 +31,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before any test is imported, in every process of pytest-xdist."""
     if config.getoption("--narrow-longdouble"):
         np.longdouble = np.float64  # type: ignore[misc]
-    if "PYTEST_XDIST_WORKER" in os.environ:  # its processes fill the cores by themselves; .ci/portable says otherwise
-        os.environ.setdefault("TASKSIEVE_NUM_THREADS", "1")
+    # The processes of pytest-xdist fill the cores by themselves: threads of BLAS would only spin beside them. Said
+    # before they start, since NumPy reads it once, when it is loaded; .ci/portable says otherwise.
+    if config.getoption("numprocesses", None):
+        for threads in ("TASKSIEVE_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+            os.environ.setdefault(threads, "1")
 
 
 @pytest.hookimpl(tryfirst=True)  # before cases are deselected by their marks

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 import tasksieve
 
@@ -208,27 +211,36 @@ def test_private_uses_are_found(tmp_path: Path) -> None:
     ]
 
 
-def test_import_is_light() -> None:
-    """Nothing optional, nothing that compiles, nothing that opens a window is loaded by the import."""
-    heavy = ["matplotlib", "pandas", "numba", "torch", "dask", "cvxpy", "river", "pyarrow", "IPython", "tkinter"]
-    heavy += ["networkx", "typer", "rich", "jinja2"]
-    code = f"import sys, tasksieve; print(*[m for m in {heavy!r} if m in sys.modules])"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == []
-
-
-def test_import_loads_little() -> None:
-    """All public names loaded: few modules beyond scikit-learn's (how long they take: benchmarks/small_fit.py)."""
+@pytest.fixture(scope="module")
+def loaded() -> dict[str, set[str]]:
+    """The modules of a new process after each step of loading the library."""
     code = (
-        "import sys, sklearn.linear_model\n"
-        "before = set(sys.modules)\n"
+        "import json, sys\n"
+        "import tasksieve\n"
+        "steps = {'package': [*sys.modules]}\n"
+        "import sklearn.linear_model\n"
+        "steps['sklearn'] = [*sys.modules]\n"
+        "from tasksieve import MultiTaskLasso\n"
+        "steps['lasso'] = [*sys.modules]\n"
         "from tasksieve import *\n"
-        "print(*sorted(set(sys.modules) - before))"
+        "steps['everything'] = [*sys.modules]\n"
+        "print(json.dumps(steps))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    new = run.stdout.split()
-    own = [name for name in new if name.partition(".")[0] == "tasksieve"]
-    foreign = sorted(set(new) - set(own))
+    return {step: set(names) for step, names in json.loads(run.stdout).items()}
+
+
+def test_import_is_light(loaded: dict[str, set[str]]) -> None:
+    """Nothing optional, nothing that compiles, nothing that opens a window is loaded by the import."""
+    heavy = {"matplotlib", "pandas", "numba", "torch", "dask", "cvxpy", "river", "pyarrow", "IPython", "tkinter"}
+    heavy |= {"networkx", "typer", "rich", "jinja2"}
+    assert not heavy & loaded["package"]
+
+
+def test_import_loads_little(loaded: dict[str, set[str]]) -> None:
+    """All public names loaded: few modules beyond scikit-learn's (how long they take: benchmarks/small_fit.py)."""
+    own = {name for name in loaded["everything"] if name.partition(".")[0] == "tasksieve"}
+    foreign = sorted(loaded["everything"] - loaded["sklearn"] - own)
     known = {"joblib", "numpy", "scipy", "sklearn", "threadpoolctl", *sys.stdlib_module_names}
     assert {name.partition(".")[0] for name in foreign} <= known
     assert len(own) <= len(MODULES) + 1  # the compiled kernels are a module, too
@@ -237,15 +249,13 @@ def test_import_loads_little() -> None:
     assert not [name for name in own if name.split(".")[1:2] and name.split(".")[1] in unused]
 
 
-def test_one_model_loads_no_other() -> None:
+def test_one_model_loads_no_other(loaded: dict[str, set[str]]) -> None:
     """The Lasso alone: no other model, and nothing of what is built on models."""
-    code = "import sys; from tasksieve import MultiTaskLasso; print(*sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(run.stdout.split())
-    assert "tasksieve.linear.lasso" in loaded
+    found = loaded["lasso"]
+    assert "tasksieve.linear.lasso" in found
     other = ("calibrated", "classifier", "cox", "generic", "group_lasso", "mixed", "ordinal", "owl", "regressions")
     above = ("checks", "cli", "exports", "findings", "graph", "online", "problem_file", "report", "runs", "svm")
     unwanted = {f"tasksieve.linear.{name}" for name in (*other, "sparse_group")}
     unwanted |= {f"tasksieve.{name}" for name in (*above, "tables", "genotypes", "datasets", "storages")}
     assert unwanted <= {f"tasksieve.{name}" for name in MODULES}, "a module has another name now"
-    assert not unwanted & loaded
+    assert not unwanted & found

@@ -26,8 +26,8 @@ class Job:
     """What is asked: a problem, two strengths (as shares of the smallest strength whose solution is zero, and in units
     of the mean loss), and a tolerance.
 
-    `tolerance` is None where everything is as shipped; else only the tolerance is changed, and, if `patient`,
-    `patience`     given to the limits on iterations.
+    `tolerance` is None where everything is as shipped; else only the tolerance is changed, and, if `patient`, `steps`
+    given to the limits on iterations: `limit`, or the program's own `patience`.
     """
 
     loss: str
@@ -37,7 +37,12 @@ class Job:
     alphas: list[float]
     tolerance: float | None
     patient: bool
+    limit: int | None = None
     patience: int = 1_000_000
+
+    @property
+    def steps(self) -> int:
+        return self.patience if self.limit is None else self.limit
 
     def options(
         self, tolerance: str = "tol", limits: Sequence[str] = ("max_iter",), **more: Any
@@ -47,7 +52,7 @@ class Job:
             return more
         if not self.patient:
             return {tolerance: self.tolerance, **more}
-        return {tolerance: self.tolerance, **dict.fromkeys(limits, self.patience), **more}
+        return {tolerance: self.tolerance, **dict.fromkeys(limits, self.steps), **more}
 
 
 @dataclass
@@ -79,7 +84,7 @@ def serve(fit: Callable[[Job], list[Answer]], *packages: str) -> None:
 def _answer(fit: Callable[[Job], list[Answer]], folder: Path, versions: dict[str, str]) -> None:
     asked = json.loads((folder / "job.json").read_text())
     X, y, tolerance = np.load(folder / "X.npy"), np.load(folder / "y.npy"), asked["tolerance"]
-    job = Job(asked["loss"], X, y, asked["shares"], asked["alphas"], tolerance, asked["patient"])
+    job = Job(asked["loss"], X, y, asked["shares"], asked["alphas"], tolerance, asked["patient"], asked.get("limit"))
     written: dict[str, Any] = {"tolerance": tolerance, "versions": versions, "answers": []}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

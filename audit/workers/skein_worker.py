@@ -1,4 +1,4 @@
-"""skein-glm: its own path of 100 values; a Lasso for Cox's model is a group Lasso with groups of one feature there."""
+"""skein-glm: as shipped its own path of 100 values; Cox's Lasso is a group Lasso with groups of one feature there."""
 
 import numpy as np
 import skein_glm
@@ -15,7 +15,9 @@ def fit(job: Job) -> list[Answer]:
     job.patience = 10_000
     options = job.options()
     if options and job.loss not in ("squared", "grouped"):
-        options |= {"max_outer": 200, "outer_tol": job.tolerance}
+        options |= {"max_outer": job.steps, "outer_tol": job.tolerance}
+    if options:  # of the path as shipped only what is judged: the rest would take most of the time
+        options["lambdas"] = np.array(job.alphas)
     first = {"squared": (1.0,), "cox": (np.arange(job.X.shape[1]),)}.get(job.loss, ())
     model = getattr(skein_glm, NAMES[job.loss])(*first, **options)
     model.fit(job.X, *((job.y[:, 0], job.y[:, 1]) if job.loss == "cox" else (job.y,)))

@@ -48,7 +48,9 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 VERSION = 1  # of the format
-PROGRAM = 3  # of this file; 1 accepted forged certificates where numbers underflow (SECURITY.md), 2 knows fewer losses
+# of this file; 1 accepted forged certificates where numbers underflow (SECURITY.md), 2 knows fewer losses, 3 proves no
+# zeros of counts, positive numbers and survival
+PROGRAM = 4
 UNIT = 2.0**-53  # of rounding
 _PHI, _ETA = UNIT * (1.0 + 2.0 * UNIT), 2.0**-1074  # of `up` and `down`
 _TINY = 2.0**-1070  # what a product may lose by underflow, and a little more
@@ -1206,8 +1208,8 @@ def _check_arrays(self: Certificate) -> None:
                 raise Unreadable(f"array {name!r} holds {found.max()}, which is too large")
     for value in range(k):
         here = slice(*arrays["start"][value : value + 2])
-        places = arrays["feature"][here] * q + arrays["output"][here]
-        if len(np.unique(places)) != len(places):
+        places = np.sort(arrays["feature"][here] * q + arrays["output"][here])
+        if (places[1:] == places[:-1]).any():
             raise Unreadable(f"value {value}: a coefficient is given twice")
     if self.header["intercept"] is False and arrays["intercept"].any():
         raise Unreadable("there are intercepts, but the header says that there are none")
@@ -1885,10 +1887,9 @@ class Problem:
         plain = self.loss == "clipped" and loss["labels"] == "numbers" and loss["low"] is None and loss["high"] is None
         return plain and loss["epsilon"] == 0.0 and loss["mu"] > 0.0
 
-    @property
-    def modulus(self) -> Box | None:
-        """The least by which the conjugates are strongly convex, where all of them are."""
-        found = [loss.modulus for loss in self.losses]
+    def modulus(self, point: Dual, c: Box, gap: Box) -> Box | None:
+        """The least by which the conjugates are strongly convex, where all of them are: `Loss.modulus`."""
+        found = [loss.modulus(natural, c, gap) for loss, natural in zip(self.losses, point.natural, strict=True)]
         if any(one is None for one in found):
             return None
         return min((one for one in found if one is not None), key=lambda one: one.lo)
@@ -2030,10 +2031,25 @@ class Loss:
     def numbers(self, value: float) -> Box:
         return self.arith.numbers(np.full(len(self.rows.y), value))
 
-    @property
-    def modulus(self) -> Box | None:
-        """By which the conjugates of rows are strongly convex, beside the weights s; None: not known."""
+    def modulus(self, natural: Box, c: Box, gap: Box) -> Box | None:
+        """By which the conjugates of rows are strongly convex, beside the weights s, between c times a dual point and
+        every dual optimum, if its dual value is at most `gap` below theirs (of the sum, not of the mean over rows);
+        None: not known."""
         return None
+
+    def modulus_of_means(self, mean: Box, gap: Box, most: Box | None = None) -> Box:
+        """Of losses whose dual points are means m >= 0 that fall short of the optimum, at m*, by ``sum s KL(m || m*)``
+        or more, which therefore is at most `gap`: by ``KL(m || m*) >= (m - m*)^2/(2 k)``, ``k = m/3 + 2 m*/3``, no m*
+        is more than ``2 g/3 + (4 g^2/9 + 2 g m)^(1/2)``, g = gap/s, above m. `most`: what no k need exceed. """
+        rows, one, arith = self.rows, self.one, self.arith
+        there = np.asarray(self.live(rows.weight) & (rows.s.hi > 0), dtype=bool)
+        third = (one + one) / self.numbers(3.0)
+        g = third * (_like(gap, one) / choose(there, rows.s, one))
+        k = mean + third * (g + arith.sqrt(g.square() + self.numbers(3.0) * g * mean))
+        if most is not None:
+            k = k.at_most(most)
+        nothing = np.broadcast_to(arith.one(2.0**-500).lo, k.shape)  # of rows that have no part
+        return arith.one(1.0) / Box(np.max(np.where(there, k.hi, nothing), initial=nothing[:1].max(initial=0)))
 
     def live(self, weight: Array) -> Array:
         """Rows that may have a dual point other than 0."""
@@ -2211,8 +2227,7 @@ class Clipped(RowLoss):
 
     residual = True
 
-    @property
-    def modulus(self) -> Box | None:
+    def modulus(self, natural: Box, c: Box, gap: Box) -> Box | None:
         return self.arith.one(self.words["mu"]) if self.words["mu"] > 0.0 else None
 
     def ends(self) -> tuple[Array, Array]:
@@ -2288,8 +2303,7 @@ class Expectile(RowLoss):
         level = self.numbers(self.words["level"])
         return level, self.one - level
 
-    @property
-    def modulus(self) -> Box:
+    def modulus(self, natural: Box, c: Box, gap: Box) -> Box:
         level, one = self.arith.one(self.words["level"]), self.arith.one(1.0)
         return one / (level if self.words["level"] >= 0.5 else one - level)
 
@@ -2309,8 +2323,7 @@ class LogCosh(RowLoss):
 
     residual = True
 
-    @property
-    def modulus(self) -> Box:
+    def modulus(self, natural: Box, c: Box, gap: Box) -> Box:
         return self.arith.one(1.0)
 
     def ends(self) -> tuple[Array, Array]:
@@ -2337,8 +2350,7 @@ class LogCosh(RowLoss):
 class Logistic(RowLoss):
     """``log(1 + e^(-y z))``; natural: ``pi = y p`` in [0, 1]."""
 
-    @property
-    def modulus(self) -> Box:
+    def modulus(self, natural: Box, c: Box, gap: Box) -> Box:
         return self.arith.one(4.0)
 
     def ends(self) -> tuple[Array, Array]:
@@ -2391,6 +2403,9 @@ class Means(RowLoss):
     def mean(self, natural: Box, c: Box) -> Box:
         """At a scale c."""
         return (self.one - c) * self.label + c * natural
+
+    def modulus(self, natural: Box, c: Box, gap: Box) -> Box:
+        return self.modulus_of_means(self.mean(natural, _like(c, self.one)), gap)
 
 
 class Poisson(Means):
@@ -2456,10 +2471,9 @@ class NegativeBinomial(Means):
         size = self.numbers(words["size"])
         self.mass, self.log_size = self.y + size, self.arith.log(size)
 
-    @property
-    def modulus(self) -> Box:
-        largest = self.arith.one(max(self.rows.y, default=0.0)) + self.arith.one(self.words["size"])
-        return self.arith.one(4.0) / largest
+    def modulus(self, natural: Box, c: Box, gap: Box) -> Box:
+        """At most a quarter of the mass, that of a logistic row."""
+        return self.modulus_of_means(self.mean(natural, _like(c, self.one)), gap, self.mass / self.numbers(4.0))
 
     def ends(self) -> tuple[Array, Array]:
         return np.full(len(self.rows.y), -self.words["size"]), self.rows.y
@@ -2509,14 +2523,26 @@ class Tweedie(RowLoss):
     def inside(self, natural: Box) -> Array:
         return self.some | np.asarray(natural.hi <= 0, dtype=bool)
 
+    def modulus(self, natural: Box, c: Box, gap: Box) -> Box:
+        """``p - p* = (a - a*) - (b - b*)``, and both parts are means, of the weights s/k and s/l: by Cauchy and Schwarz
+        the curvatures are added."""
+        a, b = self.parts(_like(c, self.one) * natural)
+        one, power = self.arith.one(1.0), self.arith.one(self.words["power"])
+        shares = power - one, one + one - power
+        curved = [share / self.modulus_of_means(m, share * gap) for share, m in zip(shares, (a, b), strict=True)]
+        return one / (curved[0] + curved[1])
+
     def cost(self, natural: Box, c: Box) -> Box:
-        p = c * natural
+        a, b = self.parts(c * natural)
+        found = (self.entropy(a) - a - a * self.logs) / self.k + (self.entropy(b) - b) / self.l
+        return _where_known(np.asarray((a.lo >= 0) & (b.lo >= 0), dtype=bool), found)
+
+    def parts(self, p: Box) -> tuple[Box, Box]:
+        """About the best a and b with the difference p, exactly."""
         about, positive = self._smaller(_floats(p)), np.asarray(p.lo >= 0, dtype=bool)
         less = self.arith.numbers(np.where(self.some, about, 0.0))
         a = choose(self.some, choose(positive, less + p, less), Box(0 * p.lo))
-        b = choose(self.some & positive, less, choose(self.some, less - p, -p))
-        found = (self.entropy(a) - a - a * self.logs) / self.k + (self.entropy(b) - b) / self.l
-        return _where_known(np.asarray((a.lo >= 0) & (b.lo >= 0), dtype=bool), found)
+        return a, choose(self.some & positive, less, choose(self.some, less - p, -p))
 
     def _smaller(self, p: Array) -> Array:
         """About the smaller one of the best a and b: they are as above, with some number for z."""
@@ -2535,8 +2561,7 @@ class Multinomial(Loss):
 
     joint = False
 
-    @property
-    def modulus(self) -> Box:
+    def modulus(self, natural: Box, c: Box, gap: Box) -> Box:
         return self.arith.one(2.0)
 
     @cached_property
@@ -2791,6 +2816,16 @@ class Cox(Loss):
             return natural, {0: f"its vector leaves the loss's domain, first in row {outside[0] + 1}"}
         return natural, {}
 
+    def mean(self, natural: Box, c: Box) -> Box:
+        """``mu`` at a scale c."""
+        scale = _like(c, self.one)
+        return (self.one - scale) * self.arith.numbers(self.event) + scale * natural
+
+    def modulus(self, natural: Box, c: Box, gap: Box) -> Box:
+        """Of the events that are expected of each row: by the log sum inequality the loss, a sum of divergences between
+        the probabilities of terms, is at least that between their sums over terms. """
+        return self.modulus_of_means(self.mean(natural, c), gap / self.factor) / self.factor
+
     def gains(self, natural: Box, v: Box, c: Box) -> Box:
         if not self.n_groups:
             return _stack([self.arith.one(0.0)])
@@ -2804,8 +2839,8 @@ class Cox(Loss):
         if c.hi <= 0 or (np.all(v.lo == 0) and np.all(v.hi == 0)):  # v = 0: the parts are those of the events
             logs = self.arith.log(self.deaths[self.group]) + self.arith.log(self.share)
             return -(self.w * logs).total()
-        scale, one = _like(c, self.one), self.arith.one(1.0)
-        found = self._cost((self.one - scale) * self.arith.numbers(self.event) + scale * natural)
+        one = self.arith.one(1.0)
+        found = self._cost(self.mean(natural, c))
         if found is None and c.lo < 1:  # F* is convex, and this is a point between two others
             ends = [self._cost_at(natural, v, end) for end in (one, self.arith.one(0.0))]
             found = None if ends[0] is None or ends[1] is None else c * ends[0] + (one - c) * ends[1]
@@ -2959,8 +2994,7 @@ class Ordinal(Loss):
         self.up, self.down = self.code < self.classes - 1, self.code > 0
         self.middle = [np.flatnonzero(self.code == k) for k in range(1, self.classes - 1)]
 
-    @property
-    def modulus(self) -> Box:
+    def modulus(self, natural: Box, c: Box, gap: Box) -> Box:
         return self.arith.one(2.0 if self.middle else 4.0)
 
     def ends(self) -> tuple[Array, Array]:
@@ -4212,10 +4246,15 @@ class Checker:
         arrays = self.problem.cert.arrays
         return None if name not in arrays else arrays[name][slice(*arrays[name + "_start"][k : k + 2])]
 
-    def _provable(self, k: int, reading: Reading) -> Box | None:
-        """The modulus by which zeros are proved, if they can be."""
-        flat = self.penalty.name in ("sorted", "none") or self.moves(k) or reading.norms is None
-        return None if flat else self.problem.modulus
+    def _radius(self, k: int, point: Dual, reading: Reading, c: Any) -> Any:
+        """How far from c times the point a dual optimum is at most, by which zeros are proved; None if that is not
+        known."""
+        problem, arith = self.problem, self.problem.arith
+        if self.penalty.name in ("sorted", "none") or self.moves(k) or reading.norms is None:
+            return None
+        gap = arith.one(problem.cert.arrays["gap"][k]) * problem.unit
+        modulus = problem.modulus(point, Box(c), gap)
+        return None if modulus is None else arith.sqrt((gap + gap) / modulus).hi
 
     def _zero_rows(self, k: int, point: Dual, reading: Reading, c: Any, moved: Any, wanted: Array, wider: Any) -> Array:
         """Which penalised features are zero in every solution, if |m| may be off by `moved` in length, and be larger by
@@ -4238,7 +4277,7 @@ class Checker:
         return zero
 
     def _check_zeros(self, k: int, point: Dual, reading: Reading, c: Any, failures: list[str]) -> None:
-        problem, arith, arrays = self.problem, self.problem.arith, self.problem.cert.arrays
+        problem, arith = self.problem, self.problem.arith
         listed = self._listed("open", k)
         if listed is None:
             return
@@ -4246,11 +4285,10 @@ class Checker:
         claimed[listed] = False
         if not claimed.any():
             return
-        modulus = self._provable(k, reading)
-        if modulus is None or reading.norms is None:
+        radius = self._radius(k, point, reading, c)
+        if radius is None or reading.norms is None:
             failures.append(f"nothing proves that the {int(claimed.sum())} features not listed as open are zero")
             return
-        radius = arith.sqrt(arith.one(2.0 * arrays["gap"][k]) * problem.unit / modulus).hi
         moved = up(up(reading.norms[self.penalty.features] * radius) / self._strength(k))
         zero, wanted = np.zeros(problem.cert.n_features, dtype=bool), claimed[self.penalty.features]
         one = arith.one(1.0).lo

@@ -21,6 +21,8 @@ from tasksieve.path.problem import Problem
 from tasksieve.penalties import RowPenalty, SparseGroup
 from tasksieve.solvers import WorkingProblem, duality_gap
 
+#: members whose battery takes seconds, and that tests of their own compare with other libraries: in the slow run
+DEAR = ("cox",)  # tests/losses/test_cox.py
 #: members that differ from another one by their parameters alone: in the slow run
 VARIANTS = (
     "Huber, narrow",
@@ -40,11 +42,11 @@ VARIANTS = (
 
 
 def members(known):
-    return [pytest.param(name, marks=pytest.mark.slow if name in VARIANTS else ()) for name in known]
+    return [pytest.param(name, marks=pytest.mark.slow if name in (*DEAR, *VARIANTS) else ()) for name in known]
 
 
 def test_variants_are_members():
-    assert set(VARIANTS) <= {*registry.PENALTIES, *registry.LOSSES}
+    assert {*DEAR, *VARIANTS} <= {*registry.PENALTIES, *registry.LOSSES}
 
 
 @pytest.mark.parametrize("name", members(registry.PENALTIES))

@@ -633,7 +633,7 @@ def test_interrupts_have_their_codes_and_can_be_resumed(
     cli: CommandLine, tmp_path: Path, number: int, code: int, how: tuple[str, ...], kept: int
 ) -> None:
     table = tmp_path / "t.npz"
-    X, y, task, _ = ts.datasets.make_wang_synthetic(n_tasks=4, n_rows=40, n_features=200, random_state=0)
+    X, y, task, _ = ts.datasets.make_wang_synthetic(n_tasks=4, n_rows=40, n_features=80, random_state=0)
     np.savez(table, X=X, y=y, task=task)
     fit = (
         "fit",
@@ -643,7 +643,7 @@ def test_interrupts_have_their_codes_and_can_be_resumed(
         "-t",
         "task",
         "--alphas",
-        20,
+        10,
         "--cv",
         4,
         "--no-report",

@@ -244,14 +244,14 @@ def test_a_full_disk_at_any_write(
 
 
 def test_a_stream_killed_and_resumed(server: CommandServer, tmp_path: Path) -> None:
-    table = regression_csv(tmp_path / "t.csv", n=6_000)
+    table = regression_csv(tmp_path / "t.csv", n=2_000)
     learn = ("stream", table, "-y", "y", "-t", "region", "-x", "[a-f]", "--alpha", 0.05, "--gamma", 20, "--quiet",
-             "--chunk-rows", 200, "--checkpoint-every", 400, "--out")  # fmt: skip
+             "--chunk-rows", 100, "--checkpoint-every", 200, "--out")  # fmt: skip
     assert server.run(*learn, tmp_path / "undisturbed") == 0
     requests = server.requests
     truth = answer(tmp_path / "undisturbed")
     moments, run = random.Random(1), tmp_path / "run"
-    for _ in range(4):
+    for _ in range(3):
         server.run(*learn, run, "--resume", kill_at=moments.randrange(3 * requests // 5))
         refuse_corruption(run)
     assert server.run(*learn, run, "--resume") == 0

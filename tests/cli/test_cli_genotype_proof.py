@@ -61,6 +61,7 @@ RUNS = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("words", RUNS.values(), ids=RUNS)
 def test_runs_are_proved_from_their_files_and_refused_after_one_call(cli, toy, tmp_path, words):
     run = tmp_path / "run"

@@ -255,6 +255,7 @@ def test_zero_of_a_case_control_phenotype_is_told(cli, toy, tmp_path):
 
 
 @pytest.mark.skipif(PLINK2 is None, reason="plink2 is not installed (apt-get install plink2)")
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("code", ["-9", "-9.0", "-9e0", "NA", "nan"])
 def test_plink2_reads_the_same_values(cli, toy, tmp_path, code):
     """The people that plink2 finds a phenotype and all covariates of are those that the model learns from."""

@@ -99,6 +99,7 @@ def test_probabilities_proof_and_grade(cli: CommandLine, table: Path, frame: pd.
                                               "--alpha", 0.1, code=2).err  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "words",
     [

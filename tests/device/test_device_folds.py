@@ -103,7 +103,7 @@ def _gap(X: Any, y: Any, task: Any, training: Any, ratio: float, value: Any, pro
 @pytest.mark.parametrize("early", [False, True])
 def test_as_folds_one_by_one(early: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, task = _data(False, 90, "int8")
-    settings: Any = {"cv": 3, "n_alphas": 15, "fold_tol": 1e-9, "random_state": 0, "early_stopping": early}
+    settings: Any = {"cv": 3, "n_alphas": 8, "fold_tol": 1e-9, "random_state": 0, "early_stopping": early}
     there = ts.on_device(X, "cpu")
     together = ts.MultiTaskLassoCV(**settings).fit(there, y, task)
     monkeypatch.setattr(row_folds, "device_folds", lambda *_: None)

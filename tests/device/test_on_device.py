@@ -99,11 +99,11 @@ def test_x_is_moved_once_a_fit(data: Data, monkeypatch: pytest.MonkeyPatch) -> N
     moves = []
     original = moving._moved
     monkeypatch.setattr(moving, "_moved", lambda *given: moves.append(1) or original(*given))
-    ts.MultiTaskLassoCV(n_alphas=4, cv=3, device="cpu").fit(X, y, task)
+    ts.MultiTaskLassoCV(n_alphas=4, eps=0.5, cv=3, device="cpu").fit(X, y, task)
     ts.StabilitySelection(ts.MultiTaskLasso(device="cpu"), n_pairs=3).fit(X, y, task)
     ts.permutation_test(ts.MultiTaskLasso(device="cpu"), X, y, task, n_permutations=9)
     ts.split_inference(ts.MultiTaskLasso(0.5, device="cpu"), X, y, task)
-    ts.compare(ts.MultiTaskLassoCV(n_alphas=3, cv=3, device="cpu"), X, y, task, cv=3)
+    ts.compare(ts.MultiTaskLassoCV(n_alphas=2, eps=0.5, cv=3, device="cpu"), X, y, task, cv=3)
     assert len(moves) == 5
 
 

@@ -77,6 +77,7 @@ def test_cross_validation_keeps_the_imputations_of_a_row_together():
     assert "groups" in several.model_.cv_folds_
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["classes", "counts", "shared", "list", "one", "ordered"])
 def test_every_kind_and_form_of_labels(kind):
     X, y, task = holed()

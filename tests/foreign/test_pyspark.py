@@ -19,26 +19,31 @@ CASES = [
         "elasticNetParam": ratio,
         "fitIntercept": intercept,
         "standardization": scaled,
+        "solver": solver,
     }
-    for name, ratio, intercept, scaled in (
-        ("LinearRegression", 1.0, True, True),
-        ("LinearRegression", 0.4, True, True),
-        ("LinearRegression", 0.4, True, False),
-        ("LogisticRegression", 0.4, True, True),
-        ("LogisticRegression", 0.4, False, True),
-        ("LogisticRegression", 1.0, True, False),
+    for name, ratio, intercept, scaled, solver in (
+        ("LinearRegression", 1.0, True, True, "auto"),
+        ("LinearRegression", 0.4, True, True, "normal"),
+        ("LinearRegression", 0.4, True, False, "normal"),
+        ("LinearRegression", 0.4, False, True, "normal"),
+        ("LinearRegression", 1.0, True, True, "l-bfgs"),
+        ("LinearRegression", 0.4, True, True, "l-bfgs"),
+        ("LinearRegression", 0.4, True, False, "l-bfgs"),
+        ("LinearRegression", 0.4, False, True, "l-bfgs"),
+        ("LogisticRegression", 0.4, True, True, None),
+        ("LogisticRegression", 0.4, False, True, None),
+        ("LogisticRegression", 1.0, True, False, None),
     )
 ] + [{"estimator": "LogisticRegression", "regParam": 0.02, "elasticNetParam": 0.4, "family": "multinomial"}]
 
 SCRIPT = f"""
-import pandas as pd
 from pyspark.sql import SparkSession
 from pyspark.ml.linalg import Vectors
 from pyspark.ml import regression, classification
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 spark.sparkContext.setLogLevel("OFF")
 for k, case in enumerate({CASES!r}):
-    case = dict(case); name = case.pop("estimator")
+    case = {{key: value for key, value in case.items() if value is not None}}; name = case.pop("estimator")
     y = given["y"] if name == "LinearRegression" else given["three"] if "family" in case else given["two"]
     rows = [(float(label), Vectors.dense(x.tolist())) for label, x in zip(y, given["X"])]
     frame = spark.createDataFrame(rows, ["label", "features"]).coalesce(1)
@@ -63,11 +68,17 @@ def test_the_tightest_answers_are_optimal(tmp_path: Path) -> None:
         same(ts.grade(found[f"coef{k}"], np.squeeze(found[f"intercept{k}"]), ROWS.X, y, **given))
 
 
-def test_a_solver_that_was_not_checked_is_refused() -> None:
-    """The deviations by which columns are divided depend on it."""
-    X = np.random.default_rng(0).standard_normal((40, 5))
+def test_solvers_divide_by_deviations_of_their_own() -> None:
+    """"auto" is "normal" up to 4,096 columns."""
+    rng = np.random.default_rng(0)
     asked = {"estimator": "LinearRegression", "regParam": 0.1, "elasticNetParam": 1.0}
-    for solver in ("auto", "normal"):
-        ts.grade(np.zeros(5), 0.0, X, X[:, 0], problem="pyspark", parameters={**asked, "solver": solver})
-    with pytest.raises(ValueError, match="has not been checked"):
-        ts.grade(np.zeros(5), 0.0, X, X[:, 0], problem="pyspark", parameters={**asked, "solver": "l-bfgs"})
+    for width, like in ((5, "normal"), (4097, "l-bfgs")):
+        X, coef = rng.standard_normal((40, width)), np.ones(width)
+        objectives = {
+            solver: ts.grade(
+                coef, 0.0, X, X[:, 0], problem="pyspark", parameters={**asked, "solver": solver}, solve=False
+            ).objective
+            for solver in ("auto", "normal", "l-bfgs")
+        }
+        assert objectives["auto"] == objectives[like]
+        assert objectives["normal"] < objectives["l-bfgs"]

@@ -13,6 +13,7 @@ from sklearn.base import clone
 import tasksieve as ts
 from tasksieve.checks.estimator_data import rows_for
 from tasksieve.checks.registry import ESTIMATORS
+from tasksieve.proof.need import Proved
 
 Array = np.ndarray[Any, Any]
 
@@ -77,6 +78,24 @@ def test_claims_against_another_solver(logistic: bool) -> None:
     clear = [features for features, least in truth.items() if least > 1e-4]
     assert len(clear) >= 3
     assert set(clear) <= set(needs)
+
+
+@pytest.mark.parametrize("logistic", [False, True])
+def test_clear_claims_need_no_intervals_and_are_nearly_what_the_verifier_proves(
+    logistic: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = problem(3, n=60)
+    y = [(v > 0.0).astype(float) for v in y] if logistic else y
+    kind: Any = ts.MultiTaskLogisticRegression if logistic else ts.MultiTaskLasso
+    model = kind(alpha=0.3 * kind().alpha_max(X, y), tol=1e-8).fit(X, y)
+    read: list[int] = []
+    monkeypatch.setattr(Proved, "_deltas", lambda self, solved: read.extend(solved) or [])
+    certificate = model.certificate(X, y, need=True)
+    assert len(certificate.needs()) >= 3
+    assert len(read) <= 1
+    for claim in certificate.verify(X, y).needs:
+        assert not claim.failures
+        assert claim.claimed <= claim.delta <= 1.2 * claim.claimed
 
 
 @pytest.mark.parametrize("copies", [1, 3])

@@ -214,6 +214,35 @@ def test_both_checkers_agree_on_outcomes(tmp_path: Path) -> None:
         assert (kind == "verified") == ours, f"{name}: {kind}, {words}"
 
 
+MEANS = ["poisson", "gamma", "tweedie:power=1.4", "negative_binomial:size=1.7"]
+
+
+def test_both_checkers_agree_on_zeros_of_means(tmp_path: Path) -> None:
+    """What is proved zero of counts and positive numbers, and one feature more."""
+    cases, given = [], []
+    for seed, loss in enumerate(MEANS * 3):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((40, 5))
+        y = np.exp(0.7 * X[:, 0]) * rng.gamma(2.0, 0.5, 40)
+        y = y if loss == "gamma" else rng.poisson(y) * (1.0 if loss.startswith("neg") else rng.choice([1.0, 0.5], 40))
+        data = {"X": X, "y": y, "task": np.repeat([0, 1], 20), "sample_weight": rng.uniform(0.2, 2.0, 40)}
+        model = ts.MultiTaskRegressor(loss, alpha=0.3, standardize=bool(seed % 2), tol=10.0 ** rng.uniform(-6.0, -1.0))
+        model.fit(**data)
+        one = model.certificate(**data)
+        stream = io.BytesIO()
+        np.savez(stream, **data)
+        listed = np.flatnonzero(~one.proven_zero())
+        for left_out in [None, *listed.tolist()]:
+            kept = listed[listed != left_out]
+            arrays = {**one.arrays, "open": kept, "open_start": np.array([0, len(kept)])}
+            cases.append((Certificate(one.header, arrays).to_bytes(), stream.getvalue()))
+            given.append((data, left_out is None, len(listed)))
+    answers = page_verdicts(cases, tmp_path)
+    for (content, _), (data, true, _), (kind, words) in zip(cases, given, answers, strict=True):
+        assert (kind == "verified") == proved(content, data) == true, words
+    assert len({count for _, true, count in given if true}) > 2
+
+
 @pytest.mark.parametrize("kinds", [["cox efron"], ["ordinal"], ["squared", "cox breslow"]])
 def test_losses_that_the_page_does_not_know(kinds: list[str], tmp_path: Path) -> None:
     case = make_outcomes(kinds, 0, n=8, d=2, mixed=len(kinds) > 1)

@@ -136,8 +136,8 @@ FLAWS: dict[str, tuple[str, str, Callable[[Mutant], bool]]] = {
         of("task_weights"),
     ),
     "zeros need no room around the dual point": (
-        'radius = arith.sqrt(arith.one(2.0 * arrays["gap"][k]) * problem.unit / modulus).hi',
-        "radius = arith.one(0.0).hi",
+        "return None if modulus is None else arith.sqrt((gap + gap) / modulus).hi",
+        "return None if modulus is None else arith.one(0.0).hi",
         because("is zero"),
     ),
     "non-zeros need no distance from 0": (

@@ -168,6 +168,7 @@ def test_flipped_bits(number: int) -> None:
     assert not found["still true"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", range(len(MEMBERS)))
 def test_changed_claims(number: int) -> None:
     case, (header, arrays) = case_of(number), true_content(number)

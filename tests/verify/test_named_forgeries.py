@@ -76,6 +76,7 @@ NORMS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("unit", [1e-200, 1e-320])
 @pytest.mark.parametrize("penalty", NORMS)
 def test_a_unit_times_alpha_that_underflows(penalty: str, unit: float) -> None:

@@ -22,12 +22,14 @@ from ..tasks import TaskData, is_task_list, read_groups, some_of
 from ..tasks.named import refuse_patterns, takes_named_tasks
 from ..user_warnings import warn
 from .columns import Estimates
+from .degrees_of_freedom import FittedTask, degrees_of_freedom
 from .multiplicity import benjamini_yekutieli, holm
 from .nodewise import NodewiseTask
 from .path_model import check_linear
 from .refit import match_tasks
 from .row_tests import independent_rows, related_rows
 from .split import refuse_loss
+from .unpenalised import NoFit, fit_task
 
 Array = np.ndarray[Any, Any]
 
@@ -46,7 +48,7 @@ class DebiasedInference(Estimates):
     task : array
     estimate, std_error, lower, upper, pvalue : arrays of float
         Of the coefficient, in the units of X and y. NaN where a feature does not vary in a task, and errors NaN where
-        the model uses as many features as the task has rows.
+        the model uses as many degrees of freedom as the task has rows.
     row_pvalue : array of float
         Of the feature in all tasks together.
     row_holm, row_by : arrays of float
@@ -119,7 +121,8 @@ def debiased_inference(
         \hat b_{tj} = w_{tj} + \sum_i a_i\, p_i, \qquad p_i = -f'(y_i, x_i \cdot w_t + b_t + o_i), \qquad
         a_i = \frac{s_i v_i}{\sum_l s_l c_l v_l x_{lj}}
 
-    with w the model's coefficients, p minus the slopes of its loss at the rows of task t (for least squares the
+    with w the model's coefficients (of other losses than least squares recalibrated: with the slope and the intercept
+    that fit task t best), p minus the slopes of its loss at the rows of task t (for least squares the
     residuals), c the loss's curvature there, s the weights of rows, and v what a Lasso of feature j on all other
     features, in the metric s c, leaves of it. Each task has its own rows and its own Lassos. A coefficient that the
     penalty has shrunk, or set to zero, is corrected by what the residuals still say about its feature alone. What the
@@ -139,8 +142,8 @@ def debiased_inference(
     groups : array of shape (n,), or list of such, optional
         Families, patients: errors are those of whole groups of rows.
     errors : {"robust", "constant"}, default="robust"
-        "robust": HC1, :math:`\frac{n}{n - k} \sum_i (a_i p_i)^2`, k the coefficients that the model uses in the task
-        and its intercept; with ``groups`` CR1. "constant": noise of one variance (of 1 / s with weights), for least
+        "robust": HC1, :math:`\frac{n}{n - k} \sum_i (a_i p_i)^2`, k the degrees of freedom that the model uses in the
+        task; with ``groups`` CR1. "constant": noise of one variance (of 1 / s with weights), for least
         squares only. Student's distribution with n - k degrees of freedom, at most the number of groups less 1.
     nodewise_penalty : float, or array of shape (d,) or (T, d), optional
         Strengths of the Lassos, of columns of length 1 (so between 0 and 1). By default each is chosen by the rule of
@@ -157,7 +160,7 @@ def debiased_inference(
     Warns
     -----
     UserWarning
-        Of tasks in which the model uses as many features as there are rows: they have no standard errors.
+        Of tasks in which the model uses as many degrees of freedom as there are rows: they have no standard errors.
 
     Notes
     -----
@@ -165,7 +168,17 @@ def debiased_inference(
     at most ``bias_factor`` times the model's L1 error: :math:`\sum_k \sigma_k |w_{tk} - w^*_{tk}|` over features of
     standard deviations :math:`\sigma_k`, plus the error of the intercept at the mean row. ``bias_factor`` is
     computed from the a as they are, and raised by all rounding. With other losses there are terms of second order
-    beside it.
+    beside it, and the L1 error is that of the recalibrated model.
+
+    Degrees of freedom are the divergence of the fitted values, :math:`\sum_i \partial \hat y_i / \partial y_i` (Stein
+    1981): a coefficient of a row that the L2,1 norm has shrunk is less than one. Where the penalty is not of that
+    family (L2,1, L1,1, sparse group), or tied to a graph of tasks, coefficients are counted, which is never less. A
+    model with a ridge is taken for one without.
+
+    A penalty makes predictions of a logistic or Poisson model too flat, and their curvature, which is the information
+    about a large effect, too large. So each task's linear predictor gets the slope (the calibration slope of Cox 1958)
+    and intercept that fit its rows best; the slope counts as one degree of freedom. A task whose slope would be
+    infinite (separated classes) stays as it is.
 
     The row test compares squared normal scores with chi-squared where tasks have no rows (groups) in common, and is
     Hotelling's, by the F distribution, where they have.
@@ -179,8 +192,9 @@ def debiased_inference(
     Zhang and Zhang (2014), "Confidence intervals for low dimensional parameters in high dimensional linear models"; van
     de Geer, Bühlmann, Ritov and Dezeure (2014), "On asymptotically optimal confidence regions and tests for
     high-dimensional models"; Javanmard and Montanari (2014), "Confidence intervals and hypothesis testing for
-    high-dimensional regression"; Benjamini and Yekutieli (2001), "The control of the false discovery rate in multiple
-    testing under dependency".
+    high-dimensional regression"; Stein (1981), "Estimation of the mean of a multivariate normal distribution"; Cox
+    (1958), "Two further applications of a model for binary regression"; Benjamini and Yekutieli (2001), "The control of
+    the false discovery rate in multiple testing under dependency".
 
     Examples
     --------
@@ -209,19 +223,20 @@ def debiased_inference(
     chosen = read_features(features, data.n_features, names, coef)
     penalties = read_penalty(nodewise_penalty, data.n_tasks, data.n_features)
     unit = data.flatten_rows(np.arange(data.n_rows) if groups is None else read_groups(groups, data)[1])
-    tasks = list(_tasks(data, loss, coef, intercept, unit, model.fit_intercept, errors))
-    refused = [data.tasks.tolist()[t] for t, own in enumerate(tasks) if own.freedom < 1]
+    scales = model.scale_[places] if hasattr(model, "scale_") else None
+    tasks = list(_tasks(model, data, loss, coef, intercept, scales, unit, errors))
+    refused = [data.tasks.tolist()[t] for t, own in enumerate(tasks) if own.freedom < 1.0]
     if refused:
         warn(
-            f"{len(refused)} task(s) have no standard errors ({some_of(refused)}): the model uses as many features "
-            "there as there are rows (or groups), so that their residuals say nothing about the noise. A larger alpha "
-            "uses fewer.",
+            f"{len(refused)} task(s) have no standard errors ({some_of(refused)}): the model uses as many degrees "
+            "of freedom there as there are rows (or groups), so that their residuals say nothing about the noise. A "
+            "larger alpha uses fewer.",
         )
     parts = [
         _estimated(tasks, chosen[low : low + _AT_ONCE], penalties) for low in range(0, len(chosen), _AT_ONCE)
     ] or [_estimated(tasks, chosen, penalties)]
     table = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    freedom = np.array([max(own.freedom, 1) for own in tasks], dtype=np.float64)
+    freedom = np.array([max(own.freedom, 1.0) for own in tasks])
     with np.errstate(divide="ignore", invalid="ignore"):
         width = student.isf(0.5 * (1.0 - level), freedom) * table["error"]
         pvalue = 2.0 * student.sf(np.abs(table["estimate"]) / table["error"], freedom)
@@ -314,13 +329,20 @@ class _Task:
     slope: Array
     units: Array  # of all tasks, sorted: those of its rows
     member: csr_array | None  # rows x units, where a unit has several rows
-    freedom: int
+    freedom: float
     factor: float  # of squared errors
     noise: Array | None  # variance of each row's slope, where it is constant
 
 
 def _tasks(
-    data: TaskData, loss: Loss, coef: Array, intercept: Array, unit: Array, fit_intercept: bool, errors: str
+    model: Any,
+    data: TaskData,
+    loss: Loss,
+    coef: Array,
+    intercept: Array,
+    scales: Array | None,
+    unit: Array,
+    errors: str,
 ) -> Iterator[_Task]:
     """The tasks; those that have the same rows in the same metric have the same design."""
     needed, free = 16.0 * data.n_rows * data.n_features, free_memory()
@@ -334,32 +356,70 @@ def _tasks(
     columns = np.asarray(data.take(features), dtype=np.float64)
     if not np.all(np.isfinite(columns)):
         data.refuse_not_finite()
+    fitted = list(_fitted(data, loss, columns, coef, intercept))
+    estimator = getattr(getattr(model, "path_", None), "_estimator", model)  # of a cross-validation the one it chose
+    used = degrees_of_freedom(estimator, data, loss, coef, scales, columns, fitted)
+    if isinstance(loss, RowLoss):
+        coef, intercept = _recalibrated(data, loss, columns, coef, intercept, fitted, model.fit_intercept)
+        fitted = list(_fitted(data, loss, columns, coef, intercept))
+        used = np.minimum(used + 1.0, np.count_nonzero(coef, axis=1))  # the slope is one more
+    used += float(model.fit_intercept)
     designs: dict[bytes, NodewiseTask] = {}
+    for own, coefficients, taken in zip(fitted, coef, used.tolist(), strict=True):
+        key = b"".join(part.tobytes() for part in (own.rows, own.weights, own.curvature))
+        if key not in designs:
+            if not data.shared:
+                designs.clear()
+            designs[key] = NodewiseTask(columns[own.rows], own.weights, own.curvature, model.fit_intercept)
+        units, position = np.unique(unit[own.samples], return_inverse=True)
+        n = len(own.rows)
+        freedom, member, factor = n - taken, None, n / max(n - taken, 1.0)
+        if len(units) < n:
+            member = csr_array((np.ones(n), (np.arange(n), position)), shape=(n, len(units)))
+            factor = len(units) / max(len(units) - 1, 1) * (n - 1) / max(n - taken, 1.0)
+            freedom = min(freedom, len(units) - 1.0)
+        noise = None
+        if errors == "constant":
+            noise = float(own.weights @ np.square(own.slope)) / max(n - taken, 1.0) / own.weights
+        yield _Task(designs[key], coefficients, own.slope, units, member, freedom, factor, noise)
+
+
+def _fitted(data: TaskData, loss: Loss, columns: Array, coef: Array, intercept: Array) -> Iterator[FittedTask]:
+    """Slopes and curvatures of the rows that count."""
     for t, flat in enumerate(data.per_task()):
         live = np.flatnonzero(data.weights[flat] > 0.0)
         rows = live if data.shared else live + flat.start
-        own, weights = columns[rows], data.weights[flat][live]
-        scores = own @ coef[t] + intercept[t] + (0.0 if data.known is None else data.known[flat][live])
+        scores = columns[rows] @ coef[t] + intercept[t] + (0.0 if data.known is None else data.known[flat][live])
         y = data.y[flat][live]
         slope, curvature = y - scores, np.ones(len(y))
         if isinstance(loss, RowLoss):
             slope, curvature = loss.slope(y, scores), _curvature(loss, y, scores)
-        key = b"".join(part.tobytes() for part in (rows, weights, curvature))
-        if key not in designs:
-            if not data.shared:
-                designs.clear()
-            designs[key] = NodewiseTask(own, weights, curvature, fit_intercept)
-        units, position = np.unique(unit[flat][live], return_inverse=True)
-        n, used = len(y), int(np.count_nonzero(coef[t])) + int(fit_intercept)
-        freedom, member, factor = n - used, None, n / max(n - used, 1)
-        if len(units) < n:
-            member = csr_array((np.ones(n), (np.arange(n), position)), shape=(n, len(units)))
-            factor = len(units) / max(len(units) - 1, 1) * (n - 1) / max(n - used, 1)
-            freedom = min(freedom, len(units) - 1)
-        noise = None
-        if errors == "constant":
-            noise = float(weights @ np.square(slope)) / max(n - used, 1) / weights
-        yield _Task(designs[key], coef[t], slope, units, member, freedom, factor, noise)
+        yield FittedTask(rows, live + flat.start, data.weights[flat][live], slope, curvature)
+
+
+def _recalibrated(
+    data: TaskData,
+    loss: RowLoss,
+    columns: Array,
+    coef: Array,
+    intercept: Array,
+    tasks: list[FittedTask],
+    fit_intercept: bool,
+) -> tuple[Array, Array]:
+    """Coefficients and intercepts with the slope that fits each task best; as they are where none does."""
+    coef, intercept = coef.copy(), intercept.copy()
+    for t, own in enumerate(tasks):
+        if not coef[t].any():
+            continue
+        known = None if data.known is None else data.known[own.samples]
+        scores = (columns[own.rows] @ coef[t])[:, None]
+        try:
+            fit = fit_task(loss, scores, data.y[own.samples], own.weights, known, fit_intercept=fit_intercept)
+        except NoFit:
+            continue
+        coef[t] *= fit.coef[0]
+        intercept[t] = fit.intercept
+    return coef, intercept
 
 
 def _curvature(loss: RowLoss, y: Array, scores: Array) -> Array:
@@ -392,11 +452,11 @@ def _estimated(tasks: list[_Task], targets: Array, penalties: Array | None) -> d
             variance = np.square(a) @ own.noise
         else:
             variance = own.factor * np.sum(np.square(by_unit), axis=1)
-        known = varies & (own.freedom >= 1)
+        known = varies & (own.freedom >= 1.0)
         found["error"][:, t] = np.where(known, np.sqrt(variance), np.nan)
         if related:
             influence[t][:, np.searchsorted(everybody, own.units)] = by_unit
-    freedom = np.array([max(own.freedom, 1) for own in tasks], dtype=np.float64)
+    freedom = np.array([max(own.freedom, 1.0) for own in tasks])
     if not related:
         return {**found, "row_pvalue": independent_rows(found["estimate"], found["error"], freedom)}
     products = np.einsum("tju,sju->jts", influence, influence, optimize=True)

@@ -7,8 +7,7 @@ penalty; LogisticRegression is :math:`\sum_i f + \lVert w \rVert_1 / C`, so that
 
 from __future__ import annotations
 
-from ..penalties import Groups
-from .grouped import labels_of_blocks
+from .grouped import group_lasso
 from .stated import GivenData, StatedProblem, penalised
 from .words import Words
 
@@ -34,12 +33,8 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
     strengths = words.strengths("alpha", default=1.0)
     ratio = words.number("l1_ratio", default=0.5, high=1.0) if name == "ElasticNet" else 1.0
     positive = words.flag("positive", False)
-    if name == "GroupLasso":
-        labels = labels_of_blocks(words, words.take("groups"), d)
-        weights = words.vector("weights", size=int(labels.max()) + 1)
-        penalty: str | Groups = Groups(labels, weights=None)
-    else:
-        penalty, weights = "l21", words.vector("weights", size=d)
+    grouped = name == "GroupLasso"
+    penalty, weights = group_lasso(words, d) if grouped else ("l21", words.vector("weights", size=d))
     words.finish()
     return penalised(
         words.error,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..penalties import Groups
 from .words import Words
 
 Array = np.ndarray[Any, Any]
@@ -38,3 +39,9 @@ def labels_of_starts(words: Words, starts: Any, n_features: int) -> Array:
     if not len(first) or first[0] != 0 or (np.diff(first) <= 0).any() or first[-1] >= n_features:
         raise words.error("groups holds the first feature of each group, rising from 0.")
     return np.repeat(np.arange(len(first)), np.diff([*first.tolist(), n_features]))
+
+
+def group_lasso(words: Words, n_features: int) -> tuple[Groups, Array | None]:
+    """The penalty of celer's and skglm's GroupLasso, ``sum_g v_g ||w_g||``, and v where it is given."""
+    labels = labels_of_blocks(words, words.take("groups"), n_features)
+    return Groups(labels, weights=None), words.vector("weights", size=int(labels.max()) + 1)

@@ -4,10 +4,10 @@ r"""PySpark: LinearRegression and LogisticRegression of ``pyspark.ml``.
     w_j)^2\Bigr)
 
 :math:`\lambda` is ``regParam``, r ``elasticNetParam``; c_j the standard deviation of a column, or with
-standardization=False 1. LogisticRegression takes it with the divisor n - 1, LinearRegression (solver "normal") with n:
-it fits y divided by its standard deviation (divisor n), with regParam for y as it is, so that there q = 1 / that
-deviation, else 1. Several classes are multinomial, with the sum of
-absolute values.
+standardization=False 1. LinearRegression fits y divided by its standard deviation, with regParam for y as it is, so
+that there q = 1 / that deviation, else 1. Its solver "normal" (weighted least squares; "auto" up to 4,096 columns)
+takes both deviations with the divisor n, "l-bfgs" with n - 1, as LogisticRegression does. Several classes are
+multinomial, with the sum of absolute values.
 """
 
 from __future__ import annotations
@@ -33,13 +33,12 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
     strengths = words.strengths("regParam")
     ratio = words.number("elasticNetParam", default=0.0, high=1.0)
     intercept, standardize = words.flag("fitIntercept", True), words.flag("standardization", True)
+    n = data.n_rows
+    larger = float(np.sqrt(n / (n - 1.0)))  # deviations with the divisor n - 1
     if name == "LinearRegression":
         solver = words.choice("solver", of=("auto", "normal", "l-bfgs"), default="auto")
-        if standardize and (solver == "l-bfgs" or (solver == "auto" and data.n_features > NORMAL_COLUMNS)):
-            raise words.error(
-                "which deviations solver='l-bfgs' divides columns by has not been checked; standardise before, with "
-                "standardization=False."
-            )
+        if solver == "normal" or (solver == "auto" and data.n_features <= NORMAL_COLUMNS):
+            larger = 1.0
         words.choice("loss", of=("squaredError",), default="squaredError")
         words.refuse("epsilon", "of the Huber loss, which is not graded", 1.35)
     else:
@@ -50,13 +49,11 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
     words.finish()
     if data.sample_weight is not None:
         raise words.error("weights of rows are not converted: give each row as often as it counts.")
-    n = data.n_rows
-    unbiased = 1.0 if name == "LinearRegression" else float(np.sqrt(n / (n - 1.0)))
     options: dict[str, Any] = {"loss": "logistic", "penalty": "l21"}
     ridge = 1.0
     if name == "LinearRegression":
         options["loss"] = "squared"
-        ridge = 1.0 / data.spread_of_y(True) if ratio < 1.0 else 1.0
+        ridge = 1.0 / (larger * data.spread_of_y(True)) if ratio < 1.0 else 1.0
     elif len(np.unique(np.asarray(data.y))) > 2:
         options["penalty"] = "l11"
     return penalised(
@@ -64,7 +61,7 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
         data,
         strengths,
         l1_ratio=ratio,
-        scales=unbiased if standardize else None,
+        scales=larger if standardize else None,
         about_mean=intercept,
         ridge=ridge,
         fit_intercept=intercept,

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..losses import Cox
-from ..penalties import Groups
-from .grouped import labels_of_blocks
+from .grouped import group_lasso
 from .stated import GivenData, StatedProblem, penalised
 from .words import Words
 
@@ -53,11 +52,7 @@ def stated(words: Words, data: GivenData) -> StatedProblem:
     else:
         options["fit_intercept"] = words.flag("fit_intercept", True)
     if name == "GroupLasso":
-        labels = labels_of_blocks(words, words.take("groups"), d)
-        options["penalty"], weights = (
-            Groups(labels, weights=None),
-            words.vector("weights", size=int(labels.max()) + 1),
-        )
+        options["penalty"], weights = group_lasso(words, d)
     elif name == "WeightedLasso":
         weights = words.vector("weights", size=d)
     elif name == "SqrtLasso":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
@@ -255,46 +255,49 @@ class GradePath:
     def __iter__(self) -> Iterator[Grade]:
         return iter(self.grades)
 
+    def _of_each(self, value: Callable[[Grade], Any]) -> Array:
+        return np.array([value(found) for found in self.grades])
+
     @property
     def alphas(self) -> Array:
         """Strengths in our words, of shape (K,)."""
-        return np.array([found.alpha for found in self.grades])
+        return self._of_each(lambda found: found.alpha)
 
     @property
     def objectives(self) -> Array:
-        return np.array([found.objective for found in self.grades])
+        return self._of_each(lambda found: found.objective)
 
     @property
     def dual_gaps(self) -> Array:
-        return np.array([found.dual_gap for found in self.grades])
+        return self._of_each(lambda found: found.dual_gap)
 
     @property
     def relative_gaps(self) -> Array:
-        return np.array([found.relative_gap for found in self.grades])
+        return self._of_each(lambda found: found.relative_gap)
 
     @property
     def excess_bounds(self) -> Array:
         """How far they are above the optimum, at least and at most, of shape (K, 2)."""
-        return np.array([found.excess_bounds for found in self.grades])
+        return self._of_each(lambda found: found.excess_bounds)
 
     @property
     def relative_excess(self) -> Array:
         """The same over the objective at zero coefficients."""
-        return np.array([found.relative_excess for found in self.grades])
+        return self._of_each(lambda found: found.relative_excess)
 
     @property
     def n_selected(self) -> Array:
-        return np.array([int(found.selected.sum()) for found in self.grades])
+        return self._of_each(lambda found: int(found.selected.sum()))
 
     @property
     def n_wrong_zero(self) -> Array:
         """Features left out that are in every solution, of shape (K,)."""
-        return np.array([int(found.wrong_zero.sum()) for found in self.grades])
+        return self._of_each(lambda found: int(found.wrong_zero.sum()))
 
     @property
     def n_wrong_nonzero(self) -> Array:
         """Features in use that are in no solution, of shape (K,)."""
-        return np.array([int(found.wrong_nonzero.sum()) for found in self.grades])
+        return self._of_each(lambda found: int(found.wrong_nonzero.sum()))
 
     def verify(self, *, exact: bool = False) -> Verdict:
         """Have the verifier check the certificate, all values.
@@ -313,9 +316,8 @@ class GradePath:
     def summary(self) -> str:
         """A line for each value."""
         lines = ["alpha       gap (of the objective at zero)  excess at least  selected  wrong non-zeros  wrong zeros"]
-        for found in self.grades:
-            lines.append(
-                f"{found.alpha:<10.4g}  {found.relative_gap:<30.2g}  {found.relative_excess[0]:<15.2g}  "
-                f"{int(found.selected.sum()):<8}  {int(found.wrong_nonzero.sum()):<15}  {int(found.wrong_zero.sum())}"
-            )
+        numbers = self.alphas, self.relative_gaps, self.relative_excess[:, 0]
+        counts = self.n_selected, self.n_wrong_nonzero, self.n_wrong_zero
+        for alpha, gap, excess, selected, extra, missing in zip(*numbers, *counts, strict=True):
+            lines.append(f"{alpha:<10.4g}  {gap:<30.2g}  {excess:<15.2g}  {selected:<8}  {extra:<15}  {missing}")
         return "\n".join(lines + [f"note: {found.note}" for found in self.grades[:1] if found.note])

@@ -223,6 +223,10 @@ class RowLossOnData(DataLoss):
 
     # -- dual points ----------------------------------------------------------------------------------------------
 
+    def inside(self, residual: Array) -> Array:
+        """A dual point near a flat vector: in the domain of the conjugates, and about orthogonal to the nuisance."""
+        return self._root * self._balanced(self._inside(residual * self._inverse_root))
+
     def _inside(self, p: Array) -> Array:
         return np.clip(p, *self._domain)
 
@@ -267,7 +271,7 @@ class RowLossOnData(DataLoss):
             return replace(at, leak=none, tilt=none, lengths=self.design.task_norms(at.residual))
         leak, tilt = self._distance(at.residual)
         if np.any(tilt > 1e-12):  # worth another step
-            again = self._root * self._balanced(self._inside(at.residual * self._inverse_root))
+            again = self.inside(at.residual)
             nearer = self._distance(again)
             if np.max(nearer[1]) < np.max(tilt):
                 at, (leak, tilt) = replace(at, residual=again), nearer

@@ -106,7 +106,8 @@ def certify(
         _list(whole, "sure", finder.sure)
     if need is not None:
         k, reduced, listed = need
-        proved = Proved(stated, tasks, k, finder.tops[k], finder.widths[k], finder.problem.deviations)
+        usual, deviations = not finder.dropped[k], finder.problem.deviations
+        proved = Proved(stated, tasks, k, finder.tops[k], finder.widths[k], usual, deviations)
         with np.errstate(all="ignore"):
             whole |= proved.arrays(reduced, lambda residual: inside_domain(finder.problem, listed(residual)))
     return Certificate(header, whole)
@@ -283,10 +284,9 @@ class _Finder(verify.Checker):
     ) -> None:
         problem, arrays = self.problem, self.problem.cert.arrays
         self.open[k] = np.arange(problem.cert.n_features)
-        modulus = self._provable(k, reading)
-        if modulus is None or reading.norms is None:
+        radius = self._radius(k, point, reading, c)
+        if radius is None or reading.norms is None:
             return
-        radius = np.sqrt(2.0 * arrays["gap"][k] * problem.cert["unit"] / float(modulus.lo))
         strength = problem.cert["unit"] * arrays["alpha"][k]
         moved = reading.norms[self.penalty.features] * (radius / strength) * _INSIDE
         zero = np.zeros(problem.cert.n_features, dtype=bool)

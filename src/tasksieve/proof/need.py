@@ -5,7 +5,8 @@ Weak duality, for the problem without features S: with any dual point whose cons
 .. math:: P(W') \ge D_S \quad \text{for every } W' \text{ with } W'_S = 0,
           \qquad \delta = D_S - P(W) .
 
-Where delta is positive, one of S is in every solution. Points come from `reduced.py`; what they prove is found by the
+Where delta is positive, one of S is in every solution. Points come from `reduced.py`. Most prove so much that rounding
+plays no part: what is claimed of these is less by far more than rounding can take. What others prove is found by the
 verifier, all rounding counted, many of them in one pass over the data.
 """
 
@@ -27,6 +28,8 @@ _ROUNDS = 3  # of readings, each with the features that were outside the dual ba
 _ENTERING = 50  # of those in one round
 _NARROWER = 1.0 - 2.0**-20  # claims, beside rounding
 _ROUNDING = 1e-8  # of the objective: what products in twice the precision may bring
+_FAR_MORE = 1e-9  # of the objective: what is taken off bounds in double precision, of which a twentieth at most
+_TWENTIETH = 0.05
 
 
 @dataclass
@@ -43,6 +46,7 @@ class Proved:
     """What the coefficients of a value, whose objective is at most `top`, are found to need.
 
     - `spare`: What rounding may add to the bounds elsewhere.
+    - `usual`: Whether the dual point of the coefficients counted in all tasks.
     - `deviations`: Standard deviations of columns, where they are known.
     """
 
@@ -51,6 +55,7 @@ class Proved:
     value: int
     top: float
     spare: float
+    usual: bool
     deviations: verify.Box | None = None
 
     def arrays(self, reduced: ReducedProblems, listed: Callable[[Array], Array]) -> dict[str, Array]:
@@ -65,7 +70,8 @@ class Proved:
             features = reduced.copies(one.features)
             if len(features) > len(one.features):
                 together.setdefault(tuple(features.tolist()), Candidate(features, reduced.working))
-        claims = self._prove([*asked, *together.values()][:most], reduced, listed)
+        claims, rest = self._bounded([*asked, *together.values()][:most], reduced, listed)
+        claims += self._prove(rest, reduced, listed)
         claims.sort(key=lambda claim: (len(claim[0]), claim[0].tolist()))
         if not claims:
             return {}
@@ -76,6 +82,23 @@ class Proved:
             "need_delta": np.array([delta for _, delta, _ in claims]),
             "need_dual": np.array([dual for _, _, dual in claims]),
         }
+
+    def _bounded(
+        self, asked: list[Candidate], reduced: ReducedProblems, listed: Callable[[Array], Array]
+    ) -> tuple[list[tuple[Array, float, Array]], list[Candidate]]:
+        """Claims that need no intervals, and the candidates for which there is none."""
+        less = _FAR_MORE * abs(self.top) + 8.0 * self.spare
+        # something in the data that double precision does not see
+        if not self.usual or not abs(reduced.objective - self.top) <= less:
+            return [], asked
+        claims, rest = list[tuple[Array, float, Array]](), list[Candidate]()
+        for one in asked:
+            bound = reduced.bound(one.features)
+            if bound is None or not 2.0 * less <= _TWENTIETH * bound.delta:
+                rest.append(one)
+            else:  # once for the objective of the coefficients, once for the bound
+                claims.append((one.features, bound.delta - 2.0 * less, listed(bound.residual)))
+        return claims, rest
 
     def _prove(
         self, asked: list[Candidate], reduced: ReducedProblems, listed: Callable[[Array], Array]

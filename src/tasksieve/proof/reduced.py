@@ -1,22 +1,29 @@
 """A problem without some of its features, solved from its solution on: where dual points of a proof of need come from.
 
 Nothing here is part of a proof. A residual that is not quite that of a solution is a dual point all the same, which
-proves a little less (`need.py`).
+proves a little less (`need.py`). Most are found on the inner products of the working features, the same for all that
+are left out: exact for the squared loss, of the second-order model at the model's coefficients for smooth ones.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..design import Gauges
+from ..design import ColumnBlock, Gauges, PackedColumns
+from ..losses.rowwise import RowLossOnData
 from ..path.choose import fastest
 from ..path.engine import rows_of
 from ..path.pair import Pair, Point, merged
 from ..path.problem import Problem
+from ..penalties import live_rows
 from ..solvers import WorkingProblem
+from ..solvers.coordinate import CoordinateDescent, descend, inner_products
+from ..solvers.prox_newton import reweighted
+from ..solvers.working import Needs
 from .prove import BLOCK
 
 Array = np.ndarray[Any, Any]
@@ -27,6 +34,31 @@ _SHARE = 0.1  # of what the features are worth: how well it is solved in the end
 _TRIES = 8
 _COPY = 0.9  # the least correlation of near copies
 _MOST_COPIES = 12
+_FEW = 2000  # features that are read for each dual point by itself
+_CLOSE = 0.03  # of what leaving features out costs at most: how well the second-order model is solved first
+_CLOSER, _EPOCHS = 1e-2, 1000
+_KEPT = 0.75  # of what a reduced problem's coefficients lack: a bound of so much is good enough
+
+
+@dataclass
+class Bound:
+    """What models without some features lack at least, in public units and in double precision, and the dual point."""
+
+    delta: float
+    residual: Array
+
+
+@dataclass
+class _Model:
+    """``1/2 ||target - X W||^2`` on the working features: the loss, or its second-order model."""
+
+    columns: ColumnBlock
+    root: Array  # of the second derivatives
+    squares: Array
+    target: Array
+    sums: tuple[Array, Array, float]
+    rows: Array  # those of the coefficients, and what the objective is there
+    value: float
 
 
 class ReducedProblems:
@@ -37,6 +69,7 @@ class ReducedProblems:
 
     def __init__(self, problem: Problem, lam: float, features: Array, rows: Array, max_iter: int) -> None:
         self._problem, self._lam, self._max_iter = problem, lam, max_iter
+        self._unit = problem.unit if problem.units is None else np.ldexp(problem.unit, -problem.units.f)
         design, loss = problem.design, problem.loss
         self._penalty = penalty = problem.penalty.at(lam)
         self._strategy = fastest(problem)(problem)
@@ -53,10 +86,17 @@ class ReducedProblems:
             gauges[block] = penalty.restrict(block).row_gauges(products[block])
         point = Point(self.features, self._rows, at, products[self.features])
         self._pair = Pair(lam, point, self._value, point, Gauges(gauges))
-        near = np.flatnonzero(gauges >= _NEAR)
-        near = near[np.argsort(-gauges[near], kind="stable")[: 2 * len(self.features) + _ROOM]]
+        most = 2 * len(self.features) + _ROOM
+        near = np.flatnonzero((gauges >= _NEAR) | (design.n_features <= most) & penalty.penalised)
+        near = near[np.argsort(-gauges[near], kind="stable")[:most]]
         #: features that may take part
         self.working = penalty.whole(merged(self.features, near))
+        self._outside = np.setdiff1d(np.arange(design.n_features), self.working)
+
+    @property
+    def objective(self) -> float:
+        """Of the coefficients, with the best intercepts, in public units."""
+        return float((self._value + self._problem.loss.constant) / self._unit)
 
     def whole(self, features: Array) -> Array:
         """With all of the groups that they are in."""
@@ -100,18 +140,102 @@ class ReducedProblems:
             at = replace(at, residual=solved.dual)
         return loss.settled(at).residual
 
+    @cached_property
+    def _model(self) -> _Model | None:
+        """None where the loss has no such model of ordinary columns, or the penalty no row updates; and where features
+        are so many that they are better read for all dual points at once."""
+        design, loss, columns, at = self._problem.design, self._problem.loss, self._columns, self._pair.primal.at
+        if design.n_features > _FEW or design.shard.storage.costly_reads:
+            return None
+        needs = Needs(row_form=True, packed=True, quadratic="none")
+        if needs.unmet(loss, self._penalty, isinstance(columns, PackedColumns)) or self._penalty.row_form() is None:
+            return None
+        positions = columns.positions(self.working)
+        if not CoordinateDescent.prefers_gram(columns, len(positions)):
+            return None
+        rows = rows_of(self.working, self.features, self._rows)
+        if loss.squared:
+            root, right = np.ones(design.n_samples), at.residual
+            x, squares, shared = columns.x[:, positions], columns.squared_norms[positions], columns.shared
+        elif isinstance(loss, RowLossOnData) and loss.has_slope and loss.curved and at.second is None:
+            assert at.curvature is not None
+            root, shared = np.sqrt(np.maximum(at.curvature, loss.least_curvature)), False
+            x, squares, right = reweighted(columns, positions, root, at.residual)
+        else:
+            return None
+        block = ColumnBlock(x, columns.offsets, shared, columns.n_threads)
+        target = right + block.combine(np.arange(len(positions)), rows)
+        value = 0.5 * float(right @ right) + self._penalty.restrict(self.working).value(rows)
+        return _Model(block, root, squares, target, inner_products(x, block, rows, right), rows, value)
+
+    def bound(self, without: Array) -> Bound | None:
+        """What models without some features lack, by the second-order model; None where that says too little."""
+        model, penalty, loss = self._model, self._penalty, self._problem.loss
+        design, columns = self._problem.design, self._columns
+        gone = np.zeros(design.n_features, dtype=bool)
+        gone[without] = True
+        kept = np.flatnonzero(~gone[self.working])
+        if model is None or not len(kept):
+            return None
+        own, whole = penalty.restrict(self.working[kept]), np.zeros_like(model.rows)
+        rows, squares, form = model.rows[kept], model.squares[kept], own.row_form()
+        assert form is not None
+        left_out = gone[self.working]
+        tol = 0.5 * _CLOSE * float(np.vdot(model.squares[left_out], np.square(model.rows[left_out])))
+        for _ in range(2):
+            state = np.empty(model.sums[1].size)
+            descend(model.columns, kept, squares, form, own, rows, state, _EPOCHS, tol, model.sums)
+            live = live_rows(rows)
+            left = model.target - model.columns.combine(kept[live], rows[live])
+            half = 0.5 * float(left @ left)
+            worth = half + own.value(rows) - model.value
+            at = self._pair.primal.at
+            if loss.squared:
+                whole[kept] = rows
+                at, along = replace(at, value=half, residual=left), whole
+            else:  # in the dual ball, in which the loss's own residual at these rows is not
+                assert isinstance(loss, RowLossOnData)
+                at, along = replace(at, residual=loss.inside(model.root * left)), model.rows
+            at = loss.settled(at)
+            products = columns.correlate(at.residual, columns.positions(self.working))
+            polar = own.polar(own.row_gauges(products[kept]))
+            if len(self._outside):
+                others = penalty.restrict(self._outside)
+                polar = max(polar, others.polar(others.row_gauges(design.correlate(at.residual, self._outside))))
+            scale = min(1.0, 1.0 / polar) if polar > 0.0 else 1.0
+            delta = at.value - self._value - loss.terms(at, scale) + scale * float(np.vdot(products, along))
+            if delta >= _KEPT * worth > 0.0:
+                return Bound(delta / self._unit, at.residual)
+            tol *= _CLOSER
+        return None
+
     def copies(self, features: Array) -> Array:
         """Some features with their near copies among the working ones: those that are most alike, over all tasks."""
-        columns, design, working = self._columns, self._problem.design, self.working
-        positions = columns.positions(working)
-        squares = np.square(design.norms(working)).sum(axis=1)
         found = features
         for j in features:
-            at = int(np.searchsorted(working, j))
+            share = self._alike(int(np.searchsorted(self.working, j)))
+            best = np.argsort(-share, kind="stable")[: _MOST_COPIES + 1]
+            found = merged(found, self.working[best[share[best] >= _COPY]])
+        return self._penalty.whole(found)
+
+    def _alike(self, at: int) -> Array:
+        """Absolute correlations of a working feature with all of them, over all tasks; those of the second-order model,
+        where there is one."""
+        if self._model is not None:
+            alike, squares = self._products
+            alike = alike[at]
+        else:
+            columns, design, working = self._columns, self._problem.design, self.working
+            positions = columns.positions(working)
+            squares = np.square(design.norms(working)).sum(axis=1)
             column = columns.combine(positions[at : at + 1], np.ones((1, design.n_tasks)))
             alike = np.abs(columns.correlate(column, positions)).sum(axis=1)
-            size = np.sqrt(squares * squares[at])
-            share = np.divide(alike, size, out=np.zeros_like(alike), where=size > 0.0)
-            best = np.argsort(-share, kind="stable")[: _MOST_COPIES + 1]
-            found = merged(found, working[best[share[best] >= _COPY]])
-        return self._penalty.whole(found)
+        size = np.sqrt(squares * squares[at])
+        return np.divide(alike, size, out=np.zeros_like(alike), where=size > 0.0)
+
+    @cached_property
+    def _products(self) -> tuple[Array, Array]:
+        """Inner products of the model's columns, absolute and over all tasks, and squares."""
+        assert self._model is not None
+        found = np.abs(self._model.sums[0]).sum(axis=0)
+        return found, found.diagonal()

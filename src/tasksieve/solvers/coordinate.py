@@ -69,7 +69,7 @@ class CoordinateDescent:
         if penalty.block_form() is not None:
             if self._turned is None or self._turned.layout != packed.layout:
                 self._turned = TurnedColumns(packed)
-            by_gram, one = self._prefers_gram(packed, count), packed.shared or tasks == 1
+            by_gram, one = self.prefers_gram(packed, count), packed.shared or tasks == 1
             residual = target if by_gram and one else self._residual(packed, positions, target, rows)
             sums = (lambda: (packed.grams(), self._target_products(packed, target))) if one else None
             epochs, gap = block_descent(
@@ -82,7 +82,7 @@ class CoordinateDescent:
         if penalty.coupling is not None:
             self._rotations = self._rotations or Rotations()
             coupled = self._rotations.of(penalty, squares, positions, packed.layout)
-        if self._prefers_gram(packed, count):
+        if self.prefers_gram(packed, count):
             gram, chosen, y_products = self._gram(packed, positions, target)
             known, state = (gram, y_products, float(target @ target)), np.empty(y_products.size)
             epoch = 2.0 * tasks * count * count
@@ -101,7 +101,8 @@ class CoordinateDescent:
         return target - packed.combine(positions[live], rows[live]) if len(live) else target.copy()
 
     @staticmethod
-    def _prefers_gram(packed: Any, count: int) -> bool:
+    def prefers_gram(packed: Any, count: int) -> bool:
+        """Whether epochs on a Gram matrix of so many columns cost less."""
         if packed.shared or packed.n_tasks == 1:
             return count <= 2 * len(packed.x)
         if packed.n_tasks * count * count * 8 > _GRAM_BYTES:
@@ -296,7 +297,7 @@ def block_descent(
     known, state, used = None, residual, positions
     if by_gram:
         if sums is None:
-            known = _grams(block.x[:, positions], block, w, residual)
+            known = inner_products(block.x[:, positions], block, w, residual)
             used = np.arange(len(positions))
         else:
             assert target is not None
@@ -350,7 +351,7 @@ def _majorised(
     return h
 
 
-def _grams(x: Array, block: Any, rows: Array, residual: Array) -> tuple[Array, Array, float]:
+def inner_products(x: Array, block: Any, rows: Array, residual: Array) -> tuple[Array, Array, float]:
     """Gram matrices of some columns, their products with ``y = residual + X W``, (tasks, columns), and ``||y||^2``."""
     segments = _segments(block, len(x))
     grams = np.array([x[own].T @ x[own] for own in segments])

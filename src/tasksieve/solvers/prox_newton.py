@@ -155,17 +155,7 @@ class ProximalNewton:
     def _model(
         self, packed: PackedColumns, positions: Array, w: Array, residual: Array
     ) -> tuple[Array, Array, Array]:
-        design = packed.design
-        basis = orthonormal(design, [w * column for column in design.nuisance_basis])
-        columns = self._room(design, len(positions))
-        squares = np.empty((len(positions), packed.n_tasks))
-        kernels.reweight(
-            packed.x, packed.offsets, packed.shared, positions, w, basis, design.n_threads, columns, squares
-        )
-        right = residual / w
-        for unit in basis:
-            right = right - unit * design.per_sample(design.task_sums(unit * right))
-        return columns, squares, right
+        return reweighted(packed, positions, w, residual, self._room(packed.design, len(positions)))
 
     def _room(self, design: Design, count: int, kind: type = np.float64) -> Array:
         """The buffer is kept: fresh memory of this size costs as much as filling it."""
@@ -216,6 +206,28 @@ class ProximalNewton:
                 return (candidate, at, total), step
             step *= 0.5
         return None, step
+
+
+def reweighted(
+    packed: PackedColumns, positions: Array, w: Array, residual: Array, columns: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """Columns multiplied by w and freed of the nuisance columns, their squares, and what is to be explained: the
+    second-order model of a smooth loss at a residual, for w the roots of second derivatives.
+
+    - `columns` (rows, len(positions)): Where they are written.
+    """
+    design = packed.design
+    basis = orthonormal(design, [w * column for column in design.nuisance_basis])
+    if columns is None:
+        columns = np.empty((design.n_samples, len(positions)), order="F")
+    squares = np.empty((len(positions), packed.n_tasks))
+    kernels.reweight(
+        packed.x, packed.offsets, packed.shared, positions, w, basis, design.n_threads, columns, squares
+    )
+    right = residual / w
+    for unit in basis:
+        right = right - unit * design.per_sample(design.task_sums(unit * right))
+    return columns, squares, right
 
 
 def orthonormal(design: Design, columns: list[Array]) -> Array:

@@ -3,7 +3,7 @@
 //   room(y, p)        h of the projection p - h x
 //   moved(y, p, x)    p - h x, or null where it may leave the domain
 //   cost(y, p)        f*(-p) from above
-//   modulus(largest)  by which f* is strongly convex, given the largest label; null: not
+//   curvature(y, p, g)  k: f* is strongly convex by 1/k from the dual point p to every dual optimum, whose value is at most s g higher
 // A loss of y - z is told y in the unit of its task, `residual`; others have the unit 1.
 const lossesOf = (header) => header.tasks.map((_, t) => header.loss.name === "mixed" ? header.loss.losses[t] : header.loss);
 const factorOf = (header, t) => header.loss.name === "mixed" ? header.loss.weights[t] : 1;
@@ -15,6 +15,12 @@ const twice = (x) => add(x, x);
 const xLogX = (x) => down(x) > 1e-240 ? mul(x, logarithm(x)) : up(x) < 1 ? ZERO : UNKNOWN;
 const entropies = (pi) => add(entropyAbove(pi), entropyAbove(sub(ONE, pi)));
 const notNegative = (x) => down(x) >= 0;
+// The k of means: by KL(m || m*) >= (m - m*)^2 / (2 k), k = m/3 + 2 m*/3, and that divergence is at most g
+const meanCurvature = (m, g) => {
+  const third = div(ball(2), ball(3)), part = mul(third, g);
+  return add(m, mul(third, add(part, root(add(square(part), mul(ball(3), mul(part, m)))))));
+};
+const smallerOf = (a, b) => up(a) <= up(b) ? a : b;
 const anything = { starts: () => true, room: () => ONE, moved: (_, p, x) => sub(p, x) };
 
 const rowLoss = {
@@ -22,7 +28,7 @@ const rowLoss = {
     ...anything, residual: true,
     value: (y, z) => div(square(sub(y, z)), ball(2 * mu)),
     cost: (y, p) => sub(mul(mul(ball(0.5), ball(mu)), square(p)), mul(p, y)),
-    modulus: () => ball(mu),
+    curvature: () => div(ONE, ball(mu)),
   }),
   expectile: ({ level }) => ({
     ...anything, residual: true,
@@ -36,7 +42,7 @@ const rowLoss = {
       const weight = notNegative(p) ? above : up(p) <= 0 ? below : level < 0.5 ? above : below;
       return sub(div(square(p), twice(weight)), mul(p, y));
     },
-    modulus: () => div(ONE, level < 0.5 ? sub(ONE, ball(level)) : ball(level)),
+    curvature: () => level < 0.5 ? sub(ONE, ball(level)) : ball(level),
   }),
   log_cosh: () => ({
     residual: true,
@@ -50,7 +56,7 @@ const rowLoss = {
     },
     value: (y, z) => { const r = sub(y, z); return sub(add(r, logisticLoss(twice(r))), LN2); },
     cost: (y, p) => sub(add(entropies(mul(ball(0.5), add(ONE, p))), LN2), mul(p, y)),
-    modulus: () => ONE,
+    curvature: () => ONE,
   }),
   logistic: () => { // labels are places of classes, 0 and 1
     const sign = (y) => 2 * y.h - 1, pi = (y, p) => mul(ball(sign(y)), p);
@@ -65,7 +71,7 @@ const rowLoss = {
       },
       value: (y, z) => logisticLoss(mul(ball(sign(y)), z)),
       cost: (y, p) => entropies(pi(y, p)),
-      modulus: () => ball(4),
+      curvature: () => ball(0.25),
     };
   },
   poisson: () => ({ // m = y - p
@@ -74,7 +80,7 @@ const rowLoss = {
     moved: (y, p, x) => p.h === y.h ? p : notNegative(add(ONE, x)) ? sub(p, mul(sub(y, p), x)) : null,
     value: (y, z) => sub(exponential(z), mul(y, z)),
     cost: (y, p) => { const m = sub(y, p); return sub(xLogX(m), m); },
-    modulus: () => null,
+    curvature: (y, p, g) => meanCurvature(sub(y, p), g),
     labels: (y) => y >= 0,
   }),
   gamma: () => ({ // m = 1 + p
@@ -83,7 +89,7 @@ const rowLoss = {
     moved: (_, p, x) => p.h === -1 ? p : notNegative(sub(ONE, x)) ? sub(p, mul(add(ONE, p), x)) : null,
     value: (y, z) => add(mul(y, exponential(negative(z))), z),
     cost: (y, p) => { const m = add(ONE, p); return sub(sub(xLogX(m), m), mul(m, logarithm(y))); },
-    modulus: () => null,
+    curvature: (_, p, g) => meanCurvature(add(ONE, p), g),
     labels: (y) => y > 0,
   }),
   negative_binomial: ({ size: given }) => { // m = y - p, between 0 and y + size
@@ -101,7 +107,7 @@ const rowLoss = {
         const m = sub(y, p), mass = add(y, count);
         return add(mul(mass, add(entropyAbove(div(m, mass)), entropyAbove(div(add(count, p), mass)))), mul(m, log));
       },
-      modulus: (largest) => div(ball(4), add(ball(largest), count)),
+      curvature: (y, p, g) => smallerOf(meanCurvature(sub(y, p), g), mul(ball(0.25), add(y, count))),
       labels: (y) => y >= 0,
     };
   },
@@ -116,6 +122,10 @@ const rowLoss = {
       const found = p >= 0 ? Math.exp(l.h * high) : y * Math.exp(-k.h * high);
       return Number.isFinite(found) ? found : 0;
     };
+    const parts = (y, p) => { // about the best a and b, of a label > 0
+      const less = ball(smaller(y.h, p.h));
+      return p.h >= 0 ? { a: add(less, p), b: less } : { a: less, b: sub(less, p) };
+    };
     return {
       starts: (y, p) => y > 0 || p <= 0,
       room: (y, p) => y.h > 0 ? add(ONE, p.h < 0 ? negative(p) : p) : negative(p),
@@ -129,11 +139,16 @@ const rowLoss = {
       },
       cost: (y, p) => {
         if (!(y.h > 0)) { const b = negative(p); return div(sub(xLogX(b), b), l); }
-        const less = ball(smaller(y.h, p.h)), a = p.h >= 0 ? add(less, p) : less, b = p.h >= 0 ? less : sub(less, p);
+        const { a, b } = parts(y, p);
         if (!(notNegative(a) && notNegative(b))) return UNKNOWN;
         return add(div(sub(sub(xLogX(a), a), mul(a, logarithm(y))), k), div(sub(xLogX(b), b), l));
       },
-      modulus: () => null,
+      // both parts are means, of the weights 1/k and 1/l: by Cauchy and Schwarz what they add to p is added
+      curvature: (y, p, g) => {
+        const { a, b } = y.h > 0 ? parts(y, p) : { a: ZERO, b: negative(p) };
+        const later = mul(l, meanCurvature(b, mul(l, g)));
+        return y.h > 0 ? add(mul(k, meanCurvature(a, mul(k, g))), later) : later;
+      },
       labels: (y) => y >= 0,
     };
   },

@@ -1,17 +1,20 @@
 // Claim 4: features that are zero in every solution (those not listed as open), and in none (those listed as sure).
 const MOST_PRODUCTS = 1e8; // of balls: about ten seconds
 
-// With G the claimed gap, every dual optimum is within sqrt(2 N G / modulus) of the scaled dual point. A feature is zero where its row,
+// With G the claimed gap, every dual optimum is within sqrt(2 N G k) of the scaled dual point, k the largest curvature of a row. A feature is zero where its row,
 // moved by that times the norm of its column, stays strictly inside the dual ball.
-const notProvedZero = (cert, tasks, { U, reach, scale }) => {
+const notProvedZero = (cert, { U, reach, scale, points }) => {
   const { header, open } = cert, d = header.n_features, Q = header.tasks.length, listed = new Set(open), wrong = [];
   if (listed.size === d) return wrong;
-  const N = ball(header.unit), moduli = tasks.map((task, t) => lossOf(header, t).modulus(task.y.reduce((a, b) => Math.max(a, b), 0)));
-  const modulus = moduli.includes(null) ? null : moduli.reduce((a, b) => down(b) < down(a) ? b : a);
-  const radius = modulus === null ? NaN : up(root(div(mul(ball(2 * cert.gap), N), modulus)));
+  const N = ball(header.unit), total = mul(ball(cert.gap), N);
+  let steepest = 0;
+  for (const { task, s, p, own } of points) for (let i = 0; i < task.n; i++) {
+    if (!isZero(s[i])) steepest = Math.max(steepest, up(own.curvature(ball(task.y[i]), mul(ball(scale), p[i]), div(total, s[i]))));
+  }
+  const radius = up(root(mul(mul(ball(2), total), ball(steepest))));
   for (let j = 0; j < d; j++) {
     if (listed.has(j)) continue;
-    if (cert.u[j] === 0 || cert.ridge > 0 || modulus === null) { wrong.push(j); continue; }
+    if (cert.u[j] === 0 || cert.ridge > 0) { wrong.push(j); continue; }
     const bound = mul(mul(N, ball(cert.alpha)), ball(cert.u[j]));
     const group = Math.max(0, down(mul(bound, ball(cert.group)))), entry = Math.max(0, down(mul(bound, ball(cert.l1[j]))));
     const moved = outwards(radius * reach[j]), room = -outwards(moved - group);
@@ -124,7 +127,7 @@ const provedDefinite = (A, kappa) => {
 const brokenLists = (cert, tasks, numbers) => {
   const wrong = [], name = (found, what) => found.length
     && wrong.push(`${featureName(cert.header, found[0])}${found.length > 1 ? ` and ${found.length - 1} others are` : " is"} not proved to be ${what} in every solution`);
-  if (cert.open !== null) name(notProvedZero(cert, tasks, numbers), "zero");
+  if (cert.open !== null) name(notProvedZero(cert, numbers), "zero");
   const others = cert.sure === null ? [] : notProvedNonzero(cert, tasks, numbers.points, numbers.rowsOf);
   name(others ?? [], "non-zero");
   return { wrong, complete: others !== null };
