@@ -26,7 +26,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 MARGIN = 1e-9  # of a strength: a level this near to it rejects nothing
-_FLOOR = 1e-14  # of the null loss: a gap of 0 proves no more than this
+FLOOR = 1e-14  # of the null loss: a gap of 0 proves no more than this
 
 
 def gap_spheres(
@@ -48,7 +48,7 @@ def gap_spheres(
     null : float
         The null loss, the size that rounding is relative to.
     """
-    floor = _FLOOR * null
+    floor = FLOOR * null
     found = []
     if math.isfinite(best_dual):
         found.append((1.0, math.sqrt(2.0 * (max(primal - best_dual, 0.0) + floor))))

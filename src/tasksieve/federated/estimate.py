@@ -79,7 +79,7 @@ def estimate(plan: Plan, selected: int = 100) -> Estimate:
 _ROUNDS = {True: (10, 18), False: (12, 25)}
 _FEW = 12
 #: share of all features whose levels a question asks for, on average
-_LOOKED = (0.15, 0.8)
+_LOOKED = (0.05, 0.8)
 #: halves end early in their path: with so many times fewer features
 _EARLY = 3
 

@@ -22,8 +22,9 @@ import numpy as np
 
 from ..losses import Loss, as_loss
 from ..messages import value_error
+from .anchors import Around
 from .answer import HELD_OUT, Answer, norm_bounds
-from .balls import gap_spheres, outside_spheres
+from .balls import FLOOR, gap_spheres, outside_spheres
 from .points import Common, Point
 from .question import Question
 
@@ -39,6 +40,10 @@ NEAR = 0.85  # of its strength: a feature with such a level gets second derivati
 SMALL = 1e-2  # of the null loss: once the gap is below,
 NEARER = 0.95  # it takes this level
 ENTERING = 100  # features that may enter at once, unless more are in use
+SURE = 0.97  # of its strength: a feature whose bound is below is not asked about
+FORETOLD = 1.2  # times the distance that is expected of an anchor: bounds before a question is asked
+RARELY = 3.0  # levels hardly ever change by more than this part of what they could by that distance
+BETWEEN = 3  # values whose anchor is that of a neighbour in the same round
 LIKELY = 2000  # levels that are asked for far from any optimum
 PATIENCE = 12  # questions at one value that do not halve its gap: double precision or the words' units end there
 
@@ -181,7 +186,8 @@ class FederatedPath:
         self.null_loss = null.answer.loss  # what gaps are relative to: with the constant it may be below 0
         self._penalised = self.common.weights > 0.0
         self._measure(self._norms)
-        self._null_sizes = np.sqrt(null.squares)
+        null.bound(None)
+        self._null_sizes = null.levels
         self.lam_max = null.top(self._penalised) / (1.0 + self.l1_ratio)
         if self._given is not None:
             self._start(self._given)
@@ -218,7 +224,11 @@ class FederatedPath:
         for value in self.values:
             value.goal = min(value.goal, 0.5 * value.gap)
         self._points += new
+        for point in new:
+            self._bound(point)
         self._weigh(new)
+        for point in new:
+            point.bounds = None
         asked = [self.values[k] for k in sorted({k for _, targets in self._asked for k in targets})]
         moved = any(value.gap <= value.goal for value in asked)
         for value in asked:
@@ -281,7 +291,7 @@ class FederatedPath:
     def _point(self, question: Question, answer: Answer) -> Point:
         self._count += 1
         if question.kind == "point" and _is_null(question):  # its levels are those of the empty model
-            levels = self._null.squares
+            levels = np.square(self._null.levels)
             question = replace(question, levels=None)
             answer = replace(answer, levels=levels)
         return Point(self._count, question, answer, self.common)
@@ -318,7 +328,7 @@ class FederatedPath:
         """The largest strength. ||soft(c, l1)|| is convex in l1, so chords lie above it: where they cross lam_j is an
         upper bound."""
         weights = self.common.weights[points[0].question.levels]
-        above = [np.sqrt(point.squares) / weights for point in points]
+        above = [point.levels / weights for point in points]
         lams = [point.l1 / self.l1_ratio for point in points]
         found = 0.0
         for high, low, at_high, at_low in zip(lams[:-1], lams[1:], above[:-1], above[1:], strict=True):
@@ -350,10 +360,9 @@ class FederatedPath:
         primal = point.primal(lam)
         if primal - value.best_dual > max(4.0 * value.gap, 0.7 * null):  # of no use here
             return False
-        covered = point.covers(value.open)
-        value_there, scale = point.dual(lam, point.top(value.open))
+        value_there, _ = point.dual(lam, point.top(value.open, point.looked_at()))
         value.rough = min(value.rough, max(primal - value_there, 0.0))
-        dual = value_there if covered else -math.inf
+        dual, scale = point.dual(lam, point.top(value.open))
         value.best_dual = max(value.best_dual, dual)
         if primal < value.objective or value.point is None:
             value.objective, value.point = primal, point
@@ -366,21 +375,31 @@ class FederatedPath:
         return solved
 
     def _reject(self, point: Point, value: Value, primal: float, dual: float, scale: float) -> None:
-        """Find features that are certainly zero at a value; `dual` is -inf where the scale is not certain."""
-        assert self._lengths is not None
+        """Find features that are certainly zero at a value."""
+        assert self._lengths is not None and point.bounds is not None
         common, lam, null = self.common, value.lam, self.null_loss
-        looked = point.looked_at()
-        kept = value.open[looked]
-        places = np.flatnonzero(kept) if isinstance(looked, slice) else looked[kept]
-        if len(places) == 0:
-            return
+        places = np.flatnonzero(value.open)
         lengths, strengths = self._lengths[places], lam * common.weights[places]
         # squares of coefficients are rounded up, in units far below this share of them
         lengthened = (point.answer.rr - point.answer.sum_slack) / common.smoothness + (1.0 - 1e-9) * point.ridge_square
         apart = (1.0 - scale) ** 2 * max(lengthened, 0.0)
         spheres = gap_spheres(primal, dual, value.objective, value.best_dual, scale, apart, null)
-        rejected = outside_spheres(np.sqrt(point.squares[kept]), lengths, strengths, spheres)
+        rejected = outside_spheres(point.bounds[places], lengths, strengths, spheres)
         value.open[places[rejected]] = False
+
+    def _bound(self, point: Point) -> None:
+        """Bounds of the levels of all features at a point that is new."""
+        bounds = None
+        if point.question.levels is not None and self._lengths is not None:
+            phi = point.answer.phi + point.answer.sum_slack
+            bounds = self._bounds(Around(self._points, point.features, point.s, point.l1, phi))
+        point.bound(bounds)
+
+    def _bounds(self, around: Around, share: float = 1.0) -> Array:
+        """Bounds of levels, were they to change by that share of what they can."""
+        assert self._norms is not None
+        lengths = share * math.sqrt(self.common.smoothness) * self._norms
+        return around.bounds(lengths, FLOOR * self.null_loss)
 
     def _finish(self, value: Value) -> None:
         value.keep()
@@ -388,7 +407,7 @@ class FederatedPath:
 
     def _forget(self) -> None:
         """Points that no unsolved value would start from."""
-        kept = {self._null.number}
+        kept = {point.number for point in self._points if point.question.levels is None}  # anchors of all features
         for value in self.values:
             if not value.solved:
                 kept |= {point.number for point in self._nearest(value)}
@@ -423,6 +442,7 @@ class FederatedPath:
     def _steps(self) -> list[tuple[Question, list[int]]]:
         asked: list[tuple[Question, list[int]]] = []
         shared: dict[float, int] = {}  # by the strength on entries: the question at s = 0, the same for all values
+        self._everywhere = math.inf
         for k in sorted(self._due(), reverse=True):
             value = self.values[k]
             base = self._base(value)
@@ -432,7 +452,7 @@ class FederatedPath:
                 continue
             if len(base.features) == 0:
                 shared[value.l1] = len(asked)
-            asked.append((self._step(value, base), [k]))
+            asked.append((self._step(k, base), [k]))
         return asked
 
     def _base(self, value: Value) -> Point:
@@ -447,18 +467,18 @@ class FederatedPath:
     def _tried(self, value: Value, point: Point) -> int:
         return value.failures.get(point.number, 0)
 
-    def _step(self, value: Value, base: Point) -> Question:
-        lam, weights = value.lam, self.common.weights
+    def _step(self, k: int, base: Point) -> Question:
+        value, weights = self.values[k], self.common.weights
+        lam = value.lam
         tried = self._tried(value, base)
         value.failures[base.number] = tried + 1
         s = base.moved(lam, value.open, tried, self._lengths)
         used = base.features[s > 0.0]
+        around = Around(self._points, base.features, s, value.l1, base.expected(s))
+        sizes = around.guesses(base)
         # features with a level near to their strength get second derivatives, so that they can enter by the next step
-        looked = base.looked_at()
-        places = np.arange(self.n_features) if isinstance(looked, slice) else looked
-        places = places[value.open[places]]
-        sizes = np.sqrt(base.squares[value.open[looked]]) + (base.l1 - value.l1)
-        ratio = sizes / weights[places]
+        places = np.flatnonzero(value.open)
+        ratio = (sizes[places] + base.l1 - value.l1) / weights[places]
         strong = np.flatnonzero(ratio >= (NEARER if value.gap < SMALL * self.null_loss else NEAR) * lam)
         room = max(ENTERING, len(used))
         if len(strong) > room:
@@ -466,30 +486,44 @@ class FederatedPath:
         features = np.union1d(used, places[strong])
         full = np.zeros(self.n_features)
         full[base.features] = s
-        reach = max(float(np.max(base.squares, initial=0.0)), float(np.square(lam * weights.max())))
+        reach = float(np.square(max(float(np.max(base.levels, initial=0.0)), lam * weights.max())))
         asked = Question(
             self.problem, features, full[features], None, value.l1,
             held_out=self.held_out, dual=not self.common.squared, reach=reach,
         )
         if _is_null(asked):
             return replace(asked, levels=np.empty(0, np.int64))
-        return replace(asked, levels=self._levels(value, features))
+        return replace(asked, levels=self._levels(k, features, around))
 
-    def _levels(self, value: Value, features: Array) -> Array | None:
+    def _levels(self, k: int, features: Array, around: Around) -> Array | None:
         """Features to look at: those that may be in use; far from the optimum only the likeliest of them."""
-        places = np.flatnonzero(value.open)
+        value, weights = self.values[k], self.common.weights
+        places = self._unsure(value, around, FORETOLD)
+        if len(places) > LIKELY and self._everywhere - k <= BETWEEN:  # a neighbour's question will be an anchor
+            places = self._unsure(value, around, FORETOLD / RARELY)
         if len(places) > LIKELY and value.rough > ROUGH * self.null_loss:
             sizes = np.zeros(self.n_features)
             for point in (self._null, *self._nearest(value)):
                 looked = point.looked_at()
-                sizes[looked] = np.maximum(sizes[looked], np.sqrt(point.squares))
-            ratio = sizes[places] / self.common.weights[places]
+                sizes[looked] = np.maximum(sizes[looked], point.levels)
+            ratio = sizes[places] / weights[places]
             likely = np.flatnonzero(ratio >= 0.6 * value.lam)
             if len(likely) > LIKELY:
                 likely = likely[np.argsort(-ratio[likely], kind="stable")[: max(LIKELY, len(features))]]
             places = places[likely]
         places = np.union1d(places, features)
-        return None if len(places) > 0.6 * self.n_features else places
+        if len(places) <= 0.6 * self.n_features:
+            return places
+        self._everywhere = k
+        return None
+
+    def _unsure(self, value: Value, around: Around, share: float) -> Array:
+        """Features that may be in use, were levels to change by that share of what they can, as it is foretold."""
+        places = np.flatnonzero(value.open)
+        if self._lengths is None:
+            return places
+        bounds = self._bounds(around, share)[places]
+        return places[bounds >= SURE * value.lam * self.common.weights[places]]
 
 
 def _is_null(question: Question) -> bool:

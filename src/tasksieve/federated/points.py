@@ -64,29 +64,64 @@ class Point:
         self.features, self.s, self.l1 = question.features, s, question.l1
         self.weights = common.weights[self.features]
         z = np.maximum(answer.z, 0.0)
-        rest = 1.0 - ridge * s
         self.sizes = np.sqrt(z)
         self.norms = s * self.sizes
         self.ridge_square = ridge * float(s * s @ z)
         self.square = answer.rr + self.ridge_square
         self.held_out = answer.held_out
         self._norm = float(self.weights @ self.norms)
-        self._cost = float(np.square(self.weights) @ (s / rest))
-        # squared levels; rows in use count with their ridge, and their levels are known in finer units
-        self.squares = np.maximum(answer.levels, 0.0)
-        if question.levels is None:
-            places, known = self.features, np.arange(len(s))
-        else:
-            places = np.searchsorted(question.levels, self.features)
-            known = np.flatnonzero(places < len(question.levels))
-            known = known[question.levels[places[known]] == self.features[known]]
-            places = places[known]
-        self.squares[places] = (rest * rest * z)[known]
-        self.inner = rest * self.sizes
+        self._cost = float(np.square(self.weights) @ (s / (1.0 - ridge * s)))
+        #: levels that were asked for, from above: of the features themselves they are known in finer units
+        self.levels = np.sqrt(np.maximum(answer.levels, 0.0))
+        places, known = self._places(self.features)
+        self.levels[places[known]] = self.sizes[known]
+        #: rows in use count with their ridge
+        self.inner = (1.0 - ridge * s) * self.sizes
+        #: bounds of what levels count with, of all features: known while the point is new
+        self.bounds: Array | None = None
 
     def looked_at(self) -> Array | slice:
         """Features whose levels are known."""
         return slice(None) if self.question.levels is None else self.question.levels
+
+    def _places(self, features: Array) -> tuple[Array, Array]:
+        """Where features stand among the levels, and which of them do."""
+        looked = self.question.levels
+        if looked is None:
+            return features, np.ones(len(features), dtype=bool)
+        places = np.minimum(np.searchsorted(looked, features), len(looked) - 1)
+        return places, looked[places] == features if len(looked) else np.zeros(len(features), dtype=bool)
+
+    def levels_at(self, features: Array) -> Array | None:
+        """Levels of some features; None where one is not known."""
+        places, known = self._places(features)
+        return self.levels[places] if known.all() else None
+
+    def bound(self, bounds: Array | None) -> None:
+        """Take bounds of the levels that were not asked for; None: there are none."""
+        looked = self.looked_at()
+        found = np.full(len(self.common.weights), np.inf) if bounds is None else bounds
+        found[looked] = np.minimum(found[looked], self.levels)
+        found[self.features] = self.inner
+        self.bounds = found
+
+    def multiple(self, cost: float) -> tuple[float, float]:
+        """The multiple k of the residual u that is the best dual point of the sites' problem at another s, and its
+        value -F*(-k u) - k^2/2 cost, where `cost` is sum_j s_j ||c_j||^2."""
+        if self.common.squared:
+            scale = max(self.answer.yr, 0.0) / max(self.answer.rr + cost, 1e-300)
+            scale = min(scale, 1.0) if self.l1 else scale
+            return scale, scale * (self.answer.yr - 0.5 * scale * (self.answer.rr + cost))
+        assert self._duals is not None
+        values = self._duals - 0.5 * np.square(_SCALES) * cost
+        best = int(np.argmax(values))
+        return float(_SCALES[best]), float(values[best])
+
+    def expected(self, s: Array) -> float:
+        """What phi will be at another s on the same features, from second derivatives."""
+        change = s - self.s
+        curved = 0.0 if self.answer.hessian is None else 0.5 * float(change @ self.answer.hessian @ change)
+        return self.answer.phi - 0.5 * float(np.square(self.sizes) @ change) + curved
 
     def primal(self, lam: float) -> float:
         return self.answer.loss + lam * self._norm + 0.5 * self.ridge_square
@@ -96,22 +131,12 @@ class Point:
         shift = 0.0 if l1 == self.l1 else 1.5 * (l1 - self.l1) * float(np.sum(self.norms))
         return self.answer.phi + shift + 0.5 * lam * lam * self._cost
 
-    def top(self, open_: Array) -> float:
-        """The largest level in units of its feature's weight, over features that are not known to be zero."""
-        weights = self.common.weights
-        looked = self.looked_at()
-        alive, inside = open_[looked], open_[self.features]
-        squares = self.squares[alive] / np.square(weights[looked][alive])
-        own = self.inner[inside] / self.weights[inside]
-        return max(math.sqrt(float(np.max(squares, initial=0.0))), float(np.max(own, initial=0.0)))
-
-    def covers(self, open_: Array) -> bool:
-        """Whether the levels of all these features are known."""
-        if self.question.levels is None:
-            return True
-        rest = open_.copy()
-        rest[self.question.levels] = rest[self.features] = False
-        return not rest.any()
+    def top(self, open_: Array, looked: Array | slice = slice(None)) -> float:
+        """The largest level, or bound of one, in units of its feature's weight, over features that are not known to be
+        zero: all or some."""
+        assert self.bounds is not None
+        alive = open_[looked]
+        return float(np.max(self.bounds[looked][alive] / self.common.weights[looked][alive], initial=0.0))
 
     def dual(self, lam: float, top: float) -> tuple[float, float]:
         """The largest dual value of a multiple of the residual, and the multiple."""
@@ -142,8 +167,8 @@ class Point:
             return s + change
         size, a, strength = self.sizes[chosen], s[chosen], lam * self.weights[chosen]
         m = hessian[np.ix_(chosen, chosen)] / np.outer(size, size)
-        diagonal, right = sides(size, a, strength, ridge, plain=failures > 1)
-        share = _JITTER if failures <= 1 else DAMPING[min(failures, len(DAMPING) - 1)]
+        diagonal, right = sides(size, a, strength, ridge, plain=failures > 0)
+        share = DAMPING[min(failures, len(DAMPING) - 1)] if failures else _JITTER
         diagonal = diagonal + share * float(np.mean(np.diag(m) + diagonal))
         if lengths is not None:
             diagonal = diagonal + _JITTER * np.square(lengths[self.features[chosen]])
