@@ -149,12 +149,15 @@ class TestNumbers:
             np.testing.assert_allclose(found.std_error[own], errors, rtol=1e-6)
             np.testing.assert_allclose(found.bias_factor[own], factors, rtol=1e-6)
             freedom = rows.sum() - used[t]
-            width = student.ppf(0.9, freedom) * errors
+            # left at zero: the ratio is internally studentised, and a t with one degree of freedom less
+            zero, ratio = coef == 0.0, np.abs(estimates) / errors
+            t = student.ppf(0.9, freedom - 1.0)
+            width = np.where(zero, t * np.sqrt(freedom / (freedom - 1.0 + t * t)), student.ppf(0.9, freedom)) * errors
+            moved = ratio * np.sqrt((freedom - 1.0) / (freedom - np.where(zero, ratio, 0.0) ** 2))
+            expected = np.where(zero, 2.0 * student.sf(moved, freedom - 1.0), 2.0 * student.sf(ratio, freedom))
             np.testing.assert_allclose(found.lower[own], estimates - width, rtol=1e-5, atol=1e-6)
             np.testing.assert_allclose(found.upper[own], estimates + width, rtol=1e-5, atol=1e-6)
-            np.testing.assert_allclose(
-                found.pvalue[own], 2.0 * student.sf(np.abs(estimates) / errors, freedom), rtol=1e-5, atol=1e-10
-            )
+            np.testing.assert_allclose(found.pvalue[own], expected, rtol=1e-5, atol=1e-10)
         assert np.array_equal(found.feature, np.repeat(np.arange(12), 3))
         assert np.all(found.penalty == 0.1)
         np.testing.assert_allclose(found.tolerated_error * found.bias_factor * 10.0, found.std_error, rtol=1e-12)

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.stats import t as student
 from sklearn.utils.validation import check_is_fitted
 
 from ..design.memory import free_memory
@@ -29,6 +28,7 @@ from .path_model import check_linear
 from .refit import match_tasks
 from .row_tests import independent_rows, related_rows
 from .split import refuse_loss
+from .studentised import half_width, two_sided
 from .unpenalised import NoFit, fit_task
 
 Array = np.ndarray[Any, Any]
@@ -144,7 +144,9 @@ def debiased_inference(
     errors : {"robust", "constant"}, default="robust"
         "robust": HC1, :math:`\frac{n}{n - k} \sum_i (a_i p_i)^2`, k the degrees of freedom that the model uses in the
         task; with ``groups`` CR1. "constant": noise of one variance (of 1 / s with weights), for least
-        squares only. Student's distribution with n - k degrees of freedom, at most the number of groups less 1.
+        squares only. Student's distribution with n - k degrees of freedom, at most the number of groups less 1; a
+        coefficient that the model has left at zero is in its own residuals, and has the t test with one degree of
+        freedom less of a fit that has its feature, too.
     nodewise_penalty : float, or array of shape (d,) or (T, d), optional
         Strengths of the Lassos, of columns of length 1 (so between 0 and 1). By default each is chosen by the rule of
         Zhang and Zhang: from :math:`\sqrt{2 \log d / n}` downwards as long as the standard error grows by a quarter at
@@ -236,10 +238,8 @@ def debiased_inference(
         _estimated(tasks, chosen[low : low + _AT_ONCE], penalties) for low in range(0, len(chosen), _AT_ONCE)
     ] or [_estimated(tasks, chosen, penalties)]
     table = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    freedom = np.array([max(own.freedom, 1.0) for own in tasks])
+    width = half_width(level, _freedom(tasks), _zeros(tasks, chosen)) * table["error"]
     with np.errstate(divide="ignore", invalid="ignore"):
-        width = student.isf(0.5 * (1.0 - level), freedom) * table["error"]
-        pvalue = 2.0 * student.sf(np.abs(table["estimate"]) / table["error"], freedom)
         tolerated = _PART * table["error"] / table["eta"]
     n_tests = len(chosen) if not isinstance(features, str) else data.n_features
     row = table["row_pvalue"]
@@ -251,7 +251,7 @@ def debiased_inference(
         std_error=table["error"].ravel(),
         lower=(estimate - width).ravel(),
         upper=(estimate + width).ravel(),
-        pvalue=pvalue.ravel(),
+        pvalue=table["pvalue"].ravel(),
         row_pvalue=np.repeat(row, data.n_tasks),
         row_holm=np.repeat(holm(row, n_tests), data.n_tasks),
         row_by=np.repeat(benjamini_yekutieli(row, n_tests), data.n_tasks),
@@ -456,12 +456,23 @@ def _estimated(tasks: list[_Task], targets: Array, penalties: Array | None) -> d
         found["error"][:, t] = np.where(known, np.sqrt(variance), np.nan)
         if related:
             influence[t][:, np.searchsorted(everybody, own.units)] = by_unit
-    freedom = np.array([max(own.freedom, 1.0) for own in tasks])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = found["estimate"] / found["error"]
+    found["pvalue"] = two_sided(ratios, _freedom(tasks), _zeros(tasks, targets))
     if not related:
-        return {**found, "row_pvalue": independent_rows(found["estimate"], found["error"], freedom)}
+        return {**found, "row_pvalue": independent_rows(found["pvalue"])}
     products = np.einsum("tju,sju->jts", influence, influence, optimize=True)
     sizes = np.sqrt(np.einsum("jtt->jt", products))
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = found["error"] / sizes
     covariances = products * scale[:, :, None] * scale[:, None, :]
-    return {**found, "row_pvalue": related_rows(found["estimate"], covariances, freedom)}
+    return {**found, "row_pvalue": related_rows(found["estimate"], covariances, _freedom(tasks))}
+
+
+def _freedom(tasks: list[_Task]) -> Array:
+    return np.array([max(own.freedom, 1.0) for own in tasks])
+
+
+def _zeros(tasks: list[_Task], targets: Array) -> Array:
+    """Coefficients (features, tasks) left at zero: their estimates are sums of the residuals alone."""
+    return np.array([own.coef[targets] == 0.0 for own in tasks]).T

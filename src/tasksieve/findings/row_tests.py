@@ -14,14 +14,12 @@ Array = np.ndarray[Any, Any]
 _LEAST_P = 1e-300
 
 
-def independent_rows(estimates: Array, errors: Array, freedom: Array) -> Array:
-    """P-values of features (rows) whose tasks (columns) have no rows in common.
+def independent_rows(pvalues: Array) -> Array:
+    """P-values of features (rows) whose tasks (columns) have no rows in common, from those of single coefficients.
 
-    A score of Student's distribution becomes the normal one with the same p-value; the sum of their squares is
-    chi-squared with as many degrees of freedom as there are tasks. NaN is a task without an estimate.
+    Each becomes the normal score with the same p-value; the sum of their squares is chi-squared with as many degrees of
+    freedom as there are tasks. NaN is a task without an estimate.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        pvalues = 2.0 * student.sf(np.abs(estimates) / errors, freedom)
     known = np.isfinite(pvalues)
     scores = norm.isf(0.5 * np.maximum(np.where(known, pvalues, 1.0), _LEAST_P))
     count = known.sum(axis=1)
