@@ -6,6 +6,8 @@ where reading or writing past an array ends the process.
 
 from __future__ import annotations
 
+import ctypes
+import os
 from itertools import pairwise
 
 import numpy as np
@@ -369,6 +371,39 @@ def test_coordinate_descent_stops_early_with_a_true_gap(rng):
         assert spent <= epochs
         best = min(best, objective)
         assert objective - best <= gap + 1e-12
+
+
+@pytest.mark.skipif(os.name == "nt", reason="asks the C library for memory by name")
+def test_coordinate_descent_wherever_its_memory_lies(rng):
+    """The kernel's own rows right behind its curvatures in memory, or further away: the same bits."""
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    libc.free.argtypes = [ctypes.c_void_p]
+    tasks, vector, held = 4, 64, []
+    for _ in range(100):
+        x, offsets, columns, squares, y = row_problem(rng, tasks * [25], False, 1)
+        products = np.add.reduceat(x[:, columns[0]] * y, offsets[:-1])
+        group = np.array([0.8 * np.linalg.norm(products)])  # so strong that every bit of a row's norm shows
+        for _ in range(1000):
+            here, beside, _, away = cells = [libc.malloc(squares.nbytes) for _ in range(4)]
+            held += cells
+            if squares.nbytes <= beside - here < vector <= away - here:
+                break
+        else:
+            pytest.skip("memory is not given out in a row")
+        h = np.frombuffer((ctypes.c_char * squares.nbytes).from_address(here)).reshape(squares.shape)
+        h[:] = squares
+        found = []
+        for cell in (away, beside):
+            w, state = np.zeros(squares.shape), y.copy()
+            args = x, offsets, False, columns, h, group, np.zeros(1), 0.0, False, w, state, 3, 0.0, None, None, 0.0
+            held.remove(cell)
+            libc.free(cell)  # what is freed last is given out first
+            kernels.coordinate_descent(*args)
+            found.append(np.concatenate([w.ravel(), state]))
+        np.testing.assert_array_equal(*found)
+    for cell in held:
+        libc.free(cell)
 
 
 def test_coordinate_descent_of_nothing(rng):
