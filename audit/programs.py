@@ -148,7 +148,7 @@ PROGRAMS = {
             "thresh", 1e-7, range(-4, -16, -1), "largest change of the objective in a pass / null deviance",
         ),
         Program(
-            "adelie", ("adelie==1.1.52",), "adelie_worker.py",
+            "adelie", ("adelie==1.1.52", "numpy<2"), "adelie_worker.py",
             {
                 loss: on_path(
                     loss, adelie_words(loss), "efron", BOTH_ROWS,
