@@ -154,3 +154,15 @@ def test_bounds_are_in_order_and_a_second_solver_lies_between_them(page):
         assert default["wrong_nonzero"] <= default["selected"]
     assert len(CONTENT["clarabel"]) >= 10
     assert all(one["within"] for one in CONTENT["clarabel"])
+
+
+def test_features_of_programs_without_exact_zeros_are_counted_nowhere(page):
+    smooth = {name for name, one in CONTENT["programs"].items() if not one["exact_zeros"]}
+    changed = json.loads(json.dumps(CONTENT))
+    for own in page.strengths(one for one in page.graded(changed) if one["program"] in smooth):
+        for one in (own["default"], *own["ladder"]):
+            one["wrong_nonzero"] += 1
+    assert changed != CONTENT
+    for file in page.FILES:
+        text = file.read_text()
+        assert page.filled(text, changed) == text
