@@ -89,7 +89,7 @@ def make(cell: Cell, here: str | None = None, longer: float = 1.0) -> dict[str, 
     began = time.time()
     content: dict[str, Any] = {
         "program": cell.program, "dataset": cell.dataset, "loss": cell.loss, "digest": data.digest,
-        "notes": list(data.notes), "rows": len(data.X), "columns": data.X.shape[1], "versions": {},
+        "notes": list(data.notes), "rows": len(data.X), "columns": data.X.shape[1], "versions": {}, "graded": _commit(),
     }  # fmt: skip
     asking = Asking(cell, program, data.X, data.y, here)
     first = asking.run(None)
@@ -154,6 +154,12 @@ def walk(cell: Cell, program: Program, judged: list[Judged], asking: Asking) -> 
         "strengths": [one.written() for one in judged],
         "needed": needed,
     }
+
+
+def _commit() -> str:
+    """The last commit of the library that grades."""
+    words = ["git", "-C", str(WORKERS), "log", "-1", "--format=%h", "--", ":/src"]
+    return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
 
 
 class Judged:

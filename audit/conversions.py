@@ -80,10 +80,14 @@ def tightest(cell: Cell) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", action="append", metavar="PROGRAM//LOSS")
     only = parser.parse_args().only
-    found = {(one["program"], one["loss"]): one for one in json.loads(FILE.read_text())} if FILE.exists() else {}
+    found = (
+        {(one["program"], one["loss"]): one for one in json.loads(FILE.read_text())} if FILE.exists() else {}
+    )
     pairs = [Cell(name, "", loss) for name, program in PROGRAMS.items() for loss in program.losses]
     for cell in pairs:
         pair = cell.program, cell.loss

@@ -72,19 +72,22 @@ def worst(cell: Content) -> float:
     return max(own["default"]["excess_lower"] for own in cell["strengths"])
 
 
-def decided(cells: Iterable[Content]) -> list[Content]:
-    """Those of which something is proved about single features."""
+def decided(content: Content, name: str = "") -> list[Content]:
+    """Judged cells (of one program) of which something is proved about single features; none of programs whose
+    coefficients are not exactly zero by design: that is no error of theirs."""
     return [
         one
-        for one in cells
-        if any(own["default"]["proven_zero"] + own["default"]["proven_nonzero"] for own in one["strengths"])
+        for one in judged(content)
+        if name in ("", one["program"])
+        and content["programs"][one["program"]]["exact_zeros"]
+        and any(own["default"]["proven_zero"] + own["default"]["proven_nonzero"] for own in one["strengths"])
     ]
 
 
 def answers(content: Content) -> list[Content]:
-    """Every answer of every judged cell whose features can be proved right or wrong, at whatever tolerance."""
+    """Every answer of every cell whose features can be proved right or wrong, at whatever tolerance."""
     found = []
-    for own in strengths(decided(judged(content))):
+    for own in strengths(decided(content)):
         known = {"proven_nonzero": own["default"]["proven_nonzero"]}
         found += [{**one, **known} for one in (own["default"], own["recommended"], *own["ladder"]) if one]
     return found
@@ -105,7 +108,7 @@ def power(value: float | None) -> str:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    lines += ["| " + " | ".join(str(cell).replace("|", r"\|") for cell in row) + " |" for row in rows]
     return "\n\n" + "\n".join(lines) + "\n\n"
 
 
@@ -119,14 +122,15 @@ def by_program(content: Content) -> str:
         if not cells:
             continue
         excess = [one["default"]["excess_lower"] for one in strengths(cells)]
-        own = [one["default"] for one in strengths(decided(cells))]
+        own = [one["default"] for one in strengths(decided(content, name))]
         needed = [one["needed"] for one in cells]
         known = sorted(one for one in needed if one is not None)
         tightest = "some: none" if len(known) < len(needed) else power(known[0])
         rows.append(
             [
                 name, len(cells), small(median(excess)), small(max(excess)),
-                share(sum(one["wrong_nonzero"] for one in own), sum(one["selected"] for one in own)),
+                share(sum(one["wrong_nonzero"] for one in own), sum(one["selected"] for one in own))
+                if content["programs"][name]["exact_zeros"] else "no exact zeros, by design",
                 share(sum(one["wrong_zero"] for one in own), sum(one["proven_nonzero"] for one in own)),
                 f"{power(content['programs'][name]['default'])}", tightest,
             ]
@@ -145,14 +149,19 @@ def about(content: Content, name: str) -> str:
         return f"{sum(one['program'] == name for one in graded(content))} cells, none of them judged"
     own = [one["default"] for one in strengths(cells)]
     bad = max(cells, key=worst)
-    features = [one["default"] for one in strengths(decided(cells))]
+    features = [one["default"] for one in strengths(decided(content, name))]
     wrong = sum(one["wrong_zero"] + one["wrong_nonzero"] for one in features)
+    listed = (
+        f"{wrong} features provably wrong or missing beside {sum(one['selected'] for one in features)} selected"
+        if content["programs"][name]["exact_zeros"]
+        else "features are not counted, because its coefficients are not exactly zero by design"
+    )
     good = sum(worst(one) <= content["rules"]["good"] for one in cells)
     return (
         f"{len(cells)} cells, {good} of them within 1e-6 as shipped; "
         f"median excess {small(median(one['excess_lower'] for one in own))}, "
         f"worst {small(worst(bad))} ({bad['dataset']}, {LOSSES[bad['loss']]}); "
-        f"{wrong} features provably wrong or missing beside {sum(one['selected'] for one in features)} selected"
+        f"{listed}"
     )
 
 
@@ -300,9 +309,9 @@ def _count(name: str) -> Callable[[Content], str]:
                 any(
                     own["default"]["wrong_zero"] + own["default"]["wrong_nonzero"] for own in one["strengths"]
                 )
-                for one in decided(judged(c))
+                for one in decided(c)
             ),
-            len(decided(judged(c))),
+            len(decided(c)),
         ),
         "worst": lambda c: small(max(worst(one) for one in judged(c))),
         "worst-cell": lambda c: " / ".join(

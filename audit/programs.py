@@ -64,6 +64,7 @@ class Program:
     recommended: dict[str, float] = field(default_factory=dict)
     recommended_where: str = ""
     environment: str = ""
+    exact_zeros: bool = True  # False: by design its coefficients only come near zero
     budget: float = 1.0  # processor seconds, after which no further tolerance is tried
     limit: float = 90.0  # seconds until it is stopped
 
@@ -148,7 +149,7 @@ PROGRAMS = {
             "thresh", 1e-7, range(-4, -16, -1), "largest change of the objective in a pass / null deviance",
         ),
         Program(
-            "adelie", ("adelie==1.1.52",), "adelie_worker.py",
+            "adelie", ("adelie==1.1.52", "numpy<2"), "adelie_worker.py",
             {
                 loss: on_path(
                     loss, adelie_words(loss), "efron", BOTH_ROWS,
@@ -226,7 +227,7 @@ PROGRAMS = {
                     said("lifelines", "penalizer", l1_ratio=1.0), fit_intercept=False, ties="efron", scale=unbiased
                 )
             },
-            "precision", 1e-7, range(-4, -13, -2), "length of a Newton step; |x| is smoothed",
+            "precision", 1e-7, range(-4, -13, -2), "length of a Newton step; |x| is smoothed", exact_zeros=False,
         ),
         Program(
             "statsmodels", ("statsmodels",), "statsmodels_worker.py",

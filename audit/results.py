@@ -9,7 +9,6 @@ only some rows were run again, what the file said before is kept.
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -32,23 +31,19 @@ def main() -> None:
         for one in [*cells, *(one for cell, one in known.items() if cell not in made)]
         if any(own["closest"] <= SAME for own in one.get("strengths", []))
     }
-    commit = _commit()
-    fresh = {tuple(one["cell"]): _cell(one, confirmed) | {"graded": commit} for one in cells}
-    for one in known.values():
-        one.setdefault("graded", before["tasksieve"])
+    fresh = {tuple(one["cell"]): _cell(one, confirmed) for one in cells}
     kept = [found for cell in all_cells() if (found := fresh.get(cell, known.get(cell))) is not None]
     versions = {name: one["versions"] for name, one in before["programs"].items()}
     versions |= {one["program"]: one["versions"] for one in cells if one["versions"]}
     clarabel = CELLS / "clarabel.json"
     content = {
         "date": time.strftime("%Y-%m-%d"),
-        "tasksieve": commit,
         "rules": {"shares": list(SHARES), "rows": ROWS, "columns": COLUMNS, "same": SAME, "good": GOOD},
         "programs": {
             name: {
                 "versions": versions[name], "tolerance": one.tolerance, "default": one.default,
                 "defaults": one.defaults, "meaning": one.meaning, "recommended": one.recommended,
-                "recommended_where": one.recommended_where,
+                "recommended_where": one.recommended_where, "exact_zeros": one.exact_zeros,
             }
             for name, one in PROGRAMS.items()
             if name in versions
@@ -89,6 +84,7 @@ def _cell(one: dict[str, Any], confirmed: set[tuple[str, str]]) -> dict[str, Any
         "dataset": one["dataset"],
         "loss": one["loss"],
         "status": one["status"],
+        "graded": one["graded"],
     }
     if "strengths" not in one:
         return kept | {"why": one["why"]}
@@ -120,13 +116,6 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, list):
         return [_rounded(one) for one in value]
     return float(f"{value:.6g}") if isinstance(value, float) else value
-
-
-def _commit() -> str:
-    """The last commit of the library that graded."""
-    words = ["git", "-C", str(HERE.parent), "log", "-1", "--format=%h", "--", "src"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
 
 
 if __name__ == "__main__":

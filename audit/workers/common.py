@@ -84,7 +84,9 @@ def serve(fit: Callable[[Job], list[Answer]], *packages: str) -> None:
 def _answer(fit: Callable[[Job], list[Answer]], folder: Path, versions: dict[str, str]) -> None:
     asked = json.loads((folder / "job.json").read_text())
     X, y, tolerance = np.load(folder / "X.npy"), np.load(folder / "y.npy"), asked["tolerance"]
-    job = Job(asked["loss"], X, y, asked["shares"], asked["alphas"], tolerance, asked["patient"], asked.get("limit"))
+    job = Job(
+        asked["loss"], X, y, asked["shares"], asked["alphas"], tolerance, asked["patient"], asked.get("limit")
+    )
     written: dict[str, Any] = {"tolerance": tolerance, "versions": versions, "answers": []}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

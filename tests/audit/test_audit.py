@@ -120,32 +120,16 @@ def test_no_default_is_judged_before_its_program_has_solved_the_same_problem(pag
             assert max(own["closest"] for own in one["strengths"]) <= limit
 
 
-#: whose answers are not kept yet: the cells of the audit and, but for glmstar, tests/foreign stand for them
-NOT_KEPT = {
-    ("adelie", "cox"),
-    ("adelie", "grouped"),
-    ("adelie", "logistic"),
-    ("adelie", "multinomial"),
-    ("adelie", "poisson"),
-    ("adelie", "squared"),
-    ("glmstar", "cox"),
-    ("glmstar", "grouped"),
-    ("glmstar", "logistic"),
-    ("glmstar", "multinomial"),
-    ("glmstar", "poisson"),
-    ("glmstar", "squared"),
-    ("pyspark", "logistic"),
-    ("pyspark", "multinomial"),
-    ("pyspark", "squared"),
-    ("skglm", "grouped"),
-}
 CONVERSIONS = json.loads((AUDIT / "conversions.json").read_text())
 
 
-def test_every_program_and_loss_has_a_tightest_answer(page):
-    """Those of which a default is judged, whether their programs are installed here or not."""
-    judged = {(one["program"], one["loss"]) for one in page.judged(CONTENT)}
-    assert NOT_KEPT | {(one["program"], one["loss"]) for one in CONVERSIONS} >= judged
+def test_every_program_and_loss_has_a_tightest_answer(monkeypatch):
+    """Whether the programs are installed here or not."""
+    monkeypatch.syspath_prepend(AUDIT)
+    from programs import PROGRAMS
+
+    pairs = [(name, loss) for name, program in PROGRAMS.items() for loss in program.losses]
+    assert sorted((one["program"], one["loss"]) for one in CONVERSIONS) == sorted(pairs)
 
 
 @pytest.mark.parametrize("one", CONVERSIONS, ids=lambda one: f"{one['program']}-{one['loss']}")
@@ -170,3 +154,15 @@ def test_bounds_are_in_order_and_a_second_solver_lies_between_them(page):
         assert default["wrong_nonzero"] <= default["selected"]
     assert len(CONTENT["clarabel"]) >= 10
     assert all(one["within"] for one in CONTENT["clarabel"])
+
+
+def test_features_of_programs_without_exact_zeros_are_counted_nowhere(page):
+    smooth = {name for name, one in CONTENT["programs"].items() if not one["exact_zeros"]}
+    changed = json.loads(json.dumps(CONTENT))
+    for own in page.strengths(one for one in page.graded(changed) if one["program"] in smooth):
+        for one in (own["default"], *own["ladder"]):
+            one["wrong_nonzero"] += 1
+    assert changed != CONTENT
+    for file in page.FILES:
+        text = file.read_text()
+        assert page.filled(text, changed) == text
