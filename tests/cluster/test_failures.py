@@ -62,7 +62,7 @@ def interfere(monkeypatch: pytest.MonkeyPatch, moments: dict[int, Any], n_worker
     """At these messages something else happens first, when there are all workers again."""
     said, send, happened = [0], fleet.Fleet._send, list[int]()
 
-    def disturbed(self: Any, log: Any, shards: Any, *said_to_them: Any) -> Any:
+    def disturbed(self: Any, parts: Any) -> Any:
         said[0] += 1
         due = [moment for moment in moments if moment <= said[0]]
         if due:
@@ -71,7 +71,7 @@ def interfere(monkeypatch: pytest.MonkeyPatch, moments: dict[int, Any], n_worker
                 self._position([k for k in range(self.n_shards) if self._where[k] is None])
             happened.append(due[0])
             moments.pop(due[0])(self)
-        return send(self, log, shards, *said_to_them)
+        return send(self, parts)
 
     monkeypatch.setattr(fleet.Fleet, "_send", disturbed)
     return happened
