@@ -346,3 +346,20 @@ def test_a_tampered_claim_is_refused(certificate: Certificate, data: Rows, name:
         arrays[name] = arrays[name] * moved
     found = Certificate(certificate.header, arrays).verify(data.X, data.y, task=data.task)
     assert not found.proved
+
+
+@pytest.mark.parametrize("seed", [4, 6, 8, 38])
+@pytest.mark.filterwarnings("ignore")
+def test_a_ridge_and_columns_far_from_zero(seed: int) -> None:
+    """Rounding keeps the scale of the dual point below 1, and with a ridge less scale proved more: who rounds less, as
+    fractions do, was promised what he could not find."""
+    rng = np.random.default_rng(seed)
+    X, task = 1e4 + 0.1 * rng.standard_normal((34, 4)), np.repeat([0, 1], 17)
+    y = (rng.random(34) < 0.5) * 6.0 - 3.0 + rng.standard_normal(34)
+    model = ts.MultiTaskRegressor(
+        alpha=0.0086, penalty=penalties.SparseGroup(l1=0.5, group=1.0), ridge=0.1, fit_intercept=False, tol=1e-5,
+        task_weights=[0.9, 1.7],
+    )  # fmt: skip
+    certificate = model.fit(X, y, task).certificate(X, y, task)
+    assert certificate.verify(X, y, task).proved
+    assert certificate.verify(X, y, task, exact=True).proved

@@ -261,16 +261,36 @@ class _Finder(verify.Checker):
 
     def _unsettled(self, k: int, primal: verify.Box, dual: verify.Box, reading: verify.Reading) -> bool:
         """Whether the products' rounding may be more than a little of the gap."""
-        problem, m, lost = self.problem, reading.products, 2.0 * reading.lost
-        if reading.levels is None:
-            wide = float((m.hi - m.lo)[self.penalty.features].max(initial=0.0))
-            lost = wide / (problem.cert["unit"] * problem.cert.arrays["alpha"][k])
+        lost = self._lost(k, reading)
         return not lost * float(abs(primal.hi) + abs(dual.lo)) <= _LOST * float(primal.hi - dual.lo)
+
+    def _lost(self, k: int, reading: verify.Reading) -> float:
+        """What rounding may change a row of M by, relative to the strength."""
+        if reading.levels is not None:
+            return 2.0 * float(reading.lost)
+        m, cert = reading.products, self.problem.cert
+        return float((m.hi - m.lo)[self.penalty.features].max(initial=0.0)) / (cert["unit"] * cert.arrays["alpha"][k])
+
+    def check(self, k: int, point: verify.Dual, reading: verify.Reading) -> verify.Value:
+        self._at = point, reading
+        return super().check(k, point, reading)
+
+    def _steepness(self, k: int, dual: verify.Box, c: Any) -> float:
+        """How much less is proved with a ridge by who finds a larger c, because rounding takes less from him: D is
+        concave in c, and need not rise up to the largest."""
+        point, reading = self._at
+        if not self.problem.cert.arrays["ridge"][k] > 0.0 or not 0.0 < c < 1.0:
+            return 0.0
+        larger = min(c * (1.0 + 4.0 * self._lost(k, reading)) + 2.0**-50, 1.0)
+        here, there = (self.problem.dual_losses(point, verify.Box(at)).total() for at in (c, np.float64(larger)))
+        quadratic = (here.hi - dual.lo) / (c * c)
+        return max(2.0 * float(dual.lo - (there.lo - larger * larger * quadratic)), 0.0)
 
     def _compare(self, k: int, primal: verify.Box, dual: verify.Box, c: Any, failures: list[str]) -> verify.Value:
         arrays = self.problem.cert.arrays
         width = (primal.hi - primal.lo) + (dual.hi - dual.lo)
         width = 2.0 * width + self._rounding * (abs(primal.hi) + abs(dual.lo)) + 2.0**-1000
+        width += self._steepness(k, dual, c)
         gap = max(float(primal.hi - dual.lo), 0.0) * _WIDER + width
         self.gaps[k] = gap if np.isfinite(gap) else np.inf
         if np.isfinite(gap):
