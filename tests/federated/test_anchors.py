@@ -49,6 +49,23 @@ def test_bounds_are_never_below_the_levels(loss: str, l1: float) -> None:
     assert near >= 5  # some are worth something: bounds of any size would not do
 
 
+@pytest.mark.parametrize(("loss", "part"), [("squared", 0.97), ("logistic", 0.73)])
+def test_bounds_are_nearly_attained(loss: str, part: float) -> None:
+    """A column along which the residual moves from that of the anchor, to which it is orthogonal: with radii that are
+    a little shorter its bound would lie below its level. (The logistic one moves along another column, 45 degrees
+    away.)"""
+    X = np.zeros((4, 2))
+    X[0, 0], X[:2, 1] = 1.0, np.array([-1.0, 1.0]) / np.sqrt(2.0)
+    sites = sites_of([(X, np.array([1.0, 1.0, 0.0, 0.0]))], loss, fit_intercept=False)
+    path = FederatedPath(2, loss=loss, norms=np.ones(2))
+    path.begin(sites.ask(path.first()))
+    question = Question(features=np.array([0]), s=np.array([0.05]), dual=loss != "squared")
+    point = path._point(question, sites.ask([question])[0])
+    around = Around([path._null], question.features, question.s, 0.0, point.answer.phi + point.answer.sum_slack)
+    assert path._bounds(around)[1] >= point.levels[1] > 0.0
+    assert path._bounds(around, part)[1] < point.levels[1]
+
+
 def test_an_anchor_that_thresholds_more_says_nothing() -> None:
     sites = sites_of(simulated())
     path = FederatedPath(40)

@@ -12,16 +12,18 @@ from tasksieve.federated.estimate import estimate, in_words
 
 #: benchmarks/README.md, "Sites that keep their rows": plan, sites, features, selected in the end, rounds, MB up
 MEASURED: list[tuple[dict[str, Any], int, int, int, int, float]] = [
-    ({}, 8, 1_000, 101, 11, 2.26),
-    ({"n_alphas": 100, "eps": 0.01}, 8, 1_000, 141, 14, 8.37),
-    ({"n_alphas": 100}, 8, 1_000, 52, 11, 1.15),
-    ({}, 3, 2_000, 89, 14, 1.87),
-    ({}, 20, 2_000, 167, 11, 2.73),
-    ({"ridge": 0.3}, 8, 1_000, 482, 15, 16.73),
-    ({"l1_ratio": 0.3, "n_alphas": 30}, 8, 1_000, 35, 13, 0.61),
-    ({"loss": "logistic"}, 8, 1_000, 239, 15, 9.83),
-    ({"loss": "poisson"}, 8, 1_000, 292, 14, 12.06),
-    ({"loss": "huber"}, 8, 1_000, 276, 18, 6.72),
+    ({}, 8, 1_000, 101, 10, 1.68),
+    ({"n_alphas": 100, "eps": 0.01}, 8, 1_000, 141, 13, 7.03),
+    ({"n_alphas": 100}, 8, 1_000, 52, 10, 0.72),
+    ({}, 3, 2_000, 89, 12, 1.51),
+    ({}, 20, 2_000, 167, 10, 1.95),
+    ({}, 8, 20_000, 85, 10, 2.54),
+    ({}, 8, 100_000, 204, 14, 28.65),
+    ({"ridge": 0.3}, 8, 1_000, 482, 13, 16.43),
+    ({"l1_ratio": 0.3, "n_alphas": 30}, 8, 1_000, 35, 14, 0.50),
+    ({"loss": "logistic"}, 8, 1_000, 239, 14, 9.27),
+    ({"loss": "poisson"}, 8, 1_000, 292, 13, 10.81),
+    ({"loss": "huber"}, 8, 1_000, 276, 17, 6.31),
 ]
 
 
@@ -34,7 +36,7 @@ def test_what_was_measured_lies_within(case: tuple[dict[str, Any], int, int, int
     assert low <= rounds + 1 <= high  # of the proof, which the benchmark does not ask for
     least, most = found.bytes_up
     assert least <= 1e6 * megabytes <= most
-    assert most <= 12 * least
+    assert most <= 14 * least
 
 
 @pytest.mark.parametrize("given", [{}, {"cv": 3, "n_pairs": 2, "q": 5, "standardize": "pooled", "loss": "huber"}])

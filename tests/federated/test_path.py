@@ -10,9 +10,11 @@ import pytest
 from federated.sites import assert_same_path, pooled_path, simulated, sites_of
 
 import tasksieve as ts
+import tasksieve.federated.path as path_module
 from tasksieve.federated.answer import GRID as SCALES
 from tasksieve.federated.answer import Answer
 from tasksieve.federated.path import FederatedPath, norm_bounds
+from tasksieve.federated.question import Question
 from tasksieve.federated.together import follow
 
 GRID: dict[str, Any] = {"n_values": 8, "eps": 0.15}
@@ -116,10 +118,42 @@ def test_gaps_need_all_features() -> None:
     path.begin(sites.ask(path.first()))
     before = path.values[0].best_dual
     for question, proves in ((few, False), (every, True)):
-        path._asked = [(question, [0])]
+        path._asked = [(question, [0], None)]
         path.take(sites.ask([question]))
         assert (path.values[0].best_dual > before) == proves
         assert path.converged[0] == proves
+
+
+def test_last_steps_ask_for_no_second_derivatives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take those that they started from: fewer bytes and the same path, in as many rounds."""
+    found = []
+    for last in (0.0, path_module.LAST):
+        monkeypatch.setattr(path_module, "LAST", last)
+        sites, path = sites_of(simulated()), FederatedPath(40, n_values=20, eps=0.1)
+        follow([path], sites.ask)
+        assert path.converged.all()
+        found.append((path, sites))
+    (every, asked), (few, spared) = found
+    assert spared.up < asked.up
+    assert spared.rounds <= asked.rounds
+    assert np.all(np.abs(every.objectives - few.objectives) <= np.maximum(every.gaps, few.gaps))
+
+
+def test_second_derivatives_are_lent_once() -> None:
+    """To a point on some of the features, of which the same are in use: those of these features."""
+    sites, path = sites_of(simulated()), FederatedPath(40)
+    path.begin(sites.ask(path.first()))
+    features, s = np.array([0, 2, 3, 7]), np.array([0.1, 0.0, 0.2, 0.0])
+    questions = [Question(features=features, s=s), Question(features=features[:3], s=1.01 * s[:3], hessian=False)]
+    base, point = (path._point(*each) for each in zip(questions, sites.ask(questions), strict=True))
+    used = np.array([0, 3])
+    assert base.lends(point.features, used)
+    assert not base.lends(np.array([0, 3, 5]), used)  # of one there are none
+    assert not base.lends(point.features, np.array([0, 2, 3]))  # one more is in use
+    assert not point.lends(point.features, used)
+    point.borrow(base)
+    assert np.array_equal(point.hessian, base.hessian[:3, :3])
+    assert not point.lends(point.features, used)
 
 
 def test_a_tolerance_beyond_the_units_ends() -> None:

@@ -39,6 +39,7 @@ WINDOW = 50  # questions of one problem in a round
 NEAR = 0.85  # of its strength: a feature with such a level gets second derivatives
 SMALL = 1e-2  # of the null loss: once the gap is below,
 NEARER = 0.95  # it takes this level
+LAST = 10.0  # times the tolerance: from a gap below, a step should be the last, and needs no second derivatives
 ENTERING = 100  # features that may enter at once, unless more are in use
 SURE = 0.97  # of its strength: a feature whose bound is below is not asked about
 FORETOLD = 1.2  # times the distance that is expected of an anchor: bounds before a question is asked
@@ -170,7 +171,8 @@ class FederatedPath:
         self._points: list[Point] = []
         self._lengths: Array | None = None  # of columns, where features can be rejected
         self._count = 0
-        self._asked: list[tuple[Question, list[int]]] = []
+        #: with the values that they are for, and the point that they start from
+        self._asked: list[tuple[Question, list[int], Point | None]] = []
 
     # -- what to ask, and what the answers say ---------------------------------------------------------------------
 
@@ -203,8 +205,8 @@ class FederatedPath:
         if self.values:
             self._asked = self._steps()
         else:
-            self._asked = [(question, []) for question in self._largest_strength()]
-        found = [question for question, _ in self._asked]
+            self._asked = [(question, [], None) for question in self._largest_strength()]
+        found = [question for question, _, _ in self._asked]
         # no step has begun yet when the columns' norms arrive: those of the first round need units, which are not known
         missing = self._norms is None and self._leader is None and math.isfinite(self.common.smoothness)
         return [*found, Question(self.problem, kind="norms")] if found and missing else found
@@ -217,19 +219,21 @@ class FederatedPath:
             self._measure(norm_bounds(last))
         elif self._norms is None and self._leader is not None:  # fewer rows: columns are no longer
             self._measure(self._leader.norms)
-        new = [self._point(question, answer) for (question, _), answer in zip(self._asked, answers, strict=True)]
+        new = [self._point(question, answer) for (question, _, _), answer in zip(self._asked, answers, strict=True)]
         if not self.values:
             self._narrow(new)
             return
         for value in self.values:
             value.goal = min(value.goal, 0.5 * value.gap)
         self._points += new
-        for point in new:
+        for point, (question, _, base) in zip(new, self._asked, strict=True):
             self._bound(point)
+            if base is not None and not question.hessian:
+                point.borrow(base)
         self._weigh(new)
         for point in new:
             point.bounds = None
-        asked = [self.values[k] for k in sorted({k for _, targets in self._asked for k in targets})]
+        asked = [self.values[k] for k in sorted({k for _, targets, _ in self._asked for k in targets})]
         moved = any(value.gap <= value.goal for value in asked)
         for value in asked:
             value.asked += 1
@@ -439,8 +443,8 @@ class FederatedPath:
         """Whether values between this one and its neighbours would start too far from their optimum."""
         return not value.solved and value.gap > ROUGH * self.null_loss and value.asked < STUBBORN
 
-    def _steps(self) -> list[tuple[Question, list[int]]]:
-        asked: list[tuple[Question, list[int]]] = []
+    def _steps(self) -> list[tuple[Question, list[int], Point | None]]:
+        asked: list[tuple[Question, list[int], Point | None]] = []
         shared: dict[float, int] = {}  # by the strength on entries: the question at s = 0, the same for all values
         self._everywhere = math.inf
         for k in sorted(self._due(), reverse=True):
@@ -452,7 +456,7 @@ class FederatedPath:
                 continue
             if len(base.features) == 0:
                 shared[value.l1] = len(asked)
-            asked.append((self._step(k, base), [k]))
+            asked.append((self._step(k, base), [k], base))
         return asked
 
     def _base(self, value: Value) -> Point:
@@ -484,11 +488,12 @@ class FederatedPath:
         if len(strong) > room:
             strong = strong[np.argsort(-ratio[strong], kind="stable")[:room]]
         features = np.union1d(used, places[strong])
+        last = value.gap <= LAST * self.tol * self.null_loss and base.lends(features, used)
         full = np.zeros(self.n_features)
         full[base.features] = s
         reach = float(np.square(max(float(np.max(base.levels, initial=0.0)), lam * weights.max())))
         asked = Question(
-            self.problem, features, full[features], None, value.l1,
+            self.problem, features, full[features], None, value.l1, hessian=not last,
             held_out=self.held_out, dual=not self.common.squared, reach=reach,
         )
         if _is_null(asked):

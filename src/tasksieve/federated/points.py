@@ -58,7 +58,7 @@ class Point:
         if answer.z is None or answer.levels is None or (answer.dual is None and not common.squared):
             raise FederatedError("answer", "a sum at a point lacks numbers that were asked for")
         self.number, self.question, self.common = number, question, common
-        self.answer = replace(answer, levels=None)  # there may be many features: they are kept once, below
+        self.answer = replace(answer, levels=None, hessian=None)  # these may be large: they are kept once, below
         self._duals = None if answer.dual is None else answer.dual[::-1]
         ridge, s = common.ridge, question.s
         self.features, self.s, self.l1 = question.features, s, question.l1
@@ -77,6 +77,8 @@ class Point:
         self.levels[places[known]] = self.sizes[known]
         #: rows in use count with their ridge
         self.inner = (1.0 - ridge * s) * self.sizes
+        #: second derivatives, of its own or borrowed
+        self.hessian, self._borrowed = answer.hessian, False
         #: bounds of what levels count with, of all features: known while the point is new
         self.bounds: Array | None = None
 
@@ -96,6 +98,19 @@ class Point:
         """Levels of some features; None where one is not known."""
         places, known = self._places(features)
         return self.levels[places] if known.all() else None
+
+    def lends(self, features: Array, used: Array) -> bool:
+        """Whether its second derivatives do for a step from where a step from here leads: its own, and of all these
+        features, if the same are in use. They direct a step and prove nothing."""
+        own = self.hessian is not None and not self._borrowed
+        known = own and bool(np.isin(features, self.features, assume_unique=True).all())
+        return known and np.array_equal(used, self.features[self.s > 0.0])
+
+    def borrow(self, near: Point) -> None:
+        """Take second derivatives from a point nearby that has the same features, or more."""
+        assert near.hessian is not None
+        places = np.searchsorted(near.features, self.features)
+        self.hessian, self._borrowed = near.hessian[np.ix_(places, places)], True
 
     def bound(self, bounds: Array | None) -> None:
         """Take bounds of the levels that were not asked for; None: there are none."""
@@ -120,7 +135,7 @@ class Point:
     def expected(self, s: Array) -> float:
         """What phi will be at another s on the same features, from second derivatives."""
         change = s - self.s
-        curved = 0.0 if self.answer.hessian is None else 0.5 * float(change @ self.answer.hessian @ change)
+        curved = 0.0 if self.hessian is None else 0.5 * float(change @ self.hessian @ change)
         return self.answer.phi - 0.5 * float(np.square(self.sizes) @ change) + curved
 
     def primal(self, lam: float) -> float:
@@ -159,7 +174,7 @@ class Point:
 
         `lengths` bound second derivatives, ||c_j||^2 length_j^2: where the loss is flat at a point there may be none,
         and a step has no end but that which they give it."""
-        s, ridge, hessian = self.s, self.common.ridge, self.answer.hessian
+        s, ridge, hessian = self.s, self.common.ridge, self.hessian
         stay = (self.sizes > 0.0) & open_[self.features]
         chosen, leaving = np.flatnonzero(stay), np.flatnonzero(~stay & (self.norms > 0.0))
         change = np.where(stay, 0.0, -s)
