@@ -457,12 +457,13 @@ def test_a_free_intercept_is_no_penalised_one() -> None:
 
 def test_the_verdict_says_what_was_proved(table: Path, run: Path, tmp_path: Path, cli: CommandLine) -> None:
     words = cli("verify", run).out
-    for part in ("loss squared", "penalty rows", "alpha = 0.1", "target 'y'", "no sample weights", "verify.py 3"):
+    program = f"verify.py {verify.PROGRAM}"
+    for part in ("loss squared", "penalty rows", "alpha = 0.1", "target 'y'", "no sample weights", program):
         assert part in words
     n = verify.read_certificate(run / "certificate.npz")["rows"]
     assert f"{sum(n)} labels used" in words
     found = alone(tmp_path / "empty", "--version")
-    assert found.stdout == "verify.py 3, certificates of format 1\n"
+    assert found.stdout == f"{program}, certificates of format 1\n"
 
 
 @pytest.mark.parametrize("model", ["graph-svm", "owl", "elastic-net", "sparse-group", "calibrated", "huber"])

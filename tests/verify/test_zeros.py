@@ -66,7 +66,6 @@ def test_zeros(loss: str, penalty: str, options: dict[str, Any]) -> None:
     [
         ("squared", "l21", {"ridge": True}),
         ("squared", "owl", {}),
-        ("poisson", "l21", {}),
         ("square-root", "l21", {}),
         ("squared", "l21", {"graph": True}),
     ],
