@@ -33,8 +33,10 @@ MISSING_TOOLS = re.compile(rf"^import ({NOT_INSTALLED})\b", re.MULTILINE)
 
 
 def marked(page: Path) -> object:
-    """The page of clusters starts one; that of tools imports large ones."""
-    return pytest.param(page, id=page.stem, marks=pytest.mark.slow if page.stem in ("cluster", "tools") else ())
+    """The page of clusters starts one, that of tools imports large ones, that of prediction intervals fits a model in every
+    fold of folds."""
+    slow = page.stem in ("cluster", "tools", "prediction-intervals")
+    return pytest.param(page, id=page.stem, marks=pytest.mark.slow if slow else ())
 
 
 @pytest.mark.sampled(3)

@@ -39,7 +39,10 @@ def test_what_was_measured_lies_within(case: tuple[dict[str, Any], int, int, int
     assert most <= 14 * least
 
 
-@pytest.mark.parametrize("given", [{}, {"cv": 3, "n_pairs": 2, "q": 5, "standardize": "pooled", "loss": "huber"}])
+FINDINGS = {"cv": 3, "n_pairs": 2, "q": 5, "standardize": "pooled", "loss": "huber"}
+
+
+@pytest.mark.parametrize("given", [{}, pytest.param(FINDINGS, marks=pytest.mark.slow)])
 def test_a_run_lies_within(given: dict[str, Any]) -> None:
     rng, rows = np.random.default_rng(0), {}
     for name in ("north", "south", "west"):

@@ -45,7 +45,6 @@ TASKSIEVE_INLINE double secular_root(const double *c, const double *h, index_t t
 
 TASKSIEVE_INLINE void solve_row_inline(double *c, const double *h, index_t tasks, double group, double l1, double ridge, bool positive,
                double *w) {
-    double squares = 0.0;
     for (index_t t = 0; t < tasks; ++t) {
         double v = c[t];
         if (positive)
@@ -54,8 +53,11 @@ TASKSIEVE_INLINE void solve_row_inline(double *c, const double *h, index_t tasks
             v = v > l1 ? v - l1 : (v < -l1 ? v + l1 : 0.0);
         if (h[t] + ridge <= 0.0) v = 0.0;  // an empty column of this task
         c[t] = v;
-        squares += v * v;
     }
+    // By itself: GCC compiles a loop over two arrays twice, for arrays that are near each other in memory and others,
+    // and fuses products into the sum in one of the two only. The last bit would hang on the allocator.
+    double squares = 0.0;
+    for (index_t t = 0; t < tasks; ++t) squares += c[t] * c[t];
     const double norm = std::sqrt(squares);
     if (norm <= group) {
         std::fill(w, w + tasks, 0.0);
