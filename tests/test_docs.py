@@ -33,8 +33,8 @@ MISSING_TOOLS = re.compile(rf"^import ({NOT_INSTALLED})\b", re.MULTILINE)
 
 
 def marked(page: Path) -> object:
-    """The page of clusters starts one, that of tools imports large ones, that of prediction intervals fits a model in every
-    fold of folds."""
+    """The page of clusters starts one, that of tools imports large ones, that of prediction intervals fits models in
+    folds of folds."""
     slow = page.stem in ("cluster", "tools", "prediction-intervals")
     return pytest.param(page, id=page.stem, marks=pytest.mark.slow if slow else ())
 
