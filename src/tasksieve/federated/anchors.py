@@ -1,4 +1,4 @@
-r"""Levels that nobody was asked for: bounds from points that were asked about before, the anchors.
+r"""Levels that were not asked for: bounds from points that were asked about before, the anchors.
 
 Let u be the residual at a question's s, v = k u_A a multiple of that at an anchor, and L the loss's smoothness. For any
 coefficients w at the sites, Fenchel's inequality (strong, for the conjugate of a smooth loss is strongly convex) gives

@@ -32,7 +32,6 @@ from typing import Any
 import numpy as np
 
 from ..losses import Loss
-from ..losses.square_root import SquareRoot
 from ..penalties import L21, SparseGroup
 from ..penalties.sparse_group import is_sparse_group
 from ..tasks import TaskData
@@ -82,7 +81,7 @@ def degrees_of_freedom(
         if model.fit_intercept:
             x -= metric @ x / metric.sum()
         pulls[t], grams[t] = (s * own.slope) @ x, (x.T * metric) @ x
-        if isinstance(loss, SquareRoot):  # the length of the residual
+        if loss.rooted:  # the length of the residual
             length = np.sqrt(s @ np.square(own.slope))
             if not length > 0.0:
                 return counted

@@ -276,8 +276,8 @@ class _Finder(verify.Checker):
         return super().check(k, point, reading)
 
     def _steepness(self, k: int, dual: verify.Box, c: Any) -> float:
-        """How much less is proved with a ridge by who finds a larger c, because rounding takes less from him: D is
-        concave in c, and need not rise up to the largest."""
+        """How much less a checker may prove, with a ridge, whose rounding leaves it a larger c: D is concave in c, and
+        need not rise up to the largest."""
         point, reading = self._at
         if not self.problem.cert.arrays["ridge"][k] > 0.0 or not 0.0 < c < 1.0:
             return 0.0
