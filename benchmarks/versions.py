@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import site
 import statistics
 import subprocess
 import sys
@@ -36,7 +37,8 @@ def path(model, x, y, **keywords):
 
 def process(words):
     """Starts Python with these arguments, and waits for its end."""
-    subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
+    python = [sys.executable, *(["-S"] if sys.flags.no_site else [])]
+    subprocess.run([*python, *words], check=True, stdout=subprocess.DEVNULL)
     return {"gap": 0.0, "passes": 0.0}
 
 
@@ -158,13 +160,30 @@ def work(name, quick):
 
 
 def start(version, *words):
-    """This script, run by an interpreter or on the package in a folder."""
-    folder = Path(version).is_dir()
-    environment = os.environ | ({"PYTHONPATH": str(Path(version).resolve())} if folder else {})
-    command = [sys.executable if folder else version, __file__, *words]
+    """This script, run by an interpreter or on the package in a folder.
+
+    A package that is installed from its checkout comes before every folder. Without the module site it does not; then
+    its neighbours are found by their folders.
+    """
+    if not Path(version).is_dir():
+        return _popen([version, __file__, *words], os.environ)
+    paths = [str(Path(version).resolve()), *site.getsitepackages()]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    return _popen([sys.executable, "-S", __file__, *words, "--folder", paths[0]], environment)
+
+
+def _popen(command, environment):
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     )
+
+
+def demand(folder):
+    """Refuses a package from elsewhere: a version would be compared with itself."""
+    import tasksieve
+
+    if not Path(tasksieve.__file__).resolve().is_relative_to(folder):
+        raise SystemExit(f"{tasksieve.__file__} is not in {folder}.")
 
 
 def compare(name, old, new, rounds, quick):
@@ -212,7 +231,10 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that it works")
     parser.add_argument("--work", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.folder:
+        demand(options.folder)
     if options.work:
         work(options.work, options.quick)
         sys.exit()
