@@ -12,9 +12,11 @@ choose alpha by cross-validation. Of numbers stands beside it what the same data
 the noise of the same debiased estimate, plus and minus 1.96 of its true standard errors, holds 0 in exactly 95 % of all
 data sets. How far a run is from that is luck of its draws (which all designs share: those of one number come from the
 same random numbers), and is taken from the coverage by regression, as a control variate: what is left is as unbiased,
-and knows the coverage more precisely. The designs were fixed before the first run. The theory (van de Geer et al. 2014) asks
-for clearly fewer true features than sqrt(n) / log d, and for a sparse inverse covariance: the designs of the first kind
-have two true features and independent or neighbouring features, the harder ones break one of that each.
+and knows the coverage more precisely.
+
+The designs were fixed before the first run. The theory (van de Geer et al. 2014) asks for clearly fewer true features
+than sqrt(n) / log d, and for a sparse inverse covariance: the designs of the first kind have two true features and
+independent or neighbouring features, the harder ones break one of that each.
 
 Speed: all features of 20 tasks x 50 rows x 5,000 features.
 """

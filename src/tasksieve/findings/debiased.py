@@ -143,11 +143,14 @@ def debiased_inference(
     groups : array of shape (n,), or list of such, optional
         Families, patients: errors are those of whole groups of rows.
     errors : {"robust", "constant"}, default="robust"
-        "robust": HC1, :math:`\frac{n}{n - k} \sum_i (a_i p_i)^2`, k the degrees of freedom that the model uses in the
-        task; with ``groups`` CR1. "constant": noise of one variance (of 1 / s with weights), for least
-        squares only. Student's distribution with n - k degrees of freedom, at most the number of groups less 1; a
-        coefficient that the model has left at zero is in its own residuals, and has the t test with one degree of
-        freedom less of a fit that has its feature, too.
+        "robust": :math:`\frac{n}{n - k'} \sum_i \frac{(a_i e_i)^2}{1 - \ell_i}`, e the residuals after a step along v
+        that leaves :math:`\sum_i a_i e_i = 0`, :math:`\ell_i` the share of row i in what is known of the coefficient,
+        k' the degrees of freedom that the rest of the model uses in the task; with ``groups`` of sums over groups.
+        Student's distribution with the degrees of freedom of Bell and McCaffrey: about a third of n where v is normal,
+        few where few rows (groups) carry the feature. "constant": noise of one variance (of 1 / s with weights), for
+        least squares only, :math:`\sum_i p_i^2 / (n - k)`. Student's distribution with n - k degrees of freedom, at
+        most the number of groups less 1; a coefficient that the model has left at zero is in its own residuals, and has
+        the t test with one degree of freedom less of a fit that has its feature, too.
     nodewise_penalty : float, or array of shape (d,) or (T, d), optional
         Strengths of the Lassos, of columns of length 1 (so between 0 and 1). By default each is chosen by the rule of
         Zhang and Zhang: from :math:`\sqrt{2 \log d / n}` downwards as long as the standard error grows by a quarter at
@@ -174,9 +177,11 @@ def debiased_inference(
     beside it, and the L1 error is that of the recalibrated model.
 
     Degrees of freedom are the divergence of the fitted values, :math:`\sum_i \partial \hat y_i / \partial y_i` (Stein
-    1981): a coefficient of a row that the L2,1 norm has shrunk is less than one. Where the penalty is not of that
-    family (L2,1, L1,1, sparse group), or tied to a graph of tasks, coefficients are counted, which is never less. A
-    model with a ridge is taken for one without.
+    1981): a coefficient of a row that the L2,1 norm has shrunk is less than one. The coefficient itself counts as one
+    in its own robust error, whether the model has it or not. What shrinkage leaves of *other* features in the residuals
+    stays there: errors are a little too large for it (Reid, Tibshirani and Friedman 2016). Where the penalty is not of
+    that family (L2,1, L1,1, sparse group), or tied to a graph of tasks, coefficients are counted, which is never less.
+    A model with a ridge is taken for one without.
 
     A penalty makes predictions of a logistic or Poisson model too flat, and their curvature, which is the information
     about a large effect, too large. So each task's linear predictor gets the slope (the calibration slope of Cox 1958)
@@ -195,9 +200,12 @@ def debiased_inference(
     Zhang and Zhang (2014), "Confidence intervals for low dimensional parameters in high dimensional linear models"; van
     de Geer, Bühlmann, Ritov and Dezeure (2014), "On asymptotically optimal confidence regions and tests for
     high-dimensional models"; Javanmard and Montanari (2014), "Confidence intervals and hypothesis testing for
-    high-dimensional regression"; Stein (1981), "Estimation of the mean of a multivariate normal distribution"; Cox
-    (1958), "Two further applications of a model for binary regression"; Benjamini and Yekutieli (2001), "The control of
-    the false discovery rate in multiple testing under dependency".
+    high-dimensional regression"; Stein (1981), "Estimation of the mean of a multivariate normal distribution"; Bell and
+    McCaffrey (2002), "Bias reduction in standard errors for linear regression with multi-stage samples"; Imbens and
+    Kolesár (2016), "Robust standard errors in small samples: some practical advice"; Reid, Tibshirani and Friedman
+    (2016), "A study of error variance estimation in Lasso regression"; Cox (1958), "Two further applications of a model
+    for binary regression"; Benjamini and Yekutieli (2001), "The control of the false discovery rate in multiple testing
+    under dependency".
 
     Examples
     --------
@@ -206,7 +214,7 @@ def debiased_inference(
     >>> model = ts.MultiTaskLasso(alpha=0.5).fit(X, y, task)
     >>> found = ts.debiased_inference(model, X, y, task, features=[0])
     >>> found.estimate.round(2), found.lower.round(2), found.upper.round(2)
-    (array([2.08, 2.36]), array([1.72, 2.01]), array([2.44, 2.72]))
+    (array([2.08, 2.36]), array([1.76, 2.03]), array([2.4, 2.7]))
     """
     check_linear(model, "has no coefficients to debias; give a fitted linear model.")
     check_is_fitted(model, "coef_")

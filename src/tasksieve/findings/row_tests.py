@@ -31,8 +31,8 @@ def related_rows(estimates: Array, covariances: Array, freedom: Array) -> Array:
     """The same for tasks that have rows or groups in common, from covariances (features, tasks, tasks).
 
     Hotelling's: ``b' V^-1 b (nu - k + 1) / (nu k)`` has the F distribution with k and nu - k + 1 degrees of freedom, nu
-    being the fewest of a task: `freedom` (features, tasks). Where fewer than 2 k are left, the sum of squared scores is compared with a multiple of
-    chi-squared that has its first two moments.
+    being the fewest of a task: `freedom` (features, tasks). Where fewer than 2 k are left, the sum of squared scores is
+    compared with a multiple of chi-squared that has its first two moments.
     """
     found = np.full(len(estimates), np.nan)
     for j, (own, covariance, degrees) in enumerate(zip(estimates, covariances, freedom, strict=True)):

@@ -1,8 +1,8 @@
 r"""The error of a debiased coefficient from rows of unequal noise: a sandwich of the residuals of the fit that has the
 feature unshrunk.
 
-The estimate adds :math:`\sum_i a_i p_i` to the model's coefficient. With the score vector :math:`v_i = a_i / s_i` (up to
-a factor), a step along it takes from the slopes what they say about this coefficient,
+The estimate adds :math:`\sum_i a_i p_i` to the model's coefficient. With the score vector :math:`v_i = a_i / s_i` (but
+for a factor), a step along it takes from the slopes what they say about this coefficient,
 
 .. math::
 

@@ -2,7 +2,7 @@ r"""Estimates divided by errors, and how large they must be.
 
 An error from nu degrees of freedom of residuals that do not know the estimate gives Student's distribution. Where the
 estimate is itself a sum of the residuals, :math:`\sum_i a_i p_i`, as it is for a coefficient that a model has left at
-zero, it is in its own error, and the ratio is *internally* studentised: a self-normalised sum, never above
+zero and whose error is that of a noise common to all, it is in its own error, and the ratio is *internally* studentised: a self-normalised sum, never above
 :math:`\sqrt\nu`. With
 
 .. math::
