@@ -27,6 +27,7 @@ from .nodewise import NodewiseTask
 from .path_model import check_linear
 from .refit import match_tasks
 from .row_tests import independent_rows, related_rows
+from .sandwich import sandwich
 from .split import refuse_loss
 from .studentised import half_width, two_sided
 from .unpenalised import NoFit, fit_task
@@ -142,11 +143,14 @@ def debiased_inference(
     groups : array of shape (n,), or list of such, optional
         Families, patients: errors are those of whole groups of rows.
     errors : {"robust", "constant"}, default="robust"
-        "robust": HC1, :math:`\frac{n}{n - k} \sum_i (a_i p_i)^2`, k the degrees of freedom that the model uses in the
-        task; with ``groups`` CR1. "constant": noise of one variance (of 1 / s with weights), for least
-        squares only. Student's distribution with n - k degrees of freedom, at most the number of groups less 1; a
-        coefficient that the model has left at zero is in its own residuals, and has the t test with one degree of
-        freedom less of a fit that has its feature, too.
+        "robust": :math:`\frac{n}{n - k'} \sum_i \frac{(a_i e_i)^2}{1 - \ell_i}`, e the residuals after a step along v
+        that leaves :math:`\sum_i a_i e_i = 0`, :math:`\ell_i` the share of row i in what is known of the coefficient,
+        k' the degrees of freedom that the rest of the model uses in the task; with ``groups`` of sums over groups.
+        Student's distribution with the degrees of freedom of Bell and McCaffrey: about a third of n where v is normal,
+        few where few rows (groups) carry the feature. "constant": noise of one variance (of 1 / s with weights), for
+        least squares only, :math:`\sum_i p_i^2 / (n - k)`. Student's distribution with n - k degrees of freedom, at
+        most the number of groups less 1; a coefficient that the model has left at zero is in its own residuals, and has
+        the t test with one degree of freedom less of a fit that has its feature, too.
     nodewise_penalty : float, or array of shape (d,) or (T, d), optional
         Strengths of the Lassos, of columns of length 1 (so between 0 and 1). By default each is chosen by the rule of
         Zhang and Zhang: from :math:`\sqrt{2 \log d / n}` downwards as long as the standard error grows by a quarter at
@@ -173,9 +177,11 @@ def debiased_inference(
     beside it, and the L1 error is that of the recalibrated model.
 
     Degrees of freedom are the divergence of the fitted values, :math:`\sum_i \partial \hat y_i / \partial y_i` (Stein
-    1981): a coefficient of a row that the L2,1 norm has shrunk is less than one. Where the penalty is not of that
-    family (L2,1, L1,1, sparse group), or tied to a graph of tasks, coefficients are counted, which is never less. A
-    model with a ridge is taken for one without.
+    1981): a coefficient of a row that the L2,1 norm has shrunk is less than one. The coefficient itself counts as one
+    in its own robust error, whether the model has it or not. What shrinkage leaves of *other* features in the residuals
+    stays there: errors are a little too large for it (Reid, Tibshirani and Friedman 2016). Where the penalty is not of
+    that family (L2,1, L1,1, sparse group), or tied to a graph of tasks, coefficients are counted, which is never less.
+    A model with a ridge is taken for one without.
 
     A penalty makes predictions of a logistic or Poisson model too flat, and their curvature, which is the information
     about a large effect, too large. So each task's linear predictor gets the slope (the calibration slope of Cox 1958)
@@ -194,9 +200,12 @@ def debiased_inference(
     Zhang and Zhang (2014), "Confidence intervals for low dimensional parameters in high dimensional linear models"; van
     de Geer, Bühlmann, Ritov and Dezeure (2014), "On asymptotically optimal confidence regions and tests for
     high-dimensional models"; Javanmard and Montanari (2014), "Confidence intervals and hypothesis testing for
-    high-dimensional regression"; Stein (1981), "Estimation of the mean of a multivariate normal distribution"; Cox
-    (1958), "Two further applications of a model for binary regression"; Benjamini and Yekutieli (2001), "The control of
-    the false discovery rate in multiple testing under dependency".
+    high-dimensional regression"; Stein (1981), "Estimation of the mean of a multivariate normal distribution"; Bell and
+    McCaffrey (2002), "Bias reduction in standard errors for linear regression with multi-stage samples"; Imbens and
+    Kolesár (2016), "Robust standard errors in small samples: some practical advice"; Reid, Tibshirani and Friedman
+    (2016), "A study of error variance estimation in Lasso regression"; Cox (1958), "Two further applications of a model
+    for binary regression"; Benjamini and Yekutieli (2001), "The control of the false discovery rate in multiple testing
+    under dependency".
 
     Examples
     --------
@@ -205,7 +214,7 @@ def debiased_inference(
     >>> model = ts.MultiTaskLasso(alpha=0.5).fit(X, y, task)
     >>> found = ts.debiased_inference(model, X, y, task, features=[0])
     >>> found.estimate.round(2), found.lower.round(2), found.upper.round(2)
-    (array([2.08, 2.36]), array([1.72, 2.01]), array([2.44, 2.72]))
+    (array([2.08, 2.36]), array([1.76, 2.03]), array([2.4, 2.7]))
     """
     check_linear(model, "has no coefficients to debias; give a fitted linear model.")
     check_is_fitted(model, "coef_")
@@ -227,7 +236,7 @@ def debiased_inference(
     unit = data.flatten_rows(np.arange(data.n_rows) if groups is None else read_groups(groups, data)[1])
     scales = model.scale_[places] if hasattr(model, "scale_") else None
     tasks = list(_tasks(model, data, loss, coef, intercept, scales, unit, errors))
-    refused = [data.tasks.tolist()[t] for t, own in enumerate(tasks) if own.freedom < 1.0]
+    refused = [data.tasks.tolist()[t] for t, own in enumerate(tasks) if not own.has_errors]
     if refused:
         warn(
             f"{len(refused)} task(s) have no standard errors ({some_of(refused)}): the model uses as many degrees "
@@ -238,7 +247,7 @@ def debiased_inference(
         _estimated(tasks, chosen[low : low + _AT_ONCE], penalties) for low in range(0, len(chosen), _AT_ONCE)
     ] or [_estimated(tasks, chosen, penalties)]
     table = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    width = half_width(level, _freedom(tasks), _zeros(tasks, chosen)) * table["error"]
+    width = half_width(level, table["freedom"], _internal(tasks, chosen)) * table["error"]
     with np.errstate(divide="ignore", invalid="ignore"):
         tolerated = _PART * table["error"] / table["eta"]
     n_tests = len(chosen) if not isinstance(features, str) else data.n_features
@@ -326,12 +335,32 @@ class _Task:
 
     design: NodewiseTask
     coef: Array
-    slope: Array
+    fitted: FittedTask
     units: Array  # of all tasks, sorted: those of its rows
     member: csr_array | None  # rows x units, where a unit has several rows
-    freedom: float
-    factor: float  # of squared errors
+    freedom: float  # of the residuals
     noise: Array | None  # variance of each row's slope, where it is constant
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether residuals are left: robust errors take one more degree of freedom for the coefficient itself."""
+        return self.freedom >= (2.0 if self.noise is None else 1.0) and len(self.units) > 1
+
+    def errors(self, a: Array, targets: Array) -> tuple[Array, Array, Array]:
+        """Variances and degrees of freedom (targets,), and parts of the estimates (targets, units) whose products with
+        those of another task are their covariance but for the scale."""
+        own, count = self.fitted, len(self.units)
+        n = len(own.rows)
+        if self.noise is not None:
+            each = a * own.slope
+            freedom = np.full(len(a), min(self.freedom, count - 1.0))
+            return np.square(a) @ self.noise, freedom, each if self.member is None else each @ self.member
+        parts, freedom = sandwich(a, own.slope, own.curvature, own.weights, self.member)
+        left = np.maximum(self.freedom - (self.coef[targets] == 0.0), 1.0)  # a feature left at zero is one more
+        factor = n / (left + 1.0)  # the rest of the model; the coefficient's own degree is in the parts
+        if self.member is not None:
+            factor *= count / max(count - 1, 1) * (n - 1) / n
+        return factor * np.sum(np.square(parts), axis=1), freedom * left / max(n - 1, 1), parts
 
 
 def _tasks(
@@ -373,15 +402,13 @@ def _tasks(
             designs[key] = NodewiseTask(columns[own.rows], own.weights, own.curvature, model.fit_intercept)
         units, position = np.unique(unit[own.samples], return_inverse=True)
         n = len(own.rows)
-        freedom, member, factor = n - taken, None, n / max(n - taken, 1.0)
+        member = None
         if len(units) < n:
             member = csr_array((np.ones(n), (np.arange(n), position)), shape=(n, len(units)))
-            factor = len(units) / max(len(units) - 1, 1) * (n - 1) / max(n - taken, 1.0)
-            freedom = min(freedom, len(units) - 1.0)
         noise = None
         if errors == "constant":
             noise = float(own.weights @ np.square(own.slope)) / max(n - taken, 1.0) / own.weights
-        yield _Task(designs[key], coefficients, own.slope, units, member, freedom, factor, noise)
+        yield _Task(designs[key], coefficients, own, units, member, n - taken, noise)
 
 
 def _fitted(data: TaskData, loss: Loss, columns: Array, coef: Array, intercept: Array) -> Iterator[FittedTask]:
@@ -432,7 +459,7 @@ def _curvature(loss: RowLoss, y: Array, scores: Array) -> Array:
 def _estimated(tasks: list[_Task], targets: Array, penalties: Array | None) -> dict[str, Array]:
     """Estimates, errors, eta and strengths (features, tasks), and p-values of rows, of a few features."""
     shape = (len(targets), len(tasks))
-    found = {name: np.full(shape, np.nan) for name in ("estimate", "error", "eta", "penalty")}
+    found = {name: np.full(shape, np.nan) for name in ("estimate", "error", "freedom", "eta", "penalty")}
     everybody = np.unique(np.concatenate([own.units for own in tasks]))
     related = len(everybody) < sum(len(own.units) for own in tasks)
     influence = np.zeros((len(tasks), len(targets), len(everybody) if related else 0))
@@ -445,20 +472,14 @@ def _estimated(tasks: list[_Task], targets: Array, penalties: Array | None) -> d
             solved[key] = a, strengths, own.design.bias_factors(targets, a)
         a, found["penalty"][:, t], found["eta"][:, t] = solved[key]
         varies = a.any(axis=1)
-        each = a * own.slope
-        found["estimate"][:, t] = np.where(varies, own.coef[targets] + each.sum(axis=1), np.nan)
-        by_unit = each if own.member is None else each @ own.member
-        if own.noise is not None:
-            variance = np.square(a) @ own.noise
-        else:
-            variance = own.factor * np.sum(np.square(by_unit), axis=1)
-        known = varies & (own.freedom >= 1.0)
-        found["error"][:, t] = np.where(known, np.sqrt(variance), np.nan)
+        found["estimate"][:, t] = np.where(varies, own.coef[targets] + a @ own.fitted.slope, np.nan)
+        variance, found["freedom"][:, t], parts = own.errors(a, targets)
+        found["error"][:, t] = np.where(varies & own.has_errors, np.sqrt(variance), np.nan)
         if related:
-            influence[t][:, np.searchsorted(everybody, own.units)] = by_unit
+            influence[t][:, np.searchsorted(everybody, own.units)] = parts
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = found["estimate"] / found["error"]
-    found["pvalue"] = two_sided(ratios, _freedom(tasks), _zeros(tasks, targets))
+    found["pvalue"] = two_sided(ratios, found["freedom"], _internal(tasks, targets))
     if not related:
         return {**found, "row_pvalue": independent_rows(found["pvalue"])}
     products = np.einsum("tju,sju->jts", influence, influence, optimize=True)
@@ -466,13 +487,9 @@ def _estimated(tasks: list[_Task], targets: Array, penalties: Array | None) -> d
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = found["error"] / sizes
     covariances = products * scale[:, :, None] * scale[:, None, :]
-    return {**found, "row_pvalue": related_rows(found["estimate"], covariances, _freedom(tasks))}
+    return {**found, "row_pvalue": related_rows(found["estimate"], covariances, found["freedom"])}
 
 
-def _freedom(tasks: list[_Task]) -> Array:
-    return np.array([max(own.freedom, 1.0) for own in tasks])
-
-
-def _zeros(tasks: list[_Task], targets: Array) -> Array:
-    """Coefficients (features, tasks) left at zero: their estimates are sums of the residuals alone."""
-    return np.array([own.coef[targets] == 0.0 for own in tasks]).T
+def _internal(tasks: list[_Task], targets: Array) -> Array:
+    """Coefficients (features, tasks) that are in their own errors: sums of the residuals of a common noise."""
+    return np.array([(own.coef[targets] == 0.0) & (own.noise is not None) for own in tasks]).T

@@ -31,11 +31,11 @@ def related_rows(estimates: Array, covariances: Array, freedom: Array) -> Array:
     """The same for tasks that have rows or groups in common, from covariances (features, tasks, tasks).
 
     Hotelling's: ``b' V^-1 b (nu - k + 1) / (nu k)`` has the F distribution with k and nu - k + 1 degrees of freedom, nu
-    being the fewest of a task. Where fewer than 2 k are left, the sum of squared scores is compared with a multiple of
-    chi-squared that has its first two moments.
+    being the fewest of a task: `freedom` (features, tasks). Where fewer than 2 k are left, the sum of squared scores is
+    compared with a multiple of chi-squared that has its first two moments.
     """
     found = np.full(len(estimates), np.nan)
-    for j, (own, covariance) in enumerate(zip(estimates, covariances, strict=True)):
+    for j, (own, covariance, degrees) in enumerate(zip(estimates, covariances, freedom, strict=True)):
         errors = np.sqrt(np.diag(covariance))
         known = np.flatnonzero(np.isfinite(own) & np.isfinite(errors) & (errors > 0.0))
         k = len(known)
@@ -43,12 +43,12 @@ def related_rows(estimates: Array, covariances: Array, freedom: Array) -> Array:
             continue
         scores = own[known] / errors[known]
         related = covariance[np.ix_(known, known)] / np.outer(errors[known], errors[known])
-        nu = float(np.min(freedom[known]))
+        nu = float(np.min(degrees[known]))
         if nu >= 2 * k and np.linalg.eigvalsh(related)[0] > 1e-8:
             statistic = float(scores @ np.linalg.solve(related, scores))
             found[j] = fisher.sf(statistic * (nu - k + 1.0) / (nu * k), k, nu - k + 1.0)
             continue
-        pvalues = 2.0 * student.sf(np.abs(scores), freedom[known])
+        pvalues = 2.0 * student.sf(np.abs(scores), degrees[known])
         squares = np.square(norm.isf(0.5 * np.maximum(pvalues, _LEAST_P)))
         spread = float(np.sum(np.square(related))) / k
         found[j] = chi2.sf(float(squares.sum()) / spread, k / spread)

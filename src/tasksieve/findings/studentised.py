@@ -2,15 +2,14 @@ r"""Estimates divided by errors, and how large they must be.
 
 An error from nu degrees of freedom of residuals that do not know the estimate gives Student's distribution. Where the
 estimate is itself a sum of the residuals, :math:`\sum_i a_i p_i`, as it is for a coefficient that a model has left at
-zero, it is in its own error, and the ratio is *internally* studentised: a self-normalised sum, never above
-:math:`\sqrt\nu`. With
+zero, and its error is that of one noise of all residuals, it is in its own error, and the ratio is *internally*
+studentised: never above :math:`\sqrt\nu`. With
 
 .. math::
 
     t = T \sqrt{\frac{\nu - 1}{\nu - T^2}}
 
-it is the t test of a least-squares fit that has this feature as well, on one degree of freedom less (Thompson 1935; for
-errors that differ, de la Peña, Lai and Shao 2009).
+it is the t test of a least-squares fit that has this feature as well, on one degree of freedom less (Thompson 1935).
 """
 
 from __future__ import annotations
