@@ -197,7 +197,7 @@ def write_tables(file: Path) -> None:
             return f"{start}{figures.get(name, old)}{end}"
         content = result(name.removesuffix("-short"))
         if name == "summary":
-            new = summary()
+            new = summary(old)
         elif name.endswith("-short"):
             new = content.get("short", "") if content else ""
         else:
@@ -222,16 +222,25 @@ def key_figures() -> dict[str, str]:
     return {key: " / ".join(values) for key, values in figures.items()}
 
 
-def summary() -> str:
-    """Every promise, its bar, and what was measured."""
-    rows = []
+MET = {True: "yes", False: "**no**", None: "-"}
+
+
+def summary(written: str = "") -> str:
+    """Every promise, its bar, and what was measured; of scripts without a result here, what was written before."""
+    rows: dict[str, list[list[str]]] = {}
+    for line in written.strip().splitlines()[2:]:
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        rows.setdefault(cells[-1], []).append(cells)
     for name, job in RUNS.items():
         content = result(name)
-        for line in content["headlines"] if content else []:
-            met = {True: "yes", False: "**no**", None: "-"}[line["met"]]
-            command = " ".join([f"benchmarks/{job.script}", *job.options])
-            rows.append([line["promise"], line["bar"], line["measured"], met, f"`{command}`"])
-    return markdown(["what", "promised", "measured", "met", "script"], rows) if rows else ""
+        if content:
+            command = f"`{' '.join([f'benchmarks/{job.script}', *job.options])}`"
+            rows[command] = [
+                [line["promise"], line["bar"], line["measured"], MET[line["met"]], command]
+                for line in content["headlines"]
+            ]
+    table = [row for several in rows.values() for row in several]
+    return markdown(["what", "promised", "measured", "met", "script"], table) if table else ""
 
 
 if __name__ == "__main__":
