@@ -58,7 +58,7 @@ def refuse_corruption(run: Path) -> None:
         load_model(folder)
 
 
-@pytest.mark.parametrize("n_kills", [3, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [5, pytest.param(30, marks=pytest.mark.slow)])
 def test_killed_at_random_moments_and_resumed(server: CommandServer, tmp_path: Path, n_kills: int) -> None:
     table = tmp_path / "t.npz"
     X, y, task, _ = ts.datasets.make_wang_synthetic(n_tasks=4, n_rows=30, n_features=60, random_state=0)
