@@ -49,13 +49,15 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[Any], list[Any]
     return [one for one in found if type(one).__name__ != "DoctestModule"]
 
 
-def pytest_collection() -> None:
-    gc.disable()  # all that collection makes is there to stay
-
-
-def pytest_collection_finish() -> None:
-    gc.freeze()  # a million objects that the tests need not look through again and again
-    gc.enable()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """All that collection makes is there to stay: a million objects not to be looked through again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before cases are deselected by their marks

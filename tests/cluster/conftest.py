@@ -25,7 +25,8 @@ def cluster() -> Any:
         from distributed import LocalCluster
 
         end = ExitStack()
-        end.enter_context(dask.config.set({"distributed.worker.memory.terminate": False, "tasksieve.patience": 30.0}))
+        settings = {"distributed.worker.memory.terminate": False, "tasksieve.patience": 30.0}
+        end.enter_context(dask.config.set(settings))
         cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50)
         RUNNING.append((end.enter_context(cluster), end))
     return RUNNING[0][0]
@@ -33,7 +34,7 @@ def cluster() -> Any:
 
 @pytest.hookimpl(trylast=True)  # after the fixtures of the test
 def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
-    """The cluster ends with the last test of this folder: idle it takes a tenth of a core from the tests that follow."""
+    """It ends with the last test of this folder: idle it takes a tenth of a core from the tests that follow."""
     if RUNNING and (nextitem is None or HERE not in nextitem.path.parents):
         RUNNING.pop()[1].close()
 
