@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import defaultdict
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,26 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("numprocesses", None):
         for threads in ("TASKSIEVE_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
             os.environ.setdefault(threads, "1")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[Any], list[Any]]:
+    """Few files of tests have examples in their docstrings: the others are not looked through for them."""
+    found = yield
+    if not found or ">>>" in file_path.read_text(encoding="utf-8", errors="replace"):
+        return found
+    return [one for one in found if type(one).__name__ != "DoctestModule"]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """All that collection makes is there to stay: a million objects not to be looked through again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before cases are deselected by their marks

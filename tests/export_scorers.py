@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -101,13 +102,17 @@ def by_sqlite(file: Path, rows: list[dict[str, Any]], tasks: list[Any]) -> Answe
     return _of_table(connection.execute(file.read_text(encoding="utf-8")), len(columns), tasks)
 
 
-def by_duckdb(file: Path, rows: list[dict[str, Any]], tasks: list[Any]) -> Answer:
+@cache  # to open one takes longer than all that is asked of it
+def _duckdb() -> Any:
     import duckdb
 
-    frame = pandas.DataFrame(rows)
-    connection = duckdb.connect()
+    return duckdb.connect()
+
+
+def by_duckdb(file: Path, rows: list[dict[str, Any]], tasks: list[Any]) -> Answer:
+    frame, connection = pandas.DataFrame(rows), _duckdb()
     connection.register("given", frame)
-    connection.execute('CREATE TABLE "rows" AS SELECT * FROM given')
+    connection.execute('CREATE OR REPLACE TABLE "rows" AS SELECT * FROM given')
     return _of_table(connection.execute(file.read_text(encoding="utf-8")), len(frame.columns), tasks)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 
@@ -14,12 +15,17 @@ def versions() -> dict[str, str]:
     found = {"python": platform.python_version(), "system": platform.platform()}
     found["tasksieve"] = import_module(__name__.partition(".")[0]).__version__
     for name in ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "not installed"
+        found[name] = _installed(name)
     found["kernels"] = "compiled" if compiled else "reference"
     return found
+
+
+@cache  # a file of many lines is read for each; what is imported stays what it is
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def kernel_file() -> str:

@@ -22,7 +22,7 @@ from tasksieve.penalties import RowPenalty, SparseGroup
 from tasksieve.solvers import WorkingProblem, duality_gap
 
 #: members whose battery takes seconds, and that tests of their own compare with other libraries: in the slow run
-DEAR = ("cox", "ordinal", "negative_binomial")  # tests/losses
+DEAR = ("cox", "ordinal", "negative_binomial", "tweedie", "log_cosh", "logistic")  # tests/losses
 #: members that differ from another one by their parameters alone: in the slow run
 VARIANTS = (
     "Huber, narrow",

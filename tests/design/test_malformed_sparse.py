@@ -130,7 +130,7 @@ MODELS = {
 }
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @every_flaw
 @pytest.mark.parametrize("name", MODELS)
 def test_models_refuse(name, form, spoil):

@@ -27,7 +27,7 @@ def test_bounds_are_never_below_the_levels(loss: str, l1: float) -> None:
     assert path.norms is not None
     lengths = np.sqrt(as_loss(loss).smoothness) * path.norms
     points, near = [path._null], 0
-    for k in range(30):
+    for k in range(18):
         features = np.sort(rng.choice(d, rng.integers(1, 12), replace=False))
         s = rng.uniform(0.0, 0.05, len(features)) * (rng.random(len(features)) < 0.8)
         if k % 3 and len(points) > 1:  # beside one that is known
@@ -46,7 +46,7 @@ def test_bounds_are_never_below_the_levels(loss: str, l1: float) -> None:
             answer = replace(point.answer, levels=np.square(point.levels[looked]))
             point = path._point(replace(question, levels=looked), answer)
         points.append(point)
-    assert near >= 5  # some are worth something: bounds of any size would not do
+    assert near >= 3  # some are worth something: bounds of any size would not do
 
 
 @pytest.mark.parametrize(("loss", "part"), [("squared", 0.97), ("logistic", 0.73)])

@@ -225,7 +225,10 @@ def calm(name: str) -> Case:
     )
 
 
-@pytest.mark.parametrize("name", ["lasso", "logistic", "calibrated", "owl", "multinomial_owl", "graph_svc"])
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("calibrated", "multinomial_owl")]
+
+
+@pytest.mark.parametrize("name", ["lasso", "logistic", "owl", "graph_svc", *SLOW])
 def test_examine_finds_what_a_model_claims(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case, fit = calm(name), library.fit
 

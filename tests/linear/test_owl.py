@@ -254,10 +254,11 @@ def wrong_rejections(seed):
     return wrong, rejected
 
 
-def test_no_active_row_is_ever_rejected():
-    results = [wrong_rejections(seed) for seed in range(60)]
+@pytest.mark.parametrize("count", [20, pytest.param(60, marks=pytest.mark.slow)])
+def test_no_active_row_is_ever_rejected(count):
+    results = [wrong_rejections(seed) for seed in range(count)]
     assert sum(wrong for wrong, _ in results) == 0
-    assert sum(rejected for _, rejected in results) > 3_000
+    assert sum(rejected for _, rejected in results) > 50 * count
 
 
 @pytest.mark.slow

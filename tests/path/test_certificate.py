@@ -107,7 +107,7 @@ def typical(m: np.ndarray) -> float:
     return float(np.median(lengths)) or 1.0
 
 
-@settings(max_examples=250)
+@settings(max_examples=120)
 @given(
     seed=st.integers(0, 2**32 - 1),
     kind=st.sampled_from(DESIGNS),
@@ -175,7 +175,7 @@ def test_combinations_of_anchored_vectors(seed, kind):
         assert np.all(upper >= reached(m, penalty) * (1 - 1e-12))
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     seed=st.integers(0, 2**32 - 1),
     kind=st.sampled_from(DESIGNS),

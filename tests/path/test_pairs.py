@@ -219,7 +219,7 @@ def judge(loss: str, penalty: str, part: str) -> None:
     assert certificate.gaps[0] <= 2.0 * model.dual_gap_ + 1e-9 * abs(model.objective_)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("loss", "penalty", "part"), [pair for k, pair in enumerate(PAIRS) if k % 4 == 0])
 def test_a_quarter_of_all_pairs(loss: str, penalty: str, part: str) -> None:
     judge(loss, penalty, part)

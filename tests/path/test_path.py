@@ -138,7 +138,7 @@ def solvers_for(case: Case) -> list[str]:
 def test_every_solver_and_rule(rng, options):
     case = build(rng, features=300, tasks=4, **options)
     judge, problem = Judge(case), case.problem()
-    lams = grid(problem, 5, 0.1)
+    lams = grid(problem, 3, 0.1)
     plain = case.loss == "squared" and not case.l1 and not case.ridge_ratio
     rules = (
         [None, "auto", "gap"]

@@ -44,6 +44,7 @@ def proved(model: Any, X: Any, y: Any, exact: bool = False, **rows: Any) -> None
     assert float(certificate.gaps[0]) <= 1.01 * model.dual_gap_ + 1e-11 * model.null_objective_
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("ties", ["efron", "breslow"])
 @pytest.mark.parametrize("options", ["plain", "strata", "entry", "free"])
 def test_survival(ties: str, options: str) -> None:

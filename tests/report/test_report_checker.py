@@ -110,7 +110,7 @@ def proved(content: bytes, data: Data, exact: bool = False) -> bool:
 
 
 @pytest.mark.filterwarnings("ignore::tasksieve.ScaleWarning")
-@pytest.mark.parametrize("count", [40, pytest.param(600, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [20, pytest.param(600, marks=pytest.mark.slow)])
 def test_both_checkers_agree(count: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(count)
     cases, given, claims = [], [], 0

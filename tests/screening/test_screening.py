@@ -291,7 +291,7 @@ def test_steepest_row_attains_the_polar(rng, penalty):
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_balls_hold_the_dual_optimum(rng, penalty, weights):
     """From rough pairs at another strength; with a ridge its block of the dual vector counts in the distance."""
-    batch = problems(rng, size=12, weights=weights, **PENALTIES[penalty])
+    batch = problems(rng, size=6, weights=weights, **PENALTIES[penalty])
     lam_max = batch.lam_max()
     for ratio0, ratio, tol in ((0.8, 0.6, 1e-1), (0.4, 0.35, 1e-3), (0.3, 0.3, 1e-6), (0.5, 0.6, 1e-2)):
         before, now = batch.at(ratio0 * lam_max), batch.at(ratio * lam_max)

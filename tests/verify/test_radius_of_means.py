@@ -70,7 +70,7 @@ def test_the_dual_optimum_is_within_the_radius(loss: str, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(verify.Checker, "_radius", recorded)
     nearest = 0.0
-    for seed in range(6):
+    for seed in range(3):
         rng, given = problem(loss, seed, n=7)
         coef, intercept = deep(given)
         ts.grade(coef, intercept, **given, solve=False)
@@ -87,7 +87,7 @@ def test_the_dual_optimum_is_within_the_radius(loss: str, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("loss", [*LOSSES[:-1], pytest.param(LOSSES[-1], marks=pytest.mark.slow)])
 def test_what_is_proved_zero_is_zero_in_a_deep_solution(loss: str) -> None:
     proved = 0
-    for seed in range(4):
+    for seed in range(3):
         rng, given = problem(loss, seed, n=40)
         coef, intercept = deep(given)
         for size in (0.3, 0.03, 0.003):
