@@ -8,6 +8,8 @@ dual point is not the direction of the residual. With ``-||u_t - v_t||^2/(2 rho_
 P the projection on the unit ball, and u(z) is a dual point whatever z is. The minimiser of ``F(XW) + Omega(W)`` gives
 the next v = u (Rockafellar 1976: the augmented Lagrangian of ``y = XW + r``); at a fixed point W and u are optimal for
 the loss itself, fitted tasks having ``||u_t|| < 1``. Every problem on the way is one for the solvers of smooth losses.
+
+Where the equations of `DualNewton` are small, it goes first: it needs no smooth problem on the way.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import numpy as np
 
 from ..losses import DataLoss, Evaluation, TaskNorms
 from .accelerated import Accelerated
+from .dual_newton import DualNewton
 from .fixed_point import best_polished
 from .prox_newton import ProximalNewton
 from .working import Needs, Solution, WorkingProblem
@@ -73,17 +76,27 @@ class Proximal(DataLoss):
 
 
 class ProximalPoint:
-    """Steps on the loss itself as long as no task is about to be fitted exactly; then rounds of smooth problems, each
-    with the last one's dual point at its centre."""
+    """Newton's method on the dual where that is cheap. Else steps on the loss itself as long as no task is about to be
+    fitted exactly; then rounds of smooth problems, each with the last one's dual point at its centre."""
 
-    name = "proximal-point"
     needs = Needs(losses=("square-root",), smooth=True, quadratic="graph")
 
     def __init__(self) -> None:
-        self._newton = ProximalNewton()
+        self._newton, self._second = ProximalNewton(), DualNewton()
+        #: that of the last problem
+        self.name = "proximal-point"
 
-    def solve(self, working: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
+    def solve(
+        self, working: WorkingProblem, start: Array, tol: float, max_iter: int, dual: Array | None = None
+    ) -> Solution:
+        """`dual`: A guess of the dual point."""
         solved, spent = Solution(start, 0, np.inf), 0
+        if DualNewton.fits(working):
+            solved = self._second.solve(working, start, tol, max_iter, dual)
+            self.name, spent = self._second.name, solved.n_iter
+            if solved.gap <= tol or spent >= max_iter:
+                return solved
+        self.name = "proximal-point"
         while spent < max_iter // 2:
             solved = self._smooth_steps(working, solved.rows, tol, min(_PATIENCE, max_iter - spent))
             spent += solved.n_iter
