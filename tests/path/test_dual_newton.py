@@ -231,6 +231,7 @@ def test_path_of_square_root(name: str) -> None:
 
 def test_too_large_for_it() -> None:
     """Other methods are there for tasks with many rows."""
-    assert small_enough(np.array([0, 500, 1000]))
-    assert not small_enough(np.array([0, 5000]))
-    assert not small_enough(np.arange(0, 10_001, 100))
+    assert small_enough(np.array([0, 500, 1000]), coupled=True)
+    assert not small_enough(np.array([0, 500, 2000]), coupled=True)
+    assert small_enough(np.arange(0, 10_001, 100), coupled=False)
+    assert not small_enough(np.array([0, 5000]), coupled=False)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from .dual_system import newton_direction, small_enough
-from .prox_derivative import prox_derivative
+from .prox_derivative import couples_tasks, prox_derivative
 from .working import Needs, Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
@@ -36,6 +36,7 @@ _GROWTH, _LARGEST = 4.0, 1e4  # of sigma and tau from round to round; the larges
 _EASY, _HARD, _LONG = 3, 8, 15  # steps of a first round: begin with more next time, with less; grow no further
 _SEARCH, _FLAT = 10, 0.3  # trials along a step, until the slope along it is this share of what it was
 _FLOOR = 1e-3  # of the largest task's: tau of tasks that are nearly fitted
+_SHORT = 1e-2  # of the longest: u of tasks about which it says little
 _START = 0.3  # of the labels: what the first step may explain
 
 
@@ -70,7 +71,7 @@ class DualNewton:
     def fits(working: WorkingProblem) -> bool:
         """Whether the method is for this problem, and its equations are small enough."""
         unmet = DualNewton.needs.unmet(working.loss, working.penalty, hasattr(working.columns, "x"))
-        return unmet is None and small_enough(working.columns.offsets)
+        return unmet is None and small_enough(working.columns.offsets, couples_tasks(working.penalty))
 
     def solve(
         self, working: WorkingProblem, start: Array, tol: float, max_iter: int, dual: Array | None = None
@@ -120,11 +121,13 @@ class DualNewton:
     ) -> tuple[float, Array]:
         """Of sigma and of tau in each task: coefficients over correlations, residuals over dual points."""
         norms = working.columns.design.task_norms
-        lengths = np.maximum(norms(u), 1e-300)
+        lengths = norms(u)
+        longest = float(np.max(lengths, initial=0.0))
+        lengths = np.maximum(lengths, _SHORT * longest if longest > 0.0 else 1.0)
         tau = np.maximum(norms(left) / lengths, _FLOOR * float(np.max(norms(labels) / lengths)))
         products = working.correlate(u)
         image = float(np.linalg.norm(working.columns.combine(working.positions, products)))
-        sigma = _START * float(np.linalg.norm(labels)) / max(image, 1e-300)
+        sigma = _START * float(np.linalg.norm(labels)) / image if image > 0.0 else 1.0
         live = rows != 0.0
         if live.any():
             own = float(np.linalg.norm(rows)) / max(float(np.linalg.norm(products[live])), 1e-300)

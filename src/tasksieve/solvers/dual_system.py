@@ -24,12 +24,13 @@ Array = np.ndarray[Any, Any]
 
 _LEAST = 1e-10  # of the mean diagonal: added to it
 _OPEN = 1e-6  # of the largest d: tasks whose entries are above have blocks that are safely positive definite
-_MOST_ROWS, _MOST_COUPLED = 1000, 2000  # of a task; of all tasks, where they are coupled
+_MOST = 1e9  # cubes of rows: 1,000 of coupled tasks, or of one; more where tasks are many and not coupled
 
 
-def small_enough(offsets: Array) -> bool:
+def small_enough(offsets: Array, coupled: bool) -> bool:
     """Whether the equations are cheap beside anything else that could be done."""
-    return bool(np.max(np.diff(offsets), initial=0) <= _MOST_ROWS and offsets[-1] <= _MOST_COUPLED)
+    rows = offsets[[-1]] if coupled else np.diff(offsets)
+    return float(np.sum(rows.astype(np.float64) ** 3)) <= _MOST
 
 
 def newton_direction(

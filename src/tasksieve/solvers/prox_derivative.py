@@ -50,6 +50,12 @@ def has_derivative(penalty: RowPenalty) -> bool:
     return penalty.coupling is None and any(form is not None for form in forms)
 
 
+def couples_tasks(penalty: RowPenalty) -> bool:
+    """Whether there are matrices of rank one at all: L1,1 has none."""
+    form = penalty.row_form()
+    return form is None or form.kind != "sum" or bool(form.group.any())
+
+
 def prox_derivative(penalty: RowPenalty, rows: Array, moved: Array, step: float) -> Derivative:
     """Of ``penalty.proximal`` at rows that it sends to `moved`."""
     live = np.flatnonzero(moved.any(axis=1))

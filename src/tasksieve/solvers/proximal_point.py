@@ -9,7 +9,7 @@ P the projection on the unit ball, and u(z) is a dual point whatever z is. The m
 the next v = u (Rockafellar 1976: the augmented Lagrangian of ``y = XW + r``); at a fixed point W and u are optimal for
 the loss itself, fitted tasks having ``||u_t|| < 1``. Every problem on the way is one for the solvers of smooth losses.
 
-Where the equations of `DualNewton` are small, it goes first: it needs no smooth problem on the way.
+Where the equations of `DualNewton` are small, it takes the place of these rounds: it needs no smooth problems.
 """
 
 from __future__ import annotations
@@ -76,13 +76,14 @@ class Proximal(DataLoss):
 
 
 class ProximalPoint:
-    """Newton's method on the dual where that is cheap. Else steps on the loss itself as long as no task is about to be
-    fitted exactly; then rounds of smooth problems, each with the last one's dual point at its centre."""
+    """Steps on the loss itself as long as these are enough, or no task is about to be fitted exactly. Then Newton's
+    method on the dual, or rounds of smooth problems, each with the last one's dual point at its centre."""
 
     needs = Needs(losses=("square-root",), smooth=True, quadratic="graph")
 
     def __init__(self) -> None:
         self._newton, self._second = ProximalNewton(), DualNewton()
+        self._stuck = False  # steps on the loss itself were not enough once
         #: that of the last problem
         self.name = "proximal-point"
 
@@ -90,21 +91,24 @@ class ProximalPoint:
         self, working: WorkingProblem, start: Array, tol: float, max_iter: int, dual: Array | None = None
     ) -> Solution:
         """`dual`: A guess of the dual point."""
-        solved, spent = Solution(start, 0, np.inf), 0
-        if DualNewton.fits(working):
-            solved = self._second.solve(working, start, tol, max_iter, dual)
-            self.name, spent = self._second.name, solved.n_iter
-            if solved.gap <= tol or spent >= max_iter:
-                return solved
+        solved, spent, fits = Solution(start, 0, np.inf), 0, DualNewton.fits(working)
         self.name = "proximal-point"
-        while spent < max_iter // 2:
+        while spent < max_iter // 2 and not (fits and self._stuck):
             solved = self._smooth_steps(working, solved.rows, tol, min(_PATIENCE, max_iter - spent))
             spent += solved.n_iter
             if solved.gap <= tol:
                 solved.n_iter = spent
                 return solved
+            self._stuck = True
             if solved.n_iter < _PATIENCE or self._nearly_fitted(working, solved.rows):
                 break
+        if fits:
+            solved = self._second.solve(working, solved.rows, tol, max(max_iter - spent, 1), dual)
+            self.name, spent = self._second.name, spent + solved.n_iter
+            if solved.gap <= tol or spent >= max_iter:
+                solved.n_iter = spent
+                return solved
+            self.name = "proximal-point"
         found = self._rounds(working, solved.rows, tol, max(max_iter - spent, 1))
         found.n_iter += spent
         return found
