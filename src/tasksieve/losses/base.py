@@ -209,6 +209,22 @@ class DataLoss:
     #: whether the loss is the squared one with an outlier in each row (`losses.clipped`), whose cost `outliers` gives
     clipped = False
 
+    #: whether the loss is one of a residual alone, whose prox is known (`dual_step`)
+    has_dual_step = False
+
+    def free_residual(self, at: Evaluation) -> Array:
+        """What labels and scores differ by, flat and weighted, for a loss that `has_dual_step`."""
+        raise NotImplementedError
+
+    def dual_step(self, pulled: Array, step: Array) -> tuple[Array, Array, Array | None]:
+        """``argmin_r F(r) + sum_t ||r_t - pulled_t||^2/(2 step_t)`` and its derivative ``diag(d) + w_t w_t'`` in each
+        task: r, d and w, or None. Where there is w, d is one number in each task."""
+        raise NotImplementedError
+
+    def inside(self, residual: Array) -> Array:
+        """A dual point near a flat vector."""
+        raise NotImplementedError
+
     @property
     def has_slope(self) -> bool:
         """Whether steps along the slope can be taken: the loss has one everywhere."""

@@ -178,6 +178,7 @@ class ClippedOnData(RowLossOnData):
 
     of: Clipped
     clipped = True
+    has_dual_step = True
 
     def __init__(self, loss: Clipped, design: Design, y: Array, offset: Array | None = None) -> None:
         super().__init__(loss, design, y, offset)
@@ -203,6 +204,19 @@ class ClippedOnData(RowLossOnData):
         other._y = self._y + extra * centre * self._inverse_root
         other.target = None  # type: ignore[assignment]  # of certificates only
         return other
+
+    def free_residual(self, at: Evaluation) -> Array:
+        assert at.margin is not None
+        return np.asarray(self._root * (self._y - at.margin))
+
+    def dual_step(self, pulled: Array, step: Array) -> tuple[Array, Array, Array | None]:
+        """The slope at the prox is a clipped residual again, that of the loss with `step` more smoothing."""
+        step = self.design.per_sample(step)
+        low, high = self.of.domain(self._y)
+        raw = pulled / (self.of.mu + step)
+        with np.errstate(invalid="ignore"):  # a weight of zero, an infinite end
+            u = np.where(self._root > 0.0, np.clip(raw, self._root * low, self._root * high), 0.0)
+        return pulled - step * u, np.where(u == raw, self.of.mu / (self.of.mu + step), 1.0), None
 
     def best_scale(self, at: Evaluation, product: float, limit: float) -> float:
         """The dual value is a parabola in the scale; slopes must stay between their ends."""

@@ -89,6 +89,23 @@ class TaskNorms(TargetLoss):
         """A flat vector, each task multiplied by its factor."""
         return vector * self.design.per_sample(factors)
 
+    has_dual_step = True
+
+    def free_residual(self, at: Evaluation) -> Array:
+        assert at.margin is not None
+        return np.asarray(at.margin)
+
+    def dual_step(self, pulled: Array, step: Array) -> tuple[Array, Array, Array | None]:
+        """Residuals are shortened by the step, task by task: nothing is left of those that are no longer."""
+        sizes = np.maximum(self.sizes(pulled), 1e-300)
+        kept = np.maximum(1.0 - step / sizes, 0.0)
+        along = np.sqrt(np.where(kept > 0.0, 1.0 - kept, 0.0)) / sizes
+        return self.scaled(pulled, kept), self.design.per_sample(kept), self.scaled(pulled, along)
+
+    def inside(self, residual: Array) -> Array:
+        """The nearest dual point."""
+        return self.scaled(residual, 1.0 / np.maximum(self.sizes(residual), 1.0))
+
     def project(self, vector: Array) -> Array:
         """The part of a flat vector that intercepts and unpenalised features cannot explain."""
         return self.design.project(vector)

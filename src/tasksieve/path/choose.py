@@ -20,7 +20,7 @@ from ..solvers import (
 )
 from .calibrated import PUBLISHED, Calibrated
 from .problem import Problem
-from .strategies import CoordinateOrNewton, Strategy
+from .strategies import CoordinateOrNewton, Predicting, Strategy
 
 
 def _bends_by_rows(loss: DataLoss) -> bool:
@@ -41,8 +41,8 @@ Choice = tuple[Any, Callable[[Problem], Strategy]]
 _AUTOMATIC: tuple[Choice, ...] = (
     (CoordinateDescent, partial(CoordinateOrNewton, solver="auto")),
     (Calibrated, partial(Calibrated, solver="auto")),
-    (ProximalPoint, lambda problem: Strategy(problem, ProximalPoint())),
-    (ClippedPoint, lambda problem: Strategy(problem, ClippedPoint())),
+    (ProximalPoint, lambda problem: Predicting(problem, ProximalPoint())),
+    (ClippedPoint, lambda problem: Predicting(problem, ClippedPoint())),
     (ProximalNewton, lambda problem: Strategy(problem, ProximalNewton())),
     (SortedFista, lambda problem: _first_order(problem, SortedFista())),
     (Accelerated, lambda problem: _first_order(problem, Accelerated(adaptive=True))),

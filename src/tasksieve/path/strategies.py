@@ -66,6 +66,28 @@ class Strategy:
         return inner
 
 
+class Predicting(Strategy):
+    """A solver that begins with a dual point too: the secant of the last two, or what it has reached at this value."""
+
+    def __init__(self, problem: Problem, solver: Any) -> None:
+        super().__init__(problem, solver)
+        self._reached: tuple[float, Array] | None = None
+
+    def solve(
+        self, work: WorkingProblem, rows: Array, tol: float, max_iter: int, now: Pair, before: Pair | None, lam: float
+    ) -> Solution:
+        last = now.dual.at.residual
+        guess = last
+        if self._reached is not None and self._reached[0] == lam:
+            guess = self._reached[1]
+        elif before is not None and before.lam != now.lam:
+            guess = last + (lam - now.lam) / (now.lam - before.lam) * (last - before.dual.at.residual)
+        solved: Solution = self.solver.solve(work, rows, tol, max_iter, guess)
+        if solved.dual is not None:
+            self._reached = lam, solved.dual
+        return solved
+
+
 class CoordinateOrNewton(Strategy):
     """Coordinate descent, and Newton's method in the row norms from where that is less work; or one of them alone."""
 

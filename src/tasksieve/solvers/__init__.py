@@ -6,6 +6,7 @@ A solver says what it needs (`Needs`) and has one verb, ``solve(working, start, 
 from .accelerated import Accelerated
 from .clipped_point import ClippedPoint
 from .coordinate import CoordinateDescent
+from .dual_newton import DualNewton
 from .manifold_newton import ManifoldNewton
 from .newton import VariationalNewton
 from .prox_newton import ProximalNewton
@@ -18,6 +19,7 @@ __all__ = [
     "Accelerated",
     "ClippedPoint",
     "CoordinateDescent",
+    "DualNewton",
     "ManifoldNewton",
     "Needs",
     "ProximalNewton",

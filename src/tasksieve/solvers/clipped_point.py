@@ -8,7 +8,8 @@ as many rows lie between the corners as there are coefficients. With ``-(u - v)^
 
 but for a constant, and its slope at any z is a dual point of the loss itself. The minimiser gives the next v
 (Rockafellar 1976); at a fixed point W and u are optimal for the loss itself, so rho need not grow without end, and the
-dual point of one value of a path is the centre of the next.
+dual point of one value of a path is the centre of the next. Where rounds do not arrive, as many rows being fitted
+exactly as there are, Newton's method on the dual takes over (`DualNewton`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from .dual_newton import DualNewton
 from .prox_newton import ProximalNewton
 from .working import Solution, WorkingProblem
 
@@ -29,13 +31,14 @@ _WIDTH = 1.0  # of the median residual, between the corners of the first round
 _INNER, _FALL = 0.3, 0.3  # of the gap: how well a round is solved, and how far it should bring it down
 _FACTOR = 4.0  # of 1/rho: less where a round does not, more where it is not solved
 _MOST_ROUNDS = 200
+_ENOUGH = 1000  # epochs of all rounds, where there is another method
 _DEEPER, _DEEPEST = 0.1, 1e-3  # of the gap: how much better rounds are solved where the loss itself is not yet
 
 
 class ClippedPoint:
-    """Proximal Newton on the loss itself while that gets on, else in rounds."""
+    """Proximal Newton on the loss itself while that gets on, else in rounds; Newton's method on the dual where these do
+    not arrive."""
 
-    name = "prox-newton"
     needs = replace(ProximalNewton.needs, clipped=True)
 
     def __init__(self) -> None:
@@ -43,15 +46,33 @@ class ClippedPoint:
         self._rounds = ProximalNewton()  # what it learns of the steps is about wider corners
         self._extra: float | None = None  # 1/rho
         self._dual: Array | None = None  # of the last value
+        self._second = DualNewton()
+        self._stuck = False
+        #: that of the last problem
+        self.name = ProximalNewton.name
 
-    def solve(self, working: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
-        if self._extra is None:
+    def solve(
+        self, working: WorkingProblem, start: Array, tol: float, max_iter: int, dual: Array | None = None
+    ) -> Solution:
+        """`dual`: A guess of the dual point."""
+        self.name, spent, most = ProximalNewton.name, 0, max_iter
+        solved, fits = Solution(start, 0, np.inf), DualNewton.fits(working)
+        if fits and self._stuck:
+            solved = self._second.solve(working, start, tol, max_iter, dual)
+            self.name = self._second.name
+        elif self._extra is None:
             solved = self._newton.solve(working, start, tol, min(max_iter, _PATIENCE))
-            if solved.gap <= tol or solved.n_iter >= max_iter:
-                return solved
-        else:
-            solved = Solution(start, 0, np.inf)
-        found = self._in_rounds(working, solved.rows, tol, max_iter - solved.n_iter)
+        spent = solved.n_iter
+        if solved.gap <= tol or spent >= max_iter:
+            return solved
+        if fits and not self._stuck:
+            most = min(max_iter, _ENOUGH)
+        solved = self._in_rounds(working, solved.rows, tol, max(most - spent, 1))
+        solved.n_iter += spent
+        if solved.gap <= tol or solved.n_iter >= max_iter or most == max_iter:
+            return solved
+        self._stuck, self.name = True, self._second.name
+        found = self._second.solve(working, solved.rows, tol, max_iter - solved.n_iter, solved.dual)
         found.n_iter += solved.n_iter
         return found
 

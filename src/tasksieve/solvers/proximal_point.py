@@ -8,6 +8,8 @@ dual point is not the direction of the residual. With ``-||u_t - v_t||^2/(2 rho_
 P the projection on the unit ball, and u(z) is a dual point whatever z is. The minimiser of ``F(XW) + Omega(W)`` gives
 the next v = u (Rockafellar 1976: the augmented Lagrangian of ``y = XW + r``); at a fixed point W and u are optimal for
 the loss itself, fitted tasks having ``||u_t|| < 1``. Every problem on the way is one for the solvers of smooth losses.
+
+Where the equations of `DualNewton` are small, it takes the place of these rounds: it needs no smooth problems.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import numpy as np
 
 from ..losses import DataLoss, Evaluation, TaskNorms
 from .accelerated import Accelerated
+from .dual_newton import DualNewton
 from .fixed_point import best_polished
 from .prox_newton import ProximalNewton
 from .working import Needs, Solution, WorkingProblem
@@ -73,25 +76,39 @@ class Proximal(DataLoss):
 
 
 class ProximalPoint:
-    """Steps on the loss itself as long as no task is about to be fitted exactly; then rounds of smooth problems, each
-    with the last one's dual point at its centre."""
+    """Steps on the loss itself as long as these are enough, or no task is about to be fitted exactly. Then Newton's
+    method on the dual, or rounds of smooth problems, each with the last one's dual point at its centre."""
 
-    name = "proximal-point"
     needs = Needs(losses=("square-root",), smooth=True, quadratic="graph")
 
     def __init__(self) -> None:
-        self._newton = ProximalNewton()
+        self._newton, self._second = ProximalNewton(), DualNewton()
+        self._stuck = False  # steps on the loss itself were not enough once
+        #: that of the last problem
+        self.name = "proximal-point"
 
-    def solve(self, working: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
-        solved, spent = Solution(start, 0, np.inf), 0
-        while spent < max_iter // 2:
+    def solve(
+        self, working: WorkingProblem, start: Array, tol: float, max_iter: int, dual: Array | None = None
+    ) -> Solution:
+        """`dual`: A guess of the dual point."""
+        solved, spent, fits = Solution(start, 0, np.inf), 0, DualNewton.fits(working)
+        self.name = "proximal-point"
+        while spent < max_iter // 2 and not (fits and self._stuck):
             solved = self._smooth_steps(working, solved.rows, tol, min(_PATIENCE, max_iter - spent))
             spent += solved.n_iter
             if solved.gap <= tol:
                 solved.n_iter = spent
                 return solved
+            self._stuck = True
             if solved.n_iter < _PATIENCE or self._nearly_fitted(working, solved.rows):
                 break
+        if fits:
+            solved = self._second.solve(working, solved.rows, tol, max(max_iter - spent, 1), dual)
+            self.name, spent = self._second.name, spent + solved.n_iter
+            if solved.gap <= tol or spent >= max_iter:
+                solved.n_iter = spent
+                return solved
+            self.name = "proximal-point"
         found = self._rounds(working, solved.rows, tol, max(max_iter - spent, 1))
         found.n_iter += spent
         return found

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..losses import DataLoss, Evaluation, gamma
 from ..penalties import RowPenalty, live_rows
+from .prox_derivative import has_derivative
 
 Array = np.ndarray[Any, Any]
 
@@ -31,6 +32,8 @@ class Needs:
     - `group`: The group norm alone (`RowPenalty.group_form`).
     - `sorted_rows`: A sorted norm of rows with a compiled prox (`RowPenalty.sorted_form`).
     - `manifold`: A norm that knows where it is smooth (`RowPenalty.manifold`).
+    - `dual_step`: A loss whose prox is known (`DataLoss.dual_step`).
+    - `derivative`: A penalty with a form of which the derivative of the prox is known (`prox_derivative`).
     - `packed`: Columns packed in memory.
     - `quadratic` ({"none", "ridge", "graph"}): How much of a quadratic part beside the norm the solver can handle.
     """
@@ -44,6 +47,8 @@ class Needs:
     group: bool = False
     sorted_rows: bool = False
     manifold: bool = False
+    dual_step: bool = False
+    derivative: bool = False
     packed: bool = False
     quadratic: Literal["none", "ridge", "graph"] = "ridge"
 
@@ -70,6 +75,10 @@ class Needs:
             return "is for sorted norms of rows (Group OWL)"
         if self.manifold and type(penalty).manifold is RowPenalty.manifold:
             return "is for norms that know where they are smooth: sorted norms of rows and L1,inf"
+        if self.dual_step and not loss.has_dual_step:
+            return "is for losses whose prox is known: the square-root loss, and clipped ones"
+        if self.derivative and not has_derivative(penalty):
+            return "is for built-in penalties, without a task graph"
         if self.packed and not packed:
             return "is for dense columns"
         if penalty.ridge and self.quadratic == "none":
