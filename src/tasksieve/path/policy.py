@@ -41,6 +41,11 @@ TALL_BYTES = 32 << 20  # X from this on is read in blocks and not copied
 ROWS_A_FEATURE_TALL = 4.0  # at least so many rows of a matrix then
 TALL_TABLE_CELLS = 1 << 23  # of a table on disk, from which on it is read in chunks
 
+# --- one compiled call for a smooth loss ---------------------------------------------------------------------------
+
+MOST_PACKED = 1 << 22  # numbers of the columns
+MOST_READ = 1 << 22  # multiplications of one pass
+
 # --- memory ----------------------------------------------------------------------------------------------------------
 
 MOST_BYTES = 1 << 30  # for sums, and
@@ -241,6 +246,14 @@ def sums_pay(facts: Facts) -> bool:
     if facts.n_values == 1 and (facts.n_matrices > 1 or one_pass < LEAST_WORK):
         return False
     return facts.gram_work <= min(MOST_WORK, WORK_AT_ONCE + WORK_A_VALUE * (facts.n_values - 1))
+
+
+def smooth_walk_pays(n_rows: int, n_samples: int, n_features: int) -> bool:
+    """Whether one compiled call for the values of a smooth loss is less work than the engine: with columns so few and
+    so short that all are packed, and read at every value, before calls for each value are over."""
+    if _forced() is not None or not 0 < n_features <= MOST_FEATURES:
+        return False
+    return n_rows * n_features <= MOST_PACKED and n_samples * n_features <= MOST_READ
 
 
 def sums_pay_on_halves(facts: Facts) -> bool:
