@@ -1,10 +1,8 @@
 #include "smooth_path.hpp"
 
 #include <chrono>
-#ifdef DBG
-#include <cstdio>
-#endif
 
+#include "blas.hpp"
 #include "row_update.hpp"
 
 namespace tasksieve {
@@ -117,17 +115,18 @@ SmoothPath::SmoothPath(const SmoothProblem &problem) : p_(problem) {
     samples_ = p_.offsets[tasks];
     room_ = std::min(p_.features, std::max<index_t>(p_.room, 1));
     stride_ = (room_ + 8) / 8 * 8;
-    weighted_ = std::any_of(p_.root, p_.root + samples_, [](double v) { return v != 1.0; });
+    has_weights_ = std::any_of(p_.root, p_.root + samples_, [](double v) { return v != 1.0; });
     inverse_root_.resize(samples_);
     for (index_t i = 0; i < samples_; ++i) inverse_root_[i] = p_.root[i] > 0.0 ? 1.0 / p_.root[i] : 0.0;
-    for (std::vector<double> *vector : {&z_, &slope_, &curvature_, &power_, &residual_, &second_, &weighted_column_})
+    for (std::vector<double> *vector : {&z_, &slope_, &curvature_, &power_, &residual_, &second_})
         vector->assign(samples_, 0.0);
     for (std::vector<double> *rows : {&w_, &c_}) rows->assign(wide, 0.0);
     b_.assign(tasks, 0.0);
     gauges_.assign(p_.features, 0.0);
     place_.assign(p_.features, -1);
     gram_.resize(tasks * room_ * stride_);
-    for (std::vector<double> *rows : {&raw_diagonal_, &diagonal_, &beside_, &v_}) rows->assign(room_ * tasks, 0.0);
+    packed_.reset(new double[(p_.shared ? p_.rows : samples_) * room_]);
+    for (std::vector<double> *rows : {&diagonal_, &beside_, &v_}) rows->assign(room_ * tasks, 0.0);
     g_.assign(stride_ * tasks, 0.0);
     total_.assign(tasks, 0.0);
 }
@@ -187,20 +186,28 @@ template <class Row> bool SmoothPath::evaluate_task(index_t t) {
 
 // The loss at the rows w_, whose list is live_, from the intercepts b_ as a guess.
 bool SmoothPath::evaluate() {
-    const index_t tasks = p_.tasks, count = index_t(live_.size());
+    const index_t tasks = p_.tasks, count = index_t(live_.size()), wide = index_t(play_.size());
+    const bool together = p_.shared && wide > 0;  // what is live is in play
     std::vector<const double *> columns(count);
-    std::vector<double> own(count);
+    std::vector<double> own(together ? wide * tasks : count);
     loss_ = 0.0;
+    if (together) {
+        for (index_t k = 0; k < wide; ++k)
+            for (index_t t = 0; t < tasks; ++t) own[t * wide + k] = w_[play_[k] * tasks + t];
+        gemm('N', 'N', p_.rows, tasks, wide, packed_.get(), p_.rows, own.data(), wide, 0.0, z_.data(), p_.rows);
+    }
     for (index_t t = 0; t < tasks; ++t) {
         const index_t first = p_.offsets[t], n = p_.offsets[t + 1] - first;
-        for (index_t k = 0; k < count; ++k) {
-            columns[k] = column(live_[k], t);
-            own[k] = w_[live_[k] * tasks + t];
-        }
         double *z = z_.data() + first;
-        std::fill(z, z + n, 0.0);
-        add_columns(columns.data(), own.data(), count, n, z);
-        if (weighted_)
+        if (!together) {
+            for (index_t k = 0; k < count; ++k) {
+                columns[k] = column(live_[k], t);
+                own[k] = w_[live_[k] * tasks + t];
+            }
+            std::fill(z, z + n, 0.0);
+            add_columns(columns.data(), own.data(), count, n, z);
+        }
+        if (has_weights_)
             for (index_t i = 0; i < n; ++i) z[i] *= inverse_root_[first + i];
         if (p_.offset)
             for (index_t i = 0; i < n; ++i) z[i] += p_.offset[first + i];
@@ -211,26 +218,29 @@ bool SmoothPath::evaluate() {
     return std::isfinite(loss_);
 }
 
-void SmoothPath::correlate(const std::vector<index_t> &list) {
-    const index_t tasks = p_.tasks, count = index_t(list.size());
-    std::vector<const double *> columns(count);
-    std::vector<double> out(count);
+// X'residual and its gauges, of features in play or of all.
+void SmoothPath::correlate(bool everything) {
+    const index_t tasks = p_.tasks, count = everything ? p_.features : index_t(play_.size());
+    std::vector<double> out(p_.shared ? count * tasks : count);
+    const auto feature = [&](index_t k) { return everything ? k : play_[k]; };
+    if (p_.shared && count > 0)
+        gemm('T', 'N', count, tasks, p_.rows, everything ? p_.x : packed_.get(), p_.rows, residual_.data(), p_.rows, 0.0,
+             out.data(), count);
+    std::vector<const double *> columns(p_.shared ? 0 : count);
     for (index_t t = 0; t < tasks; ++t) {
-        for (index_t k = 0; k < count; ++k) columns[k] = column(list[k], t);
-        const index_t first = p_.offsets[t];
-        products(columns.data(), count, residual_.data() + first, p_.offsets[t + 1] - first, out.data());
-        for (index_t k = 0; k < count; ++k) c_[list[k] * tasks + t] = out[k];
+        double *own = out.data() + (p_.shared ? t * count : 0);
+        if (!p_.shared) {
+            const index_t first = p_.offsets[t];
+            for (index_t k = 0; k < count; ++k) columns[k] = column(feature(k), t);
+            products(columns.data(), count, residual_.data() + first, p_.offsets[t + 1] - first, own);
+        }
+        for (index_t k = 0; k < count; ++k) c_[feature(k) * tasks + t] = own[k];
     }
-    for (const index_t j : list)
+    for (index_t k = 0; k < count; ++k) {
+        const index_t j = feature(k);
         gauges_[j] = row_gauge_inline(c_.data() + j * tasks, tasks, p_.group[j], p_.l1[j], p_.positive);
+    }
     work_ += double(samples_) * double(count);
-}
-
-void SmoothPath::correlate_others() {
-    std::vector<index_t> others;
-    for (index_t j = 0; j < p_.features; ++j)
-        if (place_[j] < 0) others.push_back(j);
-    correlate(others);
 }
 
 double SmoothPath::norm(double lam) const {
@@ -256,8 +266,9 @@ template <class Row> double SmoothPath::excess(double scale) const {
     return total;
 }
 
-// The duality gap with the scaled slopes as dual point, of the problem on the features in play or on all.
-double SmoothPath::gap(double lam, bool everything) const {
+// The duality gap with the scaled slopes as dual point, of the problem on the features in play or on all; where a part of
+// it is above the goal, that part.
+double SmoothPath::gap(double lam, bool everything, double goal) const {
     double polar = 0.0, inner = 0.0;
     if (everything)
         polar = *std::max_element(gauges_.begin(), gauges_.end());
@@ -265,48 +276,53 @@ double SmoothPath::gap(double lam, bool everything) const {
         for (const index_t j : play_) polar = std::max(polar, gauges_[j]);
     for (const index_t j : live_)
         for (index_t t = 0; t < p_.tasks; ++t) inner += w_[j * p_.tasks + t] * c_[j * p_.tasks + t];
-    const double scale = polar > lam ? lam / polar : 1.0;
+    const double scale = polar > lam ? lam / polar : 1.0, least = std::max(norm(lam) - scale * inner, 0.0);
+    if (least > goal) return least;
     const double rows = p_.loss == SmoothLoss::logistic ? excess<LogisticRow>(scale) : excess<PoissonRow>(scale);
-    return rows + std::max(norm(lam) - scale * inner, 0.0);
+    return rows + least;
 }
 
-// One more feature in play: its products with the others under the weights of the model. False where there is no room.
-bool SmoothPath::join(index_t feature) {
-    const index_t k = index_t(play_.size()), tasks = p_.tasks;
-    if (k >= room_) return false;
-    play_.push_back(feature);
-    place_[feature] = k;
-    std::vector<const double *> columns(k + 1);
-    std::vector<double> out(k + 1);
+// More features in play: their products with all in play under the weights of the model.
+void SmoothPath::join(const std::vector<index_t> &some) {
+    const index_t old = index_t(play_.size()), fresh = std::min(index_t(some.size()), room_ - old), tasks = p_.tasks;
+    const index_t count = old + fresh;
+    if (fresh <= 0) return;
+    for (index_t k = old; k < count; ++k) {
+        play_.push_back(some[k - old]);
+        place_[some[k - old]] = k;
+    }
     for (index_t t = 0; t < tasks; ++t) {
         const index_t first = p_.offsets[t], n = p_.offsets[t + 1] - first;
-        const double *own = column(feature, t), *second = second_.data() + first;
-        double *weighted = weighted_column_.data(), *gram = gram_.data() + t * room_ * stride_;
-        double beside = 0.0;
-        for (index_t i = 0; i < n; ++i) {
-            weighted[i] = second[i] * own[i];
-            beside += weighted[i] * p_.root[first + i];
+        const double *second = second_.data() + first, *root = p_.root + first;
+        double *columns = packed_.get() + (p_.shared ? 0 : first * room_), *gram = gram_.data() + t * room_ * stride_;
+        weighted_.resize(std::max(index_t(weighted_.size()), n * fresh));
+        for (index_t k = old; k < count; ++k) {
+            const double *own = column(play_[k], t);
+            double *weighted = weighted_.data() + (k - old) * n, beside = 0.0;
+            if (!p_.shared || t == 0) std::copy(own, own + n, columns + k * n);
+            for (index_t i = 0; i < n; ++i) {
+                weighted[i] = second[i] * own[i];
+                beside += weighted[i] * root[i];
+            }
+            beside_[k * tasks + t] = beside;
         }
-        beside_[k * tasks + t] = beside;
-        for (index_t l = 0; l <= k; ++l) columns[l] = column(play_[l], t);
-        products(columns.data(), k + 1, weighted, n, out.data());
-        const double raw = out[k], per = p_.intercept && total_[t] > 0.0 ? beside / total_[t] : 0.0;
-        for (index_t l = 0; l <= k; ++l) {
-            const double value = out[l] - per * beside_[l * tasks + t];
-            gram[k * stride_ + l] = gram[l * stride_ + k] = value;
+        gemm('T', 'N', count, fresh, n, columns, n, weighted_.data(), n, 0.0, gram + old * stride_, stride_);
+        for (index_t k = old; k < count; ++k) {
+            const double raw = gram[k * stride_ + k];
+            const double per = p_.intercept && total_[t] > 0.0 ? beside_[k * tasks + t] / total_[t] : 0.0;
+            for (index_t l = 0; l <= k; ++l) {
+                const double value = gram[k * stride_ + l] - per * beside_[l * tasks + t];
+                gram[k * stride_ + l] = gram[l * stride_ + k] = value;
+            }
+            const double left = gram[k * stride_ + k];
+            diagonal_[k * tasks + t] = left > resolved * raw ? left : 0.0;
         }
-        const double left = gram[k * stride_ + k];
-        diagonal_[k * tasks + t] = left > resolved * raw ? left : 0.0;
     }
-    work_ += double(samples_) * double(k + 1);
-    return true;
+    work_ += double(samples_) * double(count) * double(fresh);
 }
 
 // A new model: the second derivatives of this point, and the features that may come to be not zero.
 void SmoothPath::refresh(double threshold) {
-#ifdef DBG
-    fprintf(stderr,"refresh\n");
-#endif
     for (const index_t j : play_) place_[j] = -1;
     play_.clear();
     second_ = curvature_;
@@ -321,10 +337,14 @@ void SmoothPath::refresh(double threshold) {
 
 // Live features, and those whose gauges, as they were last seen, are above a threshold, are in play.
 void SmoothPath::promising(double threshold) {
+    std::vector<index_t> some;
     for (const index_t j : live_)
-        if (place_[j] < 0 && !join(j)) return;
-    for (index_t j = 0; j < p_.features; ++j)
-        if (place_[j] < 0 && gauges_[j] > threshold && !join(j)) return;
+        if (place_[j] < 0) some.push_back(j);
+    for (index_t j = 0; j < p_.features; ++j) {
+        const bool live = std::any_of(w_.begin() + j * p_.tasks, w_.begin() + (j + 1) * p_.tasks, [](double v) { return v != 0.0; });
+        if (place_[j] < 0 && !live && gauges_[j] > threshold) some.push_back(j);
+    }
+    join(some);
 }
 
 // Of v_, what the norm and the scale of the dual point add to the gap of the model: nearly all of it.
@@ -411,8 +431,7 @@ SmoothStop SmoothPath::solve(double lam, double goal, index_t max_epochs, Smooth
     const index_t tasks = p_.tasks;
     if (!known_) {  // W = 0
         if (!evaluate()) return SmoothStop::stuck;
-        play_.clear();
-        correlate_others();
+        correlate(true);
         known_ = true;
         lam_ = *std::max_element(gauges_.begin(), gauges_.end());
         before_w_ = w_;
@@ -437,11 +456,11 @@ SmoothStop SmoothPath::solve(double lam, double goal, index_t max_epochs, Smooth
             anew = false;
         }
         if (play_.size() >= std::size_t(room_) && room_ < p_.features) return SmoothStop::crowded;
-        correlate(play_);
-        double found = gap(lam, false);
+        correlate(false);
+        double found = gap(lam, false, inner);
         while (found <= inner) {
-            correlate_others();
-            found = gap(lam, true);
+            correlate(true);
+            found = gap(lam, true, goal);
             if (found <= goal) {
                 value.gap = found;
                 return SmoothStop::done;
@@ -451,16 +470,13 @@ SmoothStop SmoothPath::solve(double lam, double goal, index_t max_epochs, Smooth
             if (play_.size() > before) break;
             inner = std::min(0.2 * inner, 0.5 * found);
         }
-#ifdef DBG
-        fprintf(stderr,"lam %g model %ld play %zu live %zu gap/goal %.3g inner %.3g ep %ld\n",lam,(long)models,play_.size(),live_.size(),found/goal,inner/goal,(long)value.epochs);
-#endif
         if (models == most_models || value.epochs >= max_epochs || !(inner > 1e-16 * std::fabs(objective)))
             return SmoothStop::stuck;
         // Where a model costs no more than the loss itself it is always the present one.
         const double size = double(play_.size());
         if (models > 0 && (found > faithful * last || size * size <= 8.0 * (size + 20.0))) {
             refresh(threshold);
-            correlate(play_);
+            correlate(false);
         }
         last = found;
         const double tol = std::max(goal_share * inner, share * found);

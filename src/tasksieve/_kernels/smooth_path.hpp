@@ -1,5 +1,7 @@
 // A whole path of a smooth loss that is a sum over rows, on packed columns: Newton's method with the penalty kept.
 #pragma once
+#include <memory>
+
 #include "common.hpp"
 
 namespace tasksieve {
@@ -58,12 +60,11 @@ class SmoothPath {
     bool evaluate();
     template <class Row> bool evaluate_task(index_t t);
     template <class Row> double excess(double scale) const;
-    void correlate(const std::vector<index_t> &list);
-    void correlate_others();
-    double gap(double lam, bool everything) const;
+    void correlate(bool everything);
+    double gap(double lam, bool everything, double goal) const;
     double norm(double lam) const;
     void refresh(double threshold);
-    bool join(index_t feature);
+    void join(const std::vector<index_t> &some);
     void promising(double threshold);
 
     double model_gap(double lam) const;
@@ -73,7 +74,7 @@ class SmoothPath {
 
     SmoothProblem p_;
     index_t samples_ = 0, room_ = 0, stride_ = 0;
-    bool weighted_ = false, has_second_ = false, known_ = false;
+    bool has_weights_ = false, has_second_ = false, known_ = false;
     std::vector<double> inverse_root_;
     // The point: rows of all features, intercepts, and what the loss is there.
     std::vector<double> w_, b_, z_, slope_, curvature_, power_, residual_;
@@ -85,7 +86,8 @@ class SmoothPath {
     double lam_ = INFINITY, older_lam_ = INFINITY;
     // The model: second derivatives of a point, perhaps of one passed some time ago, for the features in play.
     std::vector<index_t> play_, place_;
-    std::vector<double> second_, gram_, raw_diagonal_, diagonal_, beside_, total_, weighted_column_;
+    std::vector<double> second_, gram_, diagonal_, beside_, total_, weighted_;
+    std::unique_ptr<double[]> packed_;  // columns in play, of one task after another
     std::vector<double> v_, g_;  // rows in play, and X'residual of the model
     double work_ = 0.0;
 };

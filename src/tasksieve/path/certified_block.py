@@ -2,7 +2,7 @@
 
 A path of a small problem is a hundred values of a few hundred samples: one by one, the calls that make a certificate
 take longer than its arithmetic. Here are the same bounds, term by term, for losses that are sums over rows beside an
-intercept at most, and for norms that judge each row by itself, without a quadratic part. The dual points are the slopes
+intercept at most, and for L2,1, L1,1 and sparse groups without a quadratic part. The dual points are the slopes
 at the stored numbers' own scores.
 """
 
@@ -17,7 +17,8 @@ from .._kernels import kernels
 from ..losses.base import UNIT, gamma
 from ..losses.mean_divergence import MeanDivergenceOnData
 from ..losses.rowwise import TILTED, RowLossOnData
-from ..penalties import RowPenalty
+from ..penalties.base import REJECT
+from ..penalties.sparse_group import SparseGroup
 from .certificate import FINAL, LOST, StoredSolution, correlation_rounding
 
 Array = np.ndarray[Any, Any]
@@ -35,16 +36,17 @@ class CertifiedBlock:
         self._loss, self._design, self._columns = loss, loss.design, columns
         self._positions = columns.positions(features)
         self._sizes = columns.sizes(self._positions)
+        self._longest = self._design.longest(features)
         samples = self._design.samples
         self._root, self._divisor = samples.root, np.where(samples.root > 0.0, samples.root, np.inf)
         self._labels, self._weights, self._offset = loss.rows
         self._errors = correlation_rounding(self._design)
 
     def certify(
-        self, numbers: Sequence[StoredSolution], penalties: Sequence[RowPenalty], places: Sequence[Array]
-    ) -> tuple[Array, Array]:
-        """Objectives of stored numbers, and upper bounds of what they are above the optimum; infinite where this way
-        finds none.
+        self, numbers: Sequence[StoredSolution], penalties: Sequence[SparseGroup], places: Sequence[Array]
+    ) -> tuple[Array, Array, Array]:
+        """Objectives of stored numbers; upper bounds of what they are above the optimum, infinite where this way finds
+        none; and how many rows the gap proves to be zero at the optimum (the gap-safe sphere).
 
         - `penalties`: Of all features, at the strength of each value.
         - `places`: Where the features of the numbers are among all.
@@ -58,7 +60,7 @@ class CertifiedBlock:
         slope = loss.of.slope(self._labels, raw)
         p = self._balanced(loss.inside_domain(slope))
         tilt, leak = self._distance(self._root * p)
-        norms, inner, known, scale = self._duals(self._root * p, leak, rows, places, penalties)
+        norms, inner, known, scale, gauges = self._duals(self._root * p, leak, rows, places, penalties)
         with np.errstate(invalid="ignore", over="ignore"):
             gap = self._young(raw, slope, error, p, tilt, scale) + known + np.maximum(norms - scale * inner, 0.0)
             objective = values + norms
@@ -68,7 +70,21 @@ class CertifiedBlock:
             objective_error = off + gamma(1) * terms * norms + loss.summed_error() + gamma(FINAL) * np.abs(objective)
             gap = gap * (1.0 + gamma(FINAL)) + objective_error
         settled = np.max(tilt, axis=1, initial=0.0) <= _SETTLED
-        return objective, np.where(settled & np.isfinite(gap), gap, np.inf)
+        gap = np.where(settled & np.isfinite(gap), gap, np.inf)
+        return objective, gap, self._rejected(gap, scale, gauges, penalties)
+
+    def _rejected(self, gap: Array, scale: Array, gauges: Array, penalties: Sequence[SparseGroup]) -> Array:
+        """Rows whose gauges stay below 1 on the sphere around the dual point; none without a finite smoothness."""
+        counts = np.zeros(len(gap), dtype=np.int64)
+        if not np.isfinite(self._loss.smoothness):
+            return counts
+        for k, penalty in enumerate(penalties):
+            if np.isfinite(gap[k]):
+                radius = np.sqrt(2.0 * self._loss.smoothness * self._loss.floored_gap(float(gap[k])))
+                # a column of norm 1 along a row's steepest entry moves its gauge by 1/(group + l1) at most
+                moved = radius * self._longest / (penalty.group + penalty.l1)
+                counts[k] = np.count_nonzero(scale[k] * gauges[k] + moved < REJECT)
+        return counts
 
     def _sums(self, values: Array) -> Array:
         """By task, (values, tasks)."""
@@ -158,24 +174,26 @@ class CertifiedBlock:
         leak: Array,
         rows: list[Array],
         places: Sequence[Array],
-        penalties: Sequence[RowPenalty],
-    ) -> tuple[Array, Array, Array, Array]:
+        penalties: Sequence[SparseGroup],
+    ) -> tuple[Array, Array, Array, Array, Array]:
         """Of each value: the norm of its rows, their products with the dual point, what rounding adds to the gap beside
-        the loss, and the dual point's scale."""
+        the loss, the dual point's scale, and upper bounds of the gauges of all features before it."""
         lengths = np.sqrt(self._sums(np.square(residual)))
         errors_of = self._errors * lengths + leak
         norms, inner, known, scales = np.empty((4, len(rows)))
+        gauges = np.empty((len(rows), len(self._positions)))
         for k, (own, place, penalty) in enumerate(zip(rows, places, penalties, strict=True)):
             products = self._columns.correlate(residual[k], self._positions)
             errors = self._sizes * errors_of[k] + LOST * lengths[k]
-            polar = penalty.polar(penalty.upper_gauges(products, errors))
+            gauges[k] = penalty.upper_gauges(products, errors)
+            polar = penalty.polar(gauges[k])
             limit = 1.0 / (polar * (1.0 + penalty.gauge_error)) if polar > 0.0 else np.inf
             scale = scales[k] = min(1.0, limit)
             products, errors, sizes = products[place], errors[place], np.abs(own)
             norms[k], inner[k] = penalty.restrict(place).value(own), np.vdot(products, own)
             known[k] = gamma(own.size + 24) * (norms[k] + scale * np.vdot(np.abs(products), sizes))
             known[k] += scale * np.vdot(errors, sizes)
-        return norms, inner, known, scales
+        return norms, inner, known, scales, gauges
 
     def _young(self, z: Array, slope: Array, error: Array, p: Array, tilt: Array, scale: Array) -> Array:
         """`RowLossOnData.young`."""

@@ -81,17 +81,16 @@ class SmoothWalk:
         step = max(1, _BLOCK // design.n_samples)
         blocks = [slice(first, first + step) for first in range(0, count, step)]
         found = [self._block.certify(numbers[own], penalties[own], places[own]) for own in blocks]
-        objective, gaps = (np.concatenate(column) for column in zip(*found, strict=True))
+        objective, gaps, rejected = (np.concatenate(column) for column in zip(*found, strict=True))
         reached = gaps <= goals[:count]
-        none = np.zeros(count, dtype=np.int64)
         values = Values(
             {
                 "lam": lams[:count],
                 "objective": objective + loss.constant,
                 "dual_gap": gaps,
                 "n_iter": epochs.astype(np.int64),
-                "n_rejected": none,
-                "n_working": np.full(count, len(self._features)),
+                "n_rejected": rejected,
+                "n_working": len(self._features) - rejected,
                 "seconds": seconds,
                 "converged": reached,
                 "algorithm": np.full(count, "prox-newton"),
