@@ -125,7 +125,7 @@ class CertifiedBlock:
                 pulled[k] = taken[0]
             if own.constant is not None:
                 constant[k], lost[k] = own.constant
-        level = constant + design.coefficients(pulled)[0] if design.n_nuisance else constant
+        level = constant + design.coefficients(pulled[None])[0] if design.n_nuisance else constant
         raw = raw / self._divisor + self._spread(level)
         lengths = design.samples.root_totals
         operations = np.array([len(own) for own in rows]) + (2 * design.n_nuisance + 24)

@@ -57,8 +57,8 @@ class SmoothPath:
         self._w, self._b = np.zeros((x.shape[1], len(self._parts))), np.zeros(len(self._parts))
 
     def advance(self, lams, goals, max_epochs, budget):
-        """(why it stopped, facts, features, rows, intercepts): as `SmoothPath::advance`; facts of values: gaps, seconds,
-        epochs and numbers of rows."""
+        """(why it stopped, facts, features, rows, intercepts): as `SmoothPath::advance`; facts of values: gaps,
+        seconds, epochs and numbers of rows."""
         tasks, values = len(self._parts), []
         features, rows, levels = [np.empty(0, dtype=np.int64)], [np.empty((0, tasks))], [np.empty((0, tasks))]
         stop = _DONE
