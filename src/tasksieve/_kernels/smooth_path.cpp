@@ -455,7 +455,7 @@ SmoothStop SmoothPath::solve(double lam, double goal, index_t max_epochs, Smooth
             refresh(threshold);
             anew = false;
         }
-        if (play_.size() >= std::size_t(room_) && room_ < p_.features) return SmoothStop::crowded;
+        if (crowded()) return SmoothStop::crowded;
         correlate(false);
         double found = gap(lam, false, inner);
         while (found <= inner) {
@@ -478,6 +478,7 @@ SmoothStop SmoothPath::solve(double lam, double goal, index_t max_epochs, Smooth
             refresh(threshold);
             correlate(false);
         }
+        if (crowded()) return SmoothStop::crowded;
         last = found;
         const double tol = std::max(goal_share * inner, share * found);
         value.epochs += descend(lam, tol, std::min(most_epochs, max_epochs - value.epochs));

@@ -66,6 +66,7 @@ class SmoothPath {
     void refresh(double threshold);
     void join(const std::vector<index_t> &some);
     void promising(double threshold);
+    bool crowded() const { return index_t(play_.size()) == room_ && room_ < p_.features; }
 
     double model_gap(double lam) const;
     index_t descend(double lam, double tol, index_t most);

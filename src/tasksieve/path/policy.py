@@ -4,7 +4,8 @@ Three kinds of solvers follow a path to the same certified gap. On the *rows*: w
 pass over all columns only where bounds leave something open (`engine`). On *sums* of products of the columns, where
 these are less work (`gram`, `sums`). On a *device* that holds the columns: one exact pass a value (`device_path`).
 Sums are taken of the data as they are given, before anything else is made of them (`choose_for_data`), or of a problem
-in memory (`choose_for_problem`). Work is counted, never timed, so that a choice is the same in every run.
+in memory (`choose_for_problem`). On rows, a small problem of a smooth loss is one compiled call (`smooth_walk`), and
+the engine's where that ends. Work is counted, never timed, so that a choice is the same in every run.
 
 The environment variable ``TASKSIEVE_PATH_SOLVER`` (``rows``, ``sums`` or ``device``) puts one of them in place of the
 counting, where it can solve the problem at all; elsewhere work is counted as without it.

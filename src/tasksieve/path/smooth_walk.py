@@ -32,7 +32,7 @@ _DONE, _PAUSED = 0, 1  # why the kernel returns, unless the walk is at its end
 _ENOUGH = 0.95  # of the goal: what storing the numbers adds still fits
 _BUDGET = 5e8  # multiplications in one call: between calls there is time for progress and interrupts
 _BLOCK = 1 << 17  # numbers of an array with a row a value: more of them leave the processor's cache
-_ENTRIES = 1 << 23  # of the Gram matrices of features in play
+_ENTRIES = 1 << 21  # of the Gram matrices of features in play
 _PATIENCE = 1000  # epochs at one value, after which the engine has better means
 
 
