@@ -111,4 +111,16 @@ Compressed<T, I, P> compressed(const Vector<T> &data, const Vector<I> &indices, 
     return lines;
 }
 
+// A copy of some numbers as an array of its own: of this shape, or as they lie.
+template <class T, class... Shape>
+nb::object copied(const std::vector<T> &values, Shape... shape) {
+    T *data = new T[std::max<std::size_t>(values.size(), 1)];
+    std::copy(values.begin(), values.end(), data);
+    nb::capsule owner(data, [](void *p) noexcept { delete[] static_cast<T *>(p); });
+    if constexpr (sizeof...(shape) > 0)
+        return nb::cast(nb::ndarray<nb::numpy, T>(data, {static_cast<size_t>(shape)...}, owner));
+    else
+        return nb::cast(nb::ndarray<nb::numpy, T>(data, {values.size()}, owner));
+}
+
 }  // namespace tasksieve

@@ -75,17 +75,6 @@ class PyGramPath {
         return p;
     }
 
-    template <class T, class... Shape>
-    static nb::object copied(const std::vector<T> &values, Shape... shape) {
-        T *data = new T[std::max<std::size_t>(values.size(), 1)];
-        std::copy(values.begin(), values.end(), data);
-        nb::capsule owner(data, [](void *p) noexcept { delete[] static_cast<T *>(p); });
-        if constexpr (sizeof...(shape) > 0)
-            return nb::cast(nb::ndarray<nb::numpy, T>(data, {static_cast<size_t>(shape)...}, owner));
-        else
-            return nb::cast(nb::ndarray<nb::numpy, T>(data, {values.size()}, owner));
-    }
-
     Rows<double> gram_;
     Rows<double> cross_, sizes_;
     Vector<double> labels_, label_sizes_, group_, l1_;

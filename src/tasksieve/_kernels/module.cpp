@@ -22,6 +22,7 @@ void bind_nodewise(nb::module_ &m);
 void bind_panel(nb::module_ &m);
 void bind_parallel(nb::module_ &m);
 void bind_passes(nb::module_ &m);
+void bind_smooth_path(nb::module_ &m);
 void bind_sorted_columns(nb::module_ &m);
 void bind_sorted_norm(nb::module_ &m);
 
@@ -33,6 +34,7 @@ NB_MODULE(_core, m) {
     nb::set_leak_warnings(false);
     for (auto *bind : {bind_algebra, bind_anchors, bind_blas, bind_centring, bind_coordinate, bind_cox, bind_dual_averaging,
                        bind_dual_coordinate, bind_genotypes, bind_gram, bind_gram_path, bind_graph_rows, bind_moments,
-                       bind_nodewise, bind_panel, bind_parallel, bind_passes, bind_sorted_columns, bind_sorted_norm})
+                       bind_nodewise, bind_panel, bind_parallel, bind_passes, bind_smooth_path,
+                       bind_sorted_columns, bind_sorted_norm})
         bind(m);
 }

@@ -202,6 +202,11 @@ class Samples:
         )
         return found, lengths
 
+    @property
+    def judged_by(self) -> tuple[Array, Array]:
+        """What `orthogonality` multiplies products and norms by, (n_nuisance, n_tasks) each."""
+        return self._inverse_sizes, self._used_rounding
+
     def means(self, vector: Array) -> Array:
         """About the weighted mean of a flat vector in each task, within its range; 0 without an intercept. Whatever is
         constant in a task is exactly zero once this is subtracted."""

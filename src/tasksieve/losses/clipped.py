@@ -232,7 +232,7 @@ class ClippedOnData(RowLossOnData):
     def _room(self, at: Evaluation, p: Array) -> float:
         """The largest factor that keeps every place where the exact dual point may be between the ends."""
         low, high = self.of.domain(self._y)
-        down, up = self._rooms(p)
+        down, up = self.rooms(p)
         tilt = self.design.per_sample(at.tilt) if at.tilt is not None else 1e-9
         up, down = p + tilt * up + 8.0 * UNIT * np.abs(p), p - tilt * down - 8.0 * UNIT * np.abs(p)
         with np.errstate(invalid="ignore", divide="ignore"):

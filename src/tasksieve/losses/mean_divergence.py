@@ -172,8 +172,11 @@ class MeanDivergenceOnData(RowLossOnData):
             return 0.0
         return 8.0 * gamma(64) * self._sizes + 2e-13 * float(self._weights.sum()) / min(self.of._shares)
 
+    def summed_error(self) -> float:
+        return gamma(16) * self._sizes
+
     def objective_error(self, at: Evaluation, error: Array) -> float:
-        return super().objective_error(at, error) + gamma(16) * self._sizes
+        return super().objective_error(at, error) + self.summed_error()
 
     @property
     def size(self) -> float:
@@ -189,16 +192,19 @@ class MeanDivergenceOnData(RowLossOnData):
         moved = float(error @ error)
         if moved == 0.0:
             return 0.0
-        off = self.design.per_sample(error) * self._inverse_root
+        return 0.5 * float(self.steepest_within(z, self.design.per_sample(error) * self._inverse_root)) * moved
+
+    def steepest_within(self, z: Array, away: Array) -> Array:
+        """The largest second derivative of any sample at predictions up to `away` from z; of each row of these."""
         with np.errstate(over="ignore", invalid="ignore"):
-            steepest = np.where((self._weights > 0.0) & (off > 0.0), self.of._steepest(self._y, z, off), 0.0)
-        return 0.5 * float(np.max(steepest, initial=0.0)) * moved
+            steepest = np.where((self._weights > 0.0) & (away > 0.0), self.of._steepest(self._y, z, away), 0.0)
+        return np.asarray(np.max(steepest, axis=-1, initial=0.0))
 
     def metric(self, at: Evaluation, scale: float, gap: float) -> Array:
         """``kappa`` of the module's docstring."""
         loss, y, s = self.of, self._y, self._weights
         assert at.margin is not None
-        duals = loss._dual_means(y, self._inside(scale * at.residual * self._inverse_root))
+        duals = loss._dual_means(y, self.inside_domain(scale * at.residual * self._inverse_root))
         logs = loss._log_means(y, at.margin)
         with np.errstate(invalid="ignore"):
             found = [

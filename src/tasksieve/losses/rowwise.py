@@ -173,6 +173,20 @@ class RowLossOnData(DataLoss):
         self.tensor_formula = loss.tensor_formula
         self.null = self.settled(self.evaluate(np.zeros(design.n_samples)))
 
+    @property
+    def rows(self) -> tuple[Array, Array, Array | None]:
+        """Labels, weights and offsets of the samples."""
+        return self._y, self._weights, self._offset
+
+    @property
+    def diverges(self) -> bool:
+        """Whether the best intercept of a task is infinite."""
+        return bool(self._signs.any())
+
+    def summed_error(self) -> float:
+        """What rounding adds to any objective beside `DataLoss.objective_error`."""
+        return 0.0
+
     def evaluate(self, z: Array, start: Array | None = None) -> Evaluation:
         design, loss = self.design, self.of
         raw = z * self._inverse_root
@@ -190,7 +204,7 @@ class RowLossOnData(DataLoss):
             none = np.zeros(design.n_samples)
             return Evaluation(np.inf, none, nuisance, none, raw)
         slope = loss.slope(self._y, raw) if known is None else known[1]
-        residual = self._root * self._balanced(self._inside(slope))
+        residual = self._root * self._balanced(self.inside_domain(slope))
         if len(self._directions):
             # Zero is a feasible dual point, and the right one where nuisance columns explain everything.
             done = (self._signs != 0.0) | (design.task_sums(values) <= self._negligible)
@@ -225,12 +239,13 @@ class RowLossOnData(DataLoss):
 
     def inside(self, residual: Array) -> Array:
         """A dual point near a flat vector: in the domain of the conjugates, and about orthogonal to the nuisance."""
-        return self._root * self._balanced(self._inside(residual * self._inverse_root))
+        return self._root * self._balanced(self.inside_domain(residual * self._inverse_root))
 
-    def _inside(self, p: Array) -> Array:
+    def inside_domain(self, p: Array) -> Array:
+        """Each entry moved into the domain of its conjugate."""
         return np.clip(p, *self._domain)
 
-    def _rooms(self, p: Array) -> tuple[Array, Array]:
+    def rooms(self, p: Array) -> tuple[Array, Array]:
         """How far each entry can be moved down and up. Unpenalised features move entries of a task both ways, so that
         only the smaller of the two is to be had there."""
         down, up = self.of.rooms(self._y, p)
@@ -248,7 +263,7 @@ class RowLossOnData(DataLoss):
         directions, design = self._directions, self.design
         if not len(directions):
             return p
-        down, up = self._rooms(p)
+        down, up = self.rooms(p)
         off = design.task_sums(directions * (self._weights * p))
         if len(directions) == 1:
             room = np.where(design.per_sample(off[0] > 0.0), down, up) if self._one_way else down
@@ -286,7 +301,7 @@ class RowLossOnData(DataLoss):
         design = self.design
         used = np.isfinite(design.nuisance_sizes)
         off = design.samples.orthogonality(residual)[0] * np.where(used, design.nuisance_sizes, 0.0)
-        rooms = self._rooms(self._inside(residual * self._inverse_root))
+        rooms = self.rooms(self.inside_domain(residual * self._inverse_root))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self._one_way:
                 tilt = np.max([off[0] / design.task_sums(self._weights * room) for room in rooms], axis=0)
@@ -306,14 +321,14 @@ class RowLossOnData(DataLoss):
         """
         z, loss, s = primal.margin, self.of, self._weights
         assert z is not None and dual.tilt is not None
-        p = self._inside(dual.residual * self._inverse_root)
+        p = self.inside_domain(dual.residual * self._inverse_root)
         tilt, least = self.design.per_sample(dual.tilt), 4.0 * UNIT * np.abs(p)
-        down, up = (room * tilt + least for room in self._rooms(p))
+        down, up = (room * tilt + least for room in self.rooms(p))
         slope = loss.slope(self._y, z)
         worst = np.zeros_like(z)
         with np.errstate(over="ignore", invalid="ignore"):
             for end in (p - down, p + up):
-                excess, sizes = loss.excess(self._y, z, scale * self._inside(end))
+                excess, sizes = loss.excess(self._y, z, scale * self.inside_domain(end))
                 worst = np.maximum(worst, excess + 16.0 * UNIT * sizes)
         worst[s == 0.0] = 0.0
         rounding = np.maximum(down, up) + 8.0 * UNIT * (np.abs(slope) + np.abs(p))
@@ -325,7 +340,7 @@ class RowLossOnData(DataLoss):
     def terms(self, at: Evaluation, scale: float) -> float:
         z = at.margin
         assert z is not None
-        p = self._inside(scale * at.residual * self._inverse_root)  # moves by rounding at most
+        p = self.inside_domain(scale * at.residual * self._inverse_root)  # moves by rounding at most
         excess, _ = self.of.excess(self._y, z, p)
         return float(self._weights @ np.maximum(excess, 0.0))
 

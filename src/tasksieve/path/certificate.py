@@ -29,8 +29,8 @@ NOT_FINITE = (
     "The duality gap is not a number: products of X, y, weights and strengths leave the range of double precision. "
     "Bring the columns of X, y, sample_weight and alpha to ordinary sizes."
 )
-_LOST = 2.0**-520  # more than the length of a column whose squares are all lost
-_FINAL = 64.0  # operations that turn sums into the numbers a user sees, and made the weights and strengths they hold
+LOST = 2.0**-520  # more than the length of a column whose squares are all lost
+FINAL = 64.0  # operations that turn sums into the numbers a user sees, and made the weights and strengths they hold
 
 
 @dataclass
@@ -165,7 +165,7 @@ def certified_point(
     objective_error = loss.objective_error(primal, error) + gamma(rows.size + 24) * total
     if penalty.coupling is not None:
         objective_error += penalty.coupling.errors(rows)[1]
-    return CertifiedPoint(rows, primal, error, objective, objective_error + gamma(_FINAL) * abs(objective))
+    return CertifiedPoint(rows, primal, error, objective, objective_error + gamma(FINAL) * abs(objective))
 
 
 def _levelled(loss: DataLoss, columns: Any, positions: Array, numbers: StoredSolution) -> StoredSolution:
@@ -208,7 +208,7 @@ def certified_gap(
         return certified_gap(
             loss, penalty, columns, positions, features, standing, nothing, np.zeros_like(gauges), own
         )
-    gap = gap * (1.0 + gamma(_FINAL)) + standing.objective_error
+    gap = gap * (1.0 + gamma(FINAL)) + standing.objective_error
     if not math.isfinite(gap):
         raise ValueError(NOT_FINITE)
     return gap
@@ -218,9 +218,14 @@ def product_errors(loss: DataLoss, columns: Any, positions: Array, dual: Evaluat
     """How far correlations of packed columns with a settled dual point may be off: (len(positions), n_tasks)."""
     design, lengths = loss.design, dual.lengths
     assert dual.leak is not None and lengths is not None
-    errors = gamma(design.samples.depth + 4 * len(design.nuisance_basis) + 24) + 2.0 * NOISE
+    errors = correlation_rounding(design)
     # Squares below the range of double precision are lost to the sizes, not to the correlations.
-    return columns.sizes(positions) * (errors * lengths + dual.leak) + _LOST * lengths
+    return columns.sizes(positions) * (errors * lengths + dual.leak) + LOST * lengths
+
+
+def correlation_rounding(design: Design) -> float:
+    """Relative rounding error of a packed column's correlation, beside the column's size and the vector's length."""
+    return gamma(design.samples.depth + 4 * len(design.nuisance_basis) + 24) + 2.0 * NOISE
 
 
 def pass_errors(loss: DataLoss, dual: Evaluation) -> Array:

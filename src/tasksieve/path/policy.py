@@ -4,7 +4,8 @@ Three kinds of solvers follow a path to the same certified gap. On the *rows*: w
 pass over all columns only where bounds leave something open (`engine`). On *sums* of products of the columns, where
 these are less work (`gram`, `sums`). On a *device* that holds the columns: one exact pass a value (`device_path`).
 Sums are taken of the data as they are given, before anything else is made of them (`choose_for_data`), or of a problem
-in memory (`choose_for_problem`). Work is counted, never timed, so that a choice is the same in every run.
+in memory (`choose_for_problem`). On rows, a small problem of a smooth loss is one compiled call (`smooth_walk`), and
+the engine's where that ends. Work is counted, never timed, so that a choice is the same in every run.
 
 The environment variable ``TASKSIEVE_PATH_SOLVER`` (``rows``, ``sums`` or ``device``) puts one of them in place of the
 counting, where it can solve the problem at all; elsewhere work is counted as without it.
@@ -40,6 +41,11 @@ ROWS_A_FEATURE_SMALL = 2.0  # at least so many rows of a matrix then
 TALL_BYTES = 32 << 20  # X from this on is read in blocks and not copied
 ROWS_A_FEATURE_TALL = 4.0  # at least so many rows of a matrix then
 TALL_TABLE_CELLS = 1 << 23  # of a table on disk, from which on it is read in chunks
+
+# --- one compiled call for a smooth loss ---------------------------------------------------------------------------
+
+MOST_PACKED = 1 << 22  # numbers of the columns
+MOST_READ = 1 << 22  # multiplications of one pass
 
 # --- memory ----------------------------------------------------------------------------------------------------------
 
@@ -241,6 +247,14 @@ def sums_pay(facts: Facts) -> bool:
     if facts.n_values == 1 and (facts.n_matrices > 1 or one_pass < LEAST_WORK):
         return False
     return facts.gram_work <= min(MOST_WORK, WORK_AT_ONCE + WORK_A_VALUE * (facts.n_values - 1))
+
+
+def smooth_walk_pays(n_rows: int, n_samples: int, n_features: int) -> bool:
+    """Whether one compiled call for the values of a smooth loss is less work than the engine: with columns so few and
+    so short that all are packed, and read at every value, before calls for each value are over."""
+    if _forced() is not None or not 0 < n_features <= MOST_FEATURES:
+        return False
+    return n_rows * n_features <= MOST_PACKED and n_samples * n_features <= MOST_READ
 
 
 def sums_pay_on_halves(facts: Facts) -> bool:

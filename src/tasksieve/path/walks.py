@@ -9,7 +9,7 @@ import numpy as np
 
 from ..penalties.sparse_group import is_sparse_group
 from ..screening.rules import DPC, Midpoint, NoScreening, Rule, get_rule
-from . import device_path, gram
+from . import device_path, gram, smooth_walk
 from .choose import choose_strategy
 from .engine import Engine
 from .policy import Facts, Kind, choose_for_problem, handed_over
@@ -72,7 +72,7 @@ class PathWalk:
     ) -> None:
         self._problem, self._max_iter, self._options = problem, max_iter, options
         self._single = n_values == 1
-        self._gram: gram.GramWalk | None = None
+        self._compiled: gram.GramWalk | smooth_walk.SmoothWalk | None = None
         self._engine: Engine | None = None
         self._last = after
         by_sums = by_gram and after is None and not sets_options(options)
@@ -80,10 +80,12 @@ class PathWalk:
         #: which solver, and why
         self.choice = choose_for_problem(problem_facts(problem, n_values, by_sums=by_sums, by_device=by_device))
         if self.choice.kind is Kind.SUMS:
-            self._gram = gram.gram_walk(problem)
-            if self._gram is None:
+            self._compiled = gram.gram_walk(problem)
+            if self._compiled is None:
                 self.choice = handed_over(self.choice)
-        if self._gram is None:
+        elif self.choice.kind is Kind.ROWS and n_values > 1 and by_sums:
+            self._compiled = smooth_walk.smooth_walk(problem)
+        if self._compiled is None:
             self._begin_engine()
 
     def _begin_engine(self) -> Engine:
@@ -112,12 +114,14 @@ class PathWalk:
     def values(self, lams: Sequence[float] | Array, goals: Sequence[float] | Array) -> Sequence[Value]:
         """The first of the values at the next strengths, as many as are best found together, each solved until its gap
         is at most its goal. No callback runs, and no interrupt is seen, in between."""
-        if self._gram is not None:
-            found = self._gram.values(np.asarray(lams), np.asarray(goals), self._max_iter)
+        if self._compiled is not None:
+            found = self._compiled.values(np.asarray(lams), np.asarray(goals), self._max_iter)
             if len(found):
                 self._last = found[-1]
                 return found
-            self._gram, self.choice = None, handed_over(self.choice)
+            self._compiled = None
+            if self.choice.kind is Kind.SUMS:
+                self.choice = handed_over(self.choice)
         engine = self._engine or self._begin_engine()
         return [engine.step(float(lams[0]), float(goals[0]), float(lams[1]) if len(lams) > 1 else None)]
 

@@ -54,5 +54,6 @@ from .graph_rows import count_hashed, dense_rows, hash_rows, row_squares, sparse
 from .moments import add_products, storing_loss, take_out_constant
 from .nodewise import nodewise
 from .passes import many_products, row_products, segment_products, shared_products, sparse_products
+from .smooth_path import SmoothPath
 from .sorted_columns import sorted_columns
 from .sorted_norm import SortedFista, SortedNorm, SortedSvrg
