@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 import tasksieve as ts
-from tasksieve.design import Design, SharedReading, as_storage
+from tasksieve.design import Design, SharedReading, SomeRows, as_storage
 from tasksieve.design.storage import ProductRequest, ScaledStorage, together
 
 
@@ -93,10 +93,53 @@ def test_columns_that_were_read_are_kept(rng, tmp_path, kind, monkeypatch):
     np.testing.assert_allclose(products[0], expected, rtol=1e-12, atol=1e-12)
     assert spent == pytest.approx(1 / 50)
     monkeypatch.setattr(together, "_KEPT_BYTES", 4 * 20 * 8)  # four columns
+    first = SharedReading(storage).reader()
     for j in range(40, 50):
         np.testing.assert_array_equal(first.take(np.array([j])), x[:, [j]])
     assert first.unread(np.arange(50)) == 46
     assert first.unread(np.arange(46, 50)) == 0
+    mixed = np.array([49, 2, 46, 3])  # two that are kept, and in whose places the others come
+    np.testing.assert_array_equal(first.take(mixed), x[:, mixed])
+    np.testing.assert_array_equal(first.take_rows(mixed, np.array([4, 9])), x[[4, 9]][:, mixed])
+    many = np.arange(11, 50, 3)  # more than are kept
+    np.testing.assert_array_equal(first.take(many), x[:, many])
+    np.testing.assert_array_equal(first.take(many[::-1]), x[:, many[::-1]])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8])
+@pytest.mark.parametrize("shared", [False, True])
+def test_some_rows_are_a_storage_of_their_own(rng, dtype, shared):
+    """Products and columns of a copy of the rows; designs of other rows share a reading."""
+    x = np.asfortranarray(rng.integers(-9, 9, (40, 30)).astype(dtype))
+    offsets, rows = np.array([0, 13, 40]), np.sort(rng.permutation(40)[:21])
+    own = np.searchsorted(rows, offsets)
+    whole = SharedReading(as_storage(x))
+    some, copy = SomeRows(whole.reader(), rows, offsets, own), as_storage(np.asfortranarray(x[rows]))
+    cuts = [np.array([0, 21, 42])] if shared else [own, np.array([0, 21]), np.array([0, 4, 9, 21])]
+    for cut in cuts:
+        for columns in (None, np.array([7, 3, 29])):
+            for squares in (False, True):
+                a = (rng.standard_normal(cut[-1]), cut, shared, columns, squares, 1)
+                np.testing.assert_allclose(some.products(*a), copy.products(*a), rtol=1e-12, atol=1e-12)
+    assert some.unread(np.array([3, 4])) == 1
+    np.testing.assert_array_equal(some.take(np.array([4, 3])), x[rows][:, [4, 3]])
+    before, waiting = whole.spent, []
+    whole.meet = lambda request: waiting.append(request) or whole.serve([request])[0]
+    other = SomeRows(whole.reader(), np.setdiff1d(np.arange(40), rows), offsets, offsets - own)
+    for storage in (some, other):
+        storage.products(rng.standard_normal(storage.n_rows), np.array([0, storage.n_rows]), False, None, False, 1)
+    assert whole.spent == before + 2.0
+    whole.serve(waiting)
+    assert whole.spent == before + 3.0
+
+
+def test_some_rows_are_checked_as_storages_are():
+    def halved(x):
+        twice = np.repeat(np.asfortranarray(x), 2, axis=0)
+        offsets = np.array([0, len(x)])
+        return SomeRows(as_storage(np.asfortranarray(twice)), 2 * np.arange(len(x)), 2 * offsets, offsets)
+
+    ts.checks.check_storage(halved)
 
 
 def test_a_reader_is_a_storage():

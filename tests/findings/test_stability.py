@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import tasksieve as ts
 from tasksieve.findings.half_paths import grid_of
 from tasksieve.findings.halves import draw_halves
-from tasksieve.tasks import read_tasks
+from tasksieve.tasks import TaskData, read_tasks
 
 
 def problem(n: int = 30, n_tasks: int = 3, d: int = 60, seed: int = 0) -> tuple[Any, Any, Any]:
@@ -228,6 +228,39 @@ def test_classifications() -> None:
     assert select(balanced, **options).fit(X, y > 2, task).selection_probabilities_[0] == 1.0
     counts = np.floor(np.exp(0.4 * y))
     assert select(ts.MultiTaskPoisson(), **options).fit(X, counts, task).selection_probabilities_[0] == 1.0
+
+
+CUT = ("stacked", "shared", "classes", "survival", "dropped", "task weights")
+
+
+@pytest.mark.parametrize("kind", CUT)
+def test_rows_of_the_other_half_change_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A half is followed on its rows alone; with those of the other half at weight 0 it is the same problem."""
+    monkeypatch.setattr("tasksieve.findings.stability.fold_tolerance", lambda tol, _: tol)
+    X, y, task = problem(n=24, d=30)
+    model: Any = ts.MultiTaskLasso(tol=1e-9)
+    options: dict[str, Any] = {"n_pairs": 2, "q": 4, "assumption": "none"}
+    fit: dict[str, Any] = {"task": task}
+    if kind == "stacked":
+        fit["sample_weight"] = np.random.default_rng(1).integers(0, 4, len(y))
+    elif kind == "shared":
+        y, fit = np.column_stack([y, X[:, 0] - X[:, 2]]), {}
+        y[::7, 1] = np.nan
+    elif kind == "classes":
+        model, y = ts.MultiTaskLogisticRegression(tol=1e-9), np.digitize(y, [-1.5, 1.5])
+    elif kind == "survival":
+        model, y = ts.MultiTaskCox(tol=1e-9), ts.survival(np.exp(0.3 * y), np.arange(len(y)) % 3 > 0)
+    elif kind == "dropped":
+        X, y, fit = np.vstack([X, X[:1]]), np.append(y, 1.0), {"task": np.append(task, 9)}
+        options["small_tasks"] = "drop"
+    else:
+        model = ts.MultiTaskLasso(tol=1e-9, task_weights=[1.0, 2.0, 0.5])
+    cut = select(model, **options).fit(X, y, **fit)
+    monkeypatch.setattr(TaskData, "without_absent_rows", lambda self: self)
+    whole = select(model, **options).fit(X, y, **fit)
+    for mine, other in zip(cut._entries, whole._entries, strict=True):
+        np.testing.assert_array_equal(mine.numbers, other.numbers)
+        np.testing.assert_allclose(mine.alphas, other.alphas, rtol=1e-9)
 
 
 @pytest.mark.parametrize("inside", [None, "rows"])

@@ -203,7 +203,7 @@ class HalfPaths:
 
     def _walk(self, training: TaskData, threads: int) -> dict[str, Array]:
         """Down the path from its own alpha_max until q were used."""
-        model, own = self._model, self._selectable
+        model, own, training = self._model, self._selectable, training.without_absent_rows()
         problem = model._problem(training, threads)
         largest = model._alpha_max(problem, training)
         entering = _UntilUsed(own, problem, self._q)

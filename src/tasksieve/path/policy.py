@@ -32,7 +32,7 @@ WORK_A_VALUE = 2e8  # of these, for every value (after the first, where the rows
 WORK_AT_ONCE = 2e7  # for the first
 LEAST_WORK = 4e4  # products of one pass, below which a single value is over before sums pay
 WIDEST = 12  # times as many features as rows: there working sets are small and screening is strong
-WIDEST_HALVES = 2  # the same on halves, whose rows are half absent
+WIDEST_HALVES = 4  # the same on halves of the rows, by the rows of a half
 LEAST_FEATURES_IN_PLAY = 256
 FEATURES_IN_PLAY = 10.0  # times the rows of a matrix: more features in play than this cost more than residuals would
 

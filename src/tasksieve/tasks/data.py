@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse
 from sklearn import get_config
 
-from ..design import Design, RepeatedStorage
+from ..design import Design, RepeatedStorage, SomeRows
 from ..messages import value_error
 from .fills import Fills
 from .labels import read_labels
@@ -104,6 +104,36 @@ class TaskData(TaskLabels):
         changed = replace(self, weights=weights, balance=None)
         task_weights = read_task_weights(self.task_weights_rule, changed)
         return replace(changed, task_weights=task_weights)
+
+    def without_absent_rows(self) -> TaskData:
+        """The same without rows of weight 0, of which no copy is made: only their columns become shorter. A task keeps
+        one row at least. Sparse columns, and those that are not in this process, keep all of their rows."""
+        storage = self.make_storage()
+        if storage.sparse or storage.shard_class is not None:
+            return self
+        live = np.asarray(self.weights > 0.0)
+        if self.shared:
+            live = np.logical_or.reduce(live.reshape(self.n_tasks, -1), axis=0)
+        else:
+            live[self.offsets[:-1][~np.logical_or.reduceat(live, self.offsets[:-1])]] = True
+        rows = np.flatnonzero(live)
+        if len(rows) == self.n_rows or not len(rows):
+            return self
+        samples, offsets = rows, np.searchsorted(rows, self.offsets)
+        if self.shared:
+            samples = (self.offsets[:-1, None] + rows).ravel()
+            offsets = len(rows) * np.arange(self.n_tasks + 1, dtype=np.int64)
+        return replace(
+            self,
+            X=SomeRows(storage, rows, self.offsets, offsets),
+            n_rows=len(rows),
+            offsets=offsets,
+            order=None,
+            y=self.y[samples],
+            weights=self.weights[samples],
+            known=None if self.known is None else self.known[samples],
+            class_factors=None if self.class_factors is None else self.class_factors[samples],
+        )
 
 
 def read_tasks(

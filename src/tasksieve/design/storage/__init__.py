@@ -11,6 +11,7 @@ from .own import OwnStorage, RowVectors, Storage
 from .plink import PlinkStorage
 from .present import ColumnGroup, PresentStorage
 from .repeated import RepeatedStorage
+from .some_rows import SomeRows
 from .sparse import SparseStorage
 from .steps import StepStorage
 from .together import SharedReading, shared_reading
@@ -33,6 +34,7 @@ __all__ = [
     "Scaled",
     "ScaledStorage",
     "SharedReading",
+    "SomeRows",
     "SparseStorage",
     "StepStorage",
     "Storage",

@@ -106,6 +106,10 @@ class ColumnStorage:
         """Raw columns, (n_rows, len(features)), float64, Fortran order."""
         raise NotImplementedError
 
+    def take_rows(self, features: Array, rows: Array) -> Array:
+        """Some rows of these."""
+        return self.take(features).T.take(rows, axis=1).T
+
 
 def part_read(asked: Sequence[ProductRequest], n_features: int) -> float:
     """How much of the data one reading for all of them is."""

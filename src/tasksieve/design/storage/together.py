@@ -37,13 +37,18 @@ class SharedReading(ColumnStorage):
     def __init__(self, storage: ColumnStorage, threads: int = 1) -> None:
         self.storage, self._threads = storage, threads
         self.n_rows, self.n_features, self.dtype = storage.n_rows, storage.n_features, storage.dtype
-        self.costly_reads, self.sparse = storage.costly_reads, storage.sparse
+        self.costly_reads, self.sparse, self.taken = storage.costly_reads, storage.sparse, storage.taken
         if storage.sparse:
             self.x = getattr(storage, "x")  # noqa: B009
         self.meet: Callable[[Request], Any] | None = None
         self.spent = 0.0
         self._lock = threading.Lock()
-        self._kept: dict[int, Array] = {}  # oldest first
+        # columns that were read, in places that are used in turn, and where each is; -1: nowhere
+        self._most_kept = max(_KEPT_BYTES // (8 * max(self.n_rows, 1)), 1)
+        self._kept = np.empty((self.n_rows, 0), order="F")
+        self._kept_features = np.empty(0, dtype=np.int64)
+        self._place = np.full(self.n_features, -1, dtype=np.int64)
+        self._next = 0
 
     def reader(self) -> ColumnStorage:
         """The storage as the designs see it; columns that live elsewhere are not read through here."""
@@ -71,7 +76,7 @@ class SharedReading(ColumnStorage):
 
     def _read_some(self, asked: Sequence[ProductRequest], threads: int) -> Reading:
         """Products of a few columns, which folds request again and again as they come near their thresholds."""
-        own, spent, products = self.storage.taken or self.storage.dtype, 0.0, []
+        own, spent, products = self.taken or self.dtype, 0.0, []
         for a in asked:
             assert a.columns is not None
             columns, unread = self._columns(a.columns)
@@ -82,28 +87,50 @@ class SharedReading(ColumnStorage):
         return Reading(products, spent)
 
     def unread(self, features: Array) -> int:
-        return sum(int(j) not in self._kept for j in features)
+        return int(np.count_nonzero(self._place[features] < 0))
 
     def take(self, features: Array) -> Array:
         return self._columns(features)[0]
 
-    def _columns(self, features: Array) -> tuple[Array, int]:
-        """Some columns, and how many of them had to be read."""
-        n_rows, wanted = self.storage.n_rows, [int(j) for j in features]
+    def take_rows(self, features: Array, rows: Array) -> Array:
+        return self._columns(features, rows)[0]
+
+    def _columns(self, features: Array, rows: Array | None = None) -> tuple[Array, int]:
+        """Some columns, or some of their rows, and how many of them had to be read."""
         with self._lock:
-            missing = list(dict.fromkeys(j for j in wanted if j not in self._kept))
-            found = np.empty((n_rows, 0)) if not missing else self.storage.take(np.array(missing, dtype=np.int64))
-            self.spent += len(missing) / max(self.storage.n_features, 1)
-            if len(missing) == len(wanted):  # nothing of it was known
-                out = found
-            else:
-                positions = {j: k for k, j in enumerate(missing)}
-                out = np.empty((n_rows, len(wanted)), order="F")
-                for k, j in enumerate(wanted):
-                    out[:, k] = found[:, positions[j]] if j in positions else self._kept[j]
-            if found.nbytes <= _KEPT_BYTES // 2:
-                for k, j in enumerate(missing):
-                    self._kept[j] = found[:, k].copy()
-                while len(self._kept) * n_rows * 8 > _KEPT_BYTES:
-                    del self._kept[next(iter(self._kept))]
+            places = self._place[features]
+            unknown = np.flatnonzero(places < 0)
+            if not len(unknown):
+                return _cut(self._kept, places, rows), 0
+            missing, back = np.unique(features[unknown], return_inverse=True)
+            found = self.storage.take(missing)
+            self.spent += len(missing) / max(self.n_features, 1)
+            out = _cut(found, back, rows)
+            if len(unknown) < len(features):
+                known = np.flatnonzero(places >= 0)
+                fresh, out = out, np.empty((len(out), len(features)), order="F")
+                out[:, unknown], out[:, known] = fresh, _cut(self._kept, places[known], rows)
+            if len(missing) <= self._most_kept // 2 or len(missing) == 1:
+                self._keep(missing, found)
         return out, len(missing)
+
+    def _keep(self, features: Array, columns: Array) -> None:
+        """Columns come into the next places; those that were there are forgotten."""
+        known, end = self._kept.shape[1], self._next + len(features)
+        if known < min(end, self._most_kept):
+            larger = np.empty((self.n_rows, min(max(end, 2 * known, 64), self._most_kept)), order="F")
+            larger[:, :known] = self._kept
+            self._kept = larger
+            more = np.full(larger.shape[1] - known, -1, dtype=np.int64)
+            self._kept_features = np.concatenate([self._kept_features, more])
+        places = np.arange(self._next, end) % self._most_kept
+        before = self._kept_features[places]
+        self._place[before[before >= 0]] = -1
+        self._kept[:, places], self._kept_features[places], self._place[features] = columns, features, places
+        self._next = end % self._most_kept
+
+
+def _cut(columns: Array, chosen: Array, rows: Array | None) -> Array:
+    """A copy of some columns, or of some of their rows."""
+    found = columns.T.take(chosen, axis=0)
+    return found.T if rows is None else found.take(rows, axis=1, mode="clip").T
