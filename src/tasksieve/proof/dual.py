@@ -37,10 +37,11 @@ class DualPoints:
         return self.listed(loss.settled(loss.evaluate(image)).residual)
 
     def listed(self, residual: Array) -> Array:
-        """A dual point of the solver, in its units, as the format lists it."""
+        """A dual point of the solver, in its units, as the format lists it; or several, one a row."""
         problem = self._problem
-        root = problem.design.samples.root
-        found = np.divide(residual, root, out=np.zeros_like(residual), where=root > 0.0)
-        units = problem.units
+        root, units = problem.design.samples.root_weights, problem.units
+        found = residual
+        if root is not None:
+            found = np.divide(residual, root, out=np.zeros_like(residual), where=root > 0.0)
         found = found if units is None else np.ldexp(found, units.f - units.y)
-        return np.where(self._kept, found, 0.0) if self._all else found[self._kept]
+        return np.where(self._kept, found, 0.0) if self._all else found[..., self._kept]

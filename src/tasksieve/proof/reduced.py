@@ -7,6 +7,7 @@ are left out: exact for the squared loss, of the second-order model at the model
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -53,6 +54,7 @@ class _Model:
     """``1/2 ||target - X W||^2`` on the working features: the loss, or its second-order model."""
 
     columns: ColumnBlock
+    plain: ColumnBlock  # the same without the roots
     root: Array  # of the second derivatives
     squares: Array
     target: Array
@@ -154,60 +156,87 @@ class ReducedProblems:
         if not CoordinateDescent.prefers_gram(columns, len(positions)):
             return None
         rows = rows_of(self.working, self.features, self._rows)
+        plain = ColumnBlock(columns.x[:, positions], columns.offsets, columns.shared, columns.n_threads)
         if loss.squared:
-            root, right = np.ones(design.n_samples), at.residual
-            x, squares, shared = columns.x[:, positions], columns.squared_norms[positions], columns.shared
+            root, right, block = np.ones(design.n_samples), at.residual, plain
+            squares = columns.squared_norms[positions]
         elif isinstance(loss, RowLossOnData) and loss.has_slope and loss.curved and at.second is None:
             assert at.curvature is not None
-            root, shared = np.sqrt(np.maximum(at.curvature, loss.least_curvature)), False
+            root = np.sqrt(np.maximum(at.curvature, loss.least_curvature))
             x, squares, right = reweighted(columns, positions, root, at.residual)
+            block = ColumnBlock(x, columns.offsets, False, columns.n_threads)
         else:
             return None
-        block = ColumnBlock(x, columns.offsets, shared, columns.n_threads)
         target = right + block.combine(np.arange(len(positions)), rows)
         value = 0.5 * float(right @ right) + self._penalty.restrict(self.working).value(rows)
-        return _Model(block, root, squares, target, inner_products(x, block, rows, right), rows, value)
+        return _Model(block, plain, root, squares, target, inner_products(block.x, block, rows, right), rows, value)
 
-    def bound(self, without: Array) -> Bound | None:
-        """What models without some features lack, by the second-order model; None where that says too little."""
-        model, penalty, loss = self._model, self._penalty, self._problem.loss
-        design, columns = self._problem.design, self._columns
-        gone = np.zeros(design.n_features, dtype=bool)
-        gone[without] = True
-        kept = np.flatnonzero(~gone[self.working])
-        if model is None or not len(kept):
-            return None
-        own, whole = penalty.restrict(self.working[kept]), np.zeros_like(model.rows)
-        rows, squares, form = model.rows[kept], model.squares[kept], own.row_form()
-        assert form is not None
-        left_out = gone[self.working]
-        tol = 0.5 * _CLOSE * float(np.vdot(model.squares[left_out], np.square(model.rows[left_out])))
+    def bounds(self, without: Sequence[Array]) -> list[Bound | None]:
+        """What models without each of some sets of features lack, by the second-order model; None where that says too
+        little."""
+        model, found = self._model, list[Bound | None]([None] * len(without))
+        if model is None:
+            return found
+        gone = np.array([self._among_working(features) for features in without])
+        rows = np.where(gone[:, :, None], 0.0, model.rows)
+        lost = np.sum(model.squares * np.square(model.rows), axis=1)
+        tols = 0.5 * _CLOSE * (gone @ lost)
+        asked = np.flatnonzero(~gone.all(axis=1))
         for _ in range(2):
-            state = np.empty(model.sums[1].size)
-            descend(model.columns, kept, squares, form, own, rows, state, _EPOCHS, tol, model.sums)
-            live = live_rows(rows)
-            left = model.target - model.columns.combine(kept[live], rows[live])
-            half = 0.5 * float(left @ left)
-            worth = half + own.value(rows) - model.value
-            at = self._pair.primal.at
-            if loss.squared:
-                whole[kept] = rows
-                at, along = replace(at, value=half, residual=left), whole
-            else:  # in the dual ball, in which the loss's own residual at these rows is not
-                assert isinstance(loss, RowLossOnData)
-                at, along = replace(at, residual=loss.inside(model.root * left)), model.rows
-            at = loss.settled(at)
-            products = columns.correlate(at.residual, columns.positions(self.working))
-            polar = own.polar(own.row_gauges(products[kept]))
+            if not len(asked):
+                break
+            for i in asked:
+                self._descend(model, np.flatnonzero(~gone[i]), rows[i], tols[i])
+            for i, bound in zip(asked, self._bounds(model, gone[asked], rows[asked]), strict=True):
+                found[i] = bound
+            asked = np.array([i for i in asked if found[i] is None], dtype=np.int64)
+            tols *= _CLOSER
+        return found
+
+    def _among_working(self, features: Array) -> Array:
+        """Which of the working features these are."""
+        among = np.zeros(self._problem.design.n_features, dtype=bool)
+        among[features] = True
+        return among[self.working]
+
+    def _descend(self, model: _Model, kept: Array, rows: Array, tol: float) -> None:
+        """Solve the second-order model on some of its columns, from given rows of all of them on."""
+        own, part = self._penalty.restrict(self.working[kept]), rows[kept]
+        form = own.row_form()
+        assert form is not None
+        state = np.empty(model.sums[1].size)
+        descend(model.columns, kept, model.squares[kept], form, own, part, state, _EPOCHS, tol, model.sums)
+        rows[kept] = part
+
+    def _bounds(self, model: _Model, gone: Array, rows: Array) -> list[Bound | None]:
+        """The same at given rows of the model's columns, (sets, columns, tasks): all residuals, and their products with
+        all columns, in one matrix product a task."""
+        loss, penalty = self._problem.loss, self._penalty
+        left = model.target - model.columns.combine_many(rows)
+        halves = 0.5 * np.einsum("ij,ij->i", left, left)
+        at = self._pair.primal.at
+        if loss.squared:  # labels and columns are projected: so is what is left of them
+            points = [replace(at, value=float(half), residual=own) for half, own in zip(halves, left, strict=True)]
+            along, duals = rows, left
+        else:  # in the dual ball, in which the loss's own residual at these rows is not
+            assert isinstance(loss, RowLossOnData)
+            points = [loss.settled(replace(at, residual=loss.inside(model.root * own))) for own in left]
+            along, duals = model.rows[None], np.array([point.residual for point in points])
+        products = model.plain.correlate_many(duals)
+        here, others = penalty.restrict(self.working), penalty.restrict(self._outside)
+        pulls = np.sum(products * along, axis=(1, 2))
+        found = list[Bound | None]()
+        for i, point in enumerate(points):
+            polar = here.polar(np.where(gone[i], 0.0, here.row_gauges(products[i])))
             if len(self._outside):
-                others = penalty.restrict(self._outside)
-                polar = max(polar, others.polar(others.row_gauges(design.correlate(at.residual, self._outside))))
+                beyond = others.row_gauges(self._problem.design.correlate(point.residual, self._outside))
+                polar = max(polar, others.polar(beyond))
             scale = min(1.0, 1.0 / polar) if polar > 0.0 else 1.0
-            delta = at.value - self._value - loss.terms(at, scale) + scale * float(np.vdot(products, along))
-            if delta >= _KEPT * worth > 0.0:
-                return Bound(delta / self._unit, at.residual)
-            tol *= _CLOSER
-        return None
+            worth = halves[i] + here.value(rows[i]) - model.value
+            delta = point.value - self._value - loss.terms(point, scale) + scale * pulls[i]
+            enough = delta >= _KEPT * worth > 0.0
+            found.append(Bound(float(delta) / self._unit, point.residual) if enough else None)
+        return found
 
     def copies(self, features: Array) -> Array:
         """Some features with their near copies among the working ones: those that are most alike, over all tasks."""
