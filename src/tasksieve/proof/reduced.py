@@ -22,7 +22,7 @@ from ..path.pair import Pair, Point, merged
 from ..path.problem import Problem
 from ..penalties import live_rows
 from ..solvers import WorkingProblem
-from ..solvers.coordinate import CoordinateDescent, descend, inner_products
+from ..solvers.coordinate import CoordinateDescent, descend, gram_matrices
 from ..solvers.prox_newton import reweighted
 from ..solvers.working import Needs
 from .prove import BLOCK
@@ -78,22 +78,33 @@ class ReducedProblems:
         self._columns = columns = self._strategy.columns
         self.features = penalty.whole(np.setdiff1d(features, design.unpenalised))
         self._rows = design.scaled_units(self.features, rows_of(self.features, features, rows))
+        most = 2 * len(self.features) + _ROOM
+        few = design.n_features <= most  # all of them take part, and are read at once
+        working = penalty.whole(np.flatnonzero(penalty.penalised)) if few else self.features
+        columns.positions(working)
         own, positions = penalty.restrict(self.features), columns.positions(self.features)
         at = loss.settled(loss.evaluate(columns.combine(positions, self._rows)))
         self._value = at.value + own.total(self._rows)
-        products = design.correlate(at.residual)
+        if few:
+            products = np.zeros((design.n_features, design.n_tasks))
+            products[working] = columns.correlate(at.residual, columns.positions(working))
+        else:
+            products = design.correlate(at.residual)
         gauges = np.empty(design.n_features)
         for piece in penalty.pieces(BLOCK):
             block = np.arange(design.n_features)[piece]
             gauges[block] = penalty.restrict(block).row_gauges(products[block])
         point = Point(self.features, self._rows, at, products[self.features])
         self._pair = Pair(lam, point, self._value, point, Gauges(gauges))
-        most = 2 * len(self.features) + _ROOM
-        near = np.flatnonzero((gauges >= _NEAR) | (design.n_features <= most) & penalty.penalised)
-        near = near[np.argsort(-gauges[near], kind="stable")[:most]]
+        if not few:
+            near = np.flatnonzero(gauges >= _NEAR)
+            near = near[np.argsort(-gauges[near], kind="stable")[:most]]
+            working = penalty.whole(merged(self.features, near))
         #: features that may take part
-        self.working = penalty.whole(merged(self.features, near))
-        self._outside = np.setdiff1d(np.arange(design.n_features), self.working)
+        self.working = working
+        outside = np.ones(design.n_features, dtype=bool)
+        outside[working] = False
+        self._outside = np.flatnonzero(outside)
 
     @property
     def objective(self) -> float:
@@ -106,11 +117,11 @@ class ReducedProblems:
 
     def units(self) -> list[Array]:
         """What can be left out: each feature of the model, or whole groups where these have one norm."""
-        left, found = np.ones(len(self.features), dtype=bool), []
-        for i, j in enumerate(self.features):
-            if left[i]:
+        left, found = np.ones(self._problem.design.n_features, dtype=bool), []
+        for j in self.features:
+            if left[j]:
                 found.append(self._penalty.whole(np.array([j])))
-                left[np.isin(self.features, found[-1])] = False
+                left[found[-1]] = False
         return found
 
     def residual(self, without: Array, working: Array) -> Array | None:
@@ -167,9 +178,12 @@ class ReducedProblems:
             block = ColumnBlock(x, columns.offsets, False, columns.n_threads)
         else:
             return None
-        target = right + block.combine(np.arange(len(positions)), rows)
+        every = np.arange(len(positions))
+        target = right + block.combine(every, rows)
         value = 0.5 * float(right @ right) + self._penalty.restrict(self.working).value(rows)
-        return _Model(block, plain, root, squares, target, inner_products(block.x, block, rows, right), rows, value)
+        products = np.ascontiguousarray(block.correlate(target, every).T)
+        sums = gram_matrices(block.x, block), products, float(target @ target)
+        return _Model(block, plain, root, squares, target, sums, rows, value)
 
     def bounds(self, without: Sequence[Array]) -> list[Bound | None]:
         """What models without each of some sets of features lack, by the second-order model; None where that says too
@@ -212,7 +226,8 @@ class ReducedProblems:
         """The same at given rows of the model's columns, (sets, columns, tasks): all residuals, and their products with
         all columns, in one matrix product a task."""
         loss, penalty = self._problem.loss, self._penalty
-        left = model.target - model.columns.combine_many(rows)
+        left = model.columns.combine_many(rows)
+        np.subtract(model.target, left, out=left)
         halves = 0.5 * np.einsum("ij,ij->i", left, left)
         at = self._pair.primal.at
         if loss.squared:  # labels and columns are projected: so is what is left of them
