@@ -6,8 +6,8 @@ The model of `make demo` on its digits, and three real data sets at the alpha th
 default tolerance. Decided: every model without the feature is proved to be worse (or without any of its near copies),
 or the feature is proved to be zero in every solution. A claim is false if Clarabel (through cvxpy) finds a model
 without the features that is worse by less than the delta claimed; it is asked for a dozen claims of each. Seconds are
-processor time on one thread, in turn and best of `--repeats`: of a certificate with and without need, and of the path of the
-model's own alphas.
+processor time on one thread, in turn and best of `--repeats`: of a certificate with and without need, and of the path
+of the model's own alphas.
 """
 
 from __future__ import annotations

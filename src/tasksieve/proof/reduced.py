@@ -20,7 +20,6 @@ from ..path.choose import fastest
 from ..path.engine import rows_of
 from ..path.pair import Pair, Point, merged
 from ..path.problem import Problem
-from ..penalties import live_rows
 from ..solvers import WorkingProblem
 from ..solvers.coordinate import CoordinateDescent, descend, gram_matrices
 from ..solvers.prox_newton import reweighted
