@@ -372,6 +372,12 @@ def test_packed_columns(rng, shared, options):
         rows = rng.standard_normal((len(features), case.n_tasks))
         z = np.concatenate([x[:, features].astype(float) @ rows[:, t] for t, x in enumerate(case.tilde())])
         np.testing.assert_allclose(packed.combine(positions, rows), z, atol=1e-9)
+        several = rng.standard_normal((3, len(packed.features), case.n_tasks))  # of all columns at once
+        every = np.arange(len(packed.features))
+        images = packed.combine_many(several)
+        np.testing.assert_allclose(images, [packed.combine(every, one) for one in several], atol=1e-9)
+        expected = [packed.correlate(one, every) for one in images]
+        np.testing.assert_allclose(packed.correlate_many(images), expected, atol=1e-9)
         if packed.shared and len(features):
             gram = case.tilde()[0][:, features].T @ case.tilde()[0][:, features]
             np.testing.assert_allclose(packed.gram(positions), gram.astype(float), atol=1e-9)

@@ -27,6 +27,30 @@ def tasks(seed: int = 0, n: int = 40, d: int = 25, T: int = 4) -> tuple[Array, A
     return X, y, task, coef
 
 
+def test_weights_of_the_one_old_task_that_is_alike() -> None:
+    """Old tasks of which each has features of its own: those of the others are of no use to a new one."""
+    random = np.random.default_rng(4)
+    task, coef = np.repeat(np.arange(4), 40), np.zeros((4, 40))
+    for t in range(4):
+        coef[t, 5 * t : 5 * t + 5] = random.choice([-1.0, 1.0], 5) * random.uniform(0.5, 1.0, 5)
+    X = random.standard_normal((160, 40))
+    y = np.einsum("ij,ij->i", X, coef[task]) + 0.5 * random.standard_normal(160)
+    model = ts.MultiTaskLassoCV(**PATH).fit(X, y, task=np.array(["a", "b", "c", "d"])[task])
+    rows = random.standard_normal((20, 40))
+    found = model.fit_new_task(rows, rows @ (1.5 * coef[2]) + 0.5 * random.standard_normal(20), name="new")
+    assert found.how != "alone"
+    (own,) = (one for one in found.tried if (one["how"], one["strength"]) == ("weights", "c"))
+    (alone,) = (one for one in found.tried if one["how"] == "alone")
+    assert own["loss"] < 0.7 * alone["loss"]
+    away = {one["how"]: np.sum((one["coef"] - 1.5 * coef[2]) ** 2) for one in (own, alone)}
+    assert away["weights"] < 0.7 * away["alone"]
+    sizes = np.abs(model.coef_[2])
+    asked = model.fit_new_task(rows, rows @ coef[2], name="new", how="weights")
+    assert ("weights", "c") in [(one["how"], one["strength"]) for one in asked.tried]
+    if asked.strength == "c":
+        np.testing.assert_allclose(asked.model.feature_weights, 1.0 / (1.0 + 3.0 * sizes / sizes.max()), rtol=1e-12)
+
+
 @pytest.fixture(scope="module")
 def old() -> Any:
     X, y, task, _ = tasks()
@@ -52,7 +76,9 @@ def test_each_way_is_the_problem_of_the_docstring(old: Any, how: Any) -> None:
     mean, sizes = old.coef_.mean(axis=0), np.linalg.norm(old.coef_, axis=0)
     weights, centre = np.ones(25), np.zeros(25)
     if how == "weights":
-        weights = 1 / (1 + found.strength * sizes / sizes.max())
+        names = list(old.tasks_)  # of the old task that is most alike, or of all
+        own = np.abs(old.coef_[names.index(found.strength)]) if found.strength in names else sizes
+        weights = 1 / (1 + (3.0 if own is not sizes else found.strength) * own / own.max())
     elif how == "offset":
         a = found.strength
         weights, centre = np.where(sizes > 0, 1.0, 1 / a), (1 - a) * mean

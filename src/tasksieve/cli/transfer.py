@@ -208,9 +208,9 @@ def ways_table(found: NewTask) -> ExtraTable:
     reason = found.reason[:1].upper() + found.reason[1:]
     note = (
         f"{reason}. alone: nothing of the old tasks. weights: features that these use cost less, the largest by the "
-        "strength and 1. offset: starts from 1 less the strength times their mean, other features cost more. distance: "
-        "the penalty is of the distance to their mean or to one of them. Losses are those of rows held out by the "
-        "folds that chose among the ways; gains are nested."
+        "strength and 1; or those of the one that is named. offset: starts from 1 less the strength times their mean, "
+        "other features cost more. distance: the penalty is of the distance to their mean or to one of them. Losses "
+        "are those of rows held out by the folds that chose among the ways; gains are nested."
     )
     return ExtraTable(
         "How the new task was fitted", note, ["Way", "Strength", "Held-out loss", "Features", "Used"], rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,26 @@ class ColumnBlock:
         out = np.empty(int(self.offsets[-1]))
         threads = self._threads(rows)
         kernels.combine(self.x, self.offsets, self.shared, positions, np.ascontiguousarray(rows), threads, out)
+        return out
+
+    def combine_many(self, rows: Array) -> Array:
+        """``X W`` of all columns for each of some W, (count, columns, tasks): flat vectors, one a row."""
+        x, (count, _, n_tasks) = self.x, rows.shape
+        if self.shared:
+            return (rows.transpose(0, 2, 1).reshape(count * n_tasks, -1) @ x.T).reshape(count, -1)
+        out = np.empty((count, len(x)))
+        for t, (low, high) in enumerate(pairwise(self.offsets)):
+            np.matmul(rows[:, :, t], x[low:high].T, out=out[:, low:high])
+        return out
+
+    def correlate_many(self, vectors: Array) -> Array:
+        """``X' r`` of all columns for each of some flat vectors, one a row: (count, columns, tasks)."""
+        x, count = self.x, len(vectors)
+        if self.shared:
+            return (vectors.reshape(-1, len(x)) @ x).reshape(count, self.n_tasks, -1).transpose(0, 2, 1)
+        out = np.empty((count, x.shape[1], self.n_tasks))
+        for t, (low, high) in enumerate(pairwise(self.offsets)):
+            out[:, :, t] = vectors[:, low:high] @ x[low:high]
         return out
 
 

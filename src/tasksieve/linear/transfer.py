@@ -34,6 +34,7 @@ How = Literal["auto", "alone", "weights", "offset", "distance"]
 
 HOWS = ("auto", "alone", "weights", "offset", "distance")
 SHARES = (3.0, 30.0)  # how much less the feature with the largest old row costs, less 1
+NEAREST_SHARE = 3.0  # the same for the largest old coefficient of one old task
 KEPT = (0.25, 0.5, 0.75)  # ptLasso's alpha: 1 is the task alone, 0 the old prediction with its features
 REPEATS = 3  # of the nested comparison, each with folds of its own; what rows lose is averaged
 CONFIRMED, CLEAR = 1.0, 2.0  # standard errors by which old tasks must win, and above which it is not repeated
@@ -45,7 +46,8 @@ FEWEST, FEWEST_GROUPS = 4, 3  # rows and groups: some are held out, and others c
 class Way:
     """How old coefficients enter the fit of a new task.
 
-    - `how`, `strength`: By their names; the strength is the factor of weights, ptLasso's alpha, or an old task.
+    - `how`, `strength`: By their names; the strength is the factor of weights, ptLasso's alpha, or the old task that
+      alone is used.
     - `weights` (d,): u, those of the features in the penalty.
     - `centre` (d,), `constant`: c, and the intercept that goes with it.
     - `known` (n,): x . c + constant of the new rows.
@@ -64,7 +66,7 @@ class OldTasks:
     """What a new task may use of a fitted model.
 
     - `coef` (T, d), `intercept` (T,), `tasks`: Of the old tasks.
-    - `sizes` (d,): Norms of the rows of features over the tasks, in the units of the penalty.
+    - `sizes` (T, d): Of the coefficients, in the units of the penalty; 0 where they are not penalised.
     - `weights` (d,): Weights of the features in the old penalty.
     - `scores` (n, T): What the old tasks predict for the new rows.
     - `centred`: Whether coefficients may be penalised by their distance to others (not where they must be >= 0).
@@ -80,26 +82,31 @@ class OldTasks:
 
     def ways(self, how: str, nearest: int) -> list[Way]:
         """The task alone first, then all that `how` allows; `nearest` is the old task whose predictions are best."""
-        zero, none = np.zeros_like(self.sizes), np.zeros(len(self.scores))
+        zero, none = np.zeros_like(self.weights), np.zeros(len(self.scores))
         found = [Way("alone", None, self.weights, zero, 0.0, none)]
-        if not self.sizes.any():  # nothing was selected
+        norms = np.linalg.norm(self.sizes, axis=0)
+        if not norms.any():  # nothing was selected
             return found
-        share, support = self.sizes / self.sizes.max(), self.sizes > 0.0
+        name = self.tasks.tolist()[nearest]
         mean, constant = self.coef.mean(axis=0), float(self.intercept.mean())
         middle = self.scores.mean(axis=1)
         if how in ("auto", "weights"):
-            found += [Way("weights", k, self.weights / (1.0 + k * share), zero, 0.0, none) for k in SHARES]
+            kinds: list[tuple[Any, Array]] = [(k, k * norms / norms.max()) for k in SHARES]
+            own = self.sizes[nearest]
+            if len(self.tasks) > 1 and own.any():  # what other old tasks need may be of no use
+                kinds.append((name, NEAREST_SHARE * own / own.max()))
+            found += [Way("weights", k, self.weights / (1.0 + less), zero, 0.0, none) for k, less in kinds]
         if how in ("auto", "offset") and self.centred:
             for a in KEPT:
-                weights = self.weights * np.where(support, 1.0, 1.0 / a)
+                weights = self.weights * np.where(norms > 0.0, 1.0, 1.0 / a)
                 found.append(Way("offset", a, weights, (1 - a) * mean, (1 - a) * constant, (1 - a) * middle))
         if how in ("auto", "distance") and self.centred:
             found.append(Way("distance", "mean", self.weights, mean, constant, middle))
             if len(self.tasks) > 1:
-                name, own = self.tasks.tolist()[nearest], float(self.intercept[nearest])
                 found.append(
-                    Way("distance", name, self.weights, self.coef[nearest], own, self.scores[:, nearest])
-                )
+                    Way("distance", name, self.weights, self.coef[nearest], float(self.intercept[nearest]),
+                        self.scores[:, nearest])
+                )  # fmt: skip
         return found
 
 
@@ -114,8 +121,9 @@ class NewTask:
     how : {"alone", "weights", "offset", "distance"}
         The way that was used.
     strength : float or label
-        Of the weights (how much less the feature with the largest old row costs, less 1), ptLasso's alpha of the
-        offset, or the old task whose distance is penalised ("mean": their mean).
+        Of the weights (how much less the feature with the largest old row costs, less 1; or the old task whose own
+        coefficients make them), ptLasso's alpha of the offset, or the old task whose distance is penalised ("mean":
+        their mean).
     model : fitted model
         Of the problem that was solved, with its duality gap: of the difference to `centre`.
     centre : ndarray of shape (d,)
@@ -287,10 +295,11 @@ class Transferring(TaskLinearModel):
         with the loss f of the model, and one of
 
         - "alone": c = 0, and the model's own weights u: nothing of the old tasks.
-        - "weights": c = 0, and :math:`u_j` the smaller, the larger row j of the old coefficients is.
+        - "weights": c = 0, and :math:`u_j` the smaller, the larger row j of the old coefficients is, or the
+          coefficient of the one old task that predicts the new rows best.
         - "offset": :math:`c = (1 - a) \bar w`, a part of the mean of the old tasks, and :math:`u_j = 1/a` for features
           that no old task has, the second step of ptLasso [1]_.
-        - "distance": c is that mean, or the old task that predicts the new rows best (Trans-Lasso [2]_).
+        - "distance": c is that mean, or that one old task (Trans-Lasso [2]_).
 
         The way, its strength and alpha are those of the smallest held-out loss of the new rows.
 
@@ -425,7 +434,7 @@ class Transferring(TaskLinearModel):
         rows = state.rows if scale is None else state.rows * scale
         weights = read_feature_weights(self.feature_weights, data.n_features)
         weights = np.ones(data.n_features) if weights is None else weights
-        sizes = np.where(weights > 0.0, np.linalg.norm(rows, axis=0), 0.0)
+        sizes = np.where(weights > 0.0, np.abs(rows), 0.0)
         scores = scores.reshape(len(scores), -1)
         return OldTasks(
             state.rows, state.constants, state.tasks, sizes, weights, scores, centred=not self.positive

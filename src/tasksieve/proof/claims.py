@@ -199,17 +199,19 @@ def listed_points(answers: Sequence[ClaimedSolution]) -> dict[str, Array]:
 
 
 def inside_domain(problem: verify.Problem, dual: Array) -> Array:
-    """A dual point whose entries lie in the domain of the loss's conjugate.
+    """A dual point whose entries lie in the domain of the loss's conjugate; or several, one a row.
 
     Solvers weigh rows by the roots of their weights: a residual at its bound, divided by such a root, may round to the
     next number beyond it, and the verifier would have to drop the whole task.
     """
-    found, start = np.array(dual, dtype=np.float64), 0
+    dual = np.asarray(dual, dtype=np.float64)
+    found, start = np.empty_like(dual), 0
     for loss in problem.losses:
         n, width = len(loss.rows.y), len(problem.outputs_of[loss.rows.tasks[0]])
         part = slice(start, start + n * width)
-        p, start = found[part].reshape(width, n).T, part.stop
-        found[part] = loss.nearest(p).T.ravel()
+        own, start = dual[..., part], part.stop
+        p = own.reshape(*own.shape[:-1], width, n).swapaxes(-1, -2)
+        found[..., part] = loss.nearest(p).swapaxes(-1, -2).reshape(own.shape)
     return found
 
 

@@ -21,7 +21,7 @@ class DualPoints:
         counts = np.ones(labels.n_tasks, dtype=np.int64) if labels.class_counts is None else labels.class_counts
         spans = list(labels.per_task())
         self._kept = np.concatenate([np.tile(kept[part], count) for part, count in zip(spans, counts, strict=True)])
-        self._all = labels.shared
+        self._every, self._all = bool(self._kept.all()), labels.shared
 
     def of(self, lam: float, features: Array, rows: Array) -> Array:
         """Coefficients and strength in the units of the problem; the point in those of the data."""
@@ -37,10 +37,13 @@ class DualPoints:
         return self.listed(loss.settled(loss.evaluate(image)).residual)
 
     def listed(self, residual: Array) -> Array:
-        """A dual point of the solver, in its units, as the format lists it."""
+        """A dual point of the solver, in its units, as the format lists it; or several, one a row."""
         problem = self._problem
-        root = problem.design.samples.root
-        found = np.divide(residual, root, out=np.zeros_like(residual), where=root > 0.0)
-        units = problem.units
+        root, units = problem.design.samples.root_weights, problem.units
+        found = residual
+        if root is not None:
+            found = np.divide(residual, root, out=np.zeros_like(residual), where=root > 0.0)
         found = found if units is None else np.ldexp(found, units.f - units.y)
-        return np.where(self._kept, found, 0.0) if self._all else found[self._kept]
+        if self._every:
+            return found
+        return np.where(self._kept, found, 0.0) if self._all else found[..., self._kept]

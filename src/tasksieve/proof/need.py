@@ -61,7 +61,7 @@ class Proved:
     def arrays(self, reduced: ReducedProblems, listed: Callable[[Array], Array]) -> dict[str, Array]:
         """Arrays of the format with all claims of need that are found; none where there is nothing to claim.
 
-        - `listed`: A dual point of the solver as the format has it.
+        - `listed`: A dual point of the solver as the format has it; or several, one a row.
         """
         most = MOST_NUMBERS // max(self.stated.arrays["dual"].shape[1], 1)
         asked = [Candidate(unit, reduced.working) for unit in reduced.units()[:most]]
@@ -92,12 +92,14 @@ class Proved:
         if not self.usual or not abs(reduced.objective - self.top) <= less:
             return [], asked
         claims, rest = list[tuple[Array, float, Array]](), list[Candidate]()
-        for one in asked:
-            bound = reduced.bound(one.features)
+        for one, bound in zip(asked, reduced.bounds([one.features for one in asked]), strict=True):
             if bound is None or not 2.0 * less <= _TWENTIETH * bound.delta:
                 rest.append(one)
             else:  # once for the objective of the coefficients, once for the bound
-                claims.append((one.features, bound.delta - 2.0 * less, listed(bound.residual)))
+                claims.append((one.features, bound.delta - 2.0 * less, bound.residual))
+        if claims:
+            duals = listed(np.array([residual for _, _, residual in claims]))
+            claims = [(*claim[:2], dual) for claim, dual in zip(claims, duals, strict=True)]
         return claims, rest
 
     def _prove(

@@ -7,6 +7,7 @@ are left out: exact for the squared loss, of the second-order model at the model
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,9 +20,8 @@ from ..path.choose import fastest
 from ..path.engine import rows_of
 from ..path.pair import Pair, Point, merged
 from ..path.problem import Problem
-from ..penalties import live_rows
 from ..solvers import WorkingProblem
-from ..solvers.coordinate import CoordinateDescent, descend, inner_products
+from ..solvers.coordinate import CoordinateDescent, descend, gram_matrices
 from ..solvers.prox_newton import reweighted
 from ..solvers.working import Needs
 from .prove import BLOCK
@@ -53,6 +53,7 @@ class _Model:
     """``1/2 ||target - X W||^2`` on the working features: the loss, or its second-order model."""
 
     columns: ColumnBlock
+    plain: ColumnBlock  # the same without the roots
     root: Array  # of the second derivatives
     squares: Array
     target: Array
@@ -76,22 +77,33 @@ class ReducedProblems:
         self._columns = columns = self._strategy.columns
         self.features = penalty.whole(np.setdiff1d(features, design.unpenalised))
         self._rows = design.scaled_units(self.features, rows_of(self.features, features, rows))
+        most = 2 * len(self.features) + _ROOM
+        few = design.n_features <= most  # all of them take part, and are read at once
+        working = penalty.whole(np.flatnonzero(penalty.penalised)) if few else self.features
+        columns.positions(working)
         own, positions = penalty.restrict(self.features), columns.positions(self.features)
         at = loss.settled(loss.evaluate(columns.combine(positions, self._rows)))
         self._value = at.value + own.total(self._rows)
-        products = design.correlate(at.residual)
+        if few:
+            products = np.zeros((design.n_features, design.n_tasks))
+            products[working] = columns.correlate(at.residual, columns.positions(working))
+        else:
+            products = design.correlate(at.residual)
         gauges = np.empty(design.n_features)
         for piece in penalty.pieces(BLOCK):
             block = np.arange(design.n_features)[piece]
             gauges[block] = penalty.restrict(block).row_gauges(products[block])
         point = Point(self.features, self._rows, at, products[self.features])
         self._pair = Pair(lam, point, self._value, point, Gauges(gauges))
-        most = 2 * len(self.features) + _ROOM
-        near = np.flatnonzero((gauges >= _NEAR) | (design.n_features <= most) & penalty.penalised)
-        near = near[np.argsort(-gauges[near], kind="stable")[:most]]
+        if not few:
+            near = np.flatnonzero(gauges >= _NEAR)
+            near = near[np.argsort(-gauges[near], kind="stable")[:most]]
+            working = penalty.whole(merged(self.features, near))
         #: features that may take part
-        self.working = penalty.whole(merged(self.features, near))
-        self._outside = np.setdiff1d(np.arange(design.n_features), self.working)
+        self.working = working
+        outside = np.ones(design.n_features, dtype=bool)
+        outside[working] = False
+        self._outside = np.flatnonzero(outside)
 
     @property
     def objective(self) -> float:
@@ -104,11 +116,11 @@ class ReducedProblems:
 
     def units(self) -> list[Array]:
         """What can be left out: each feature of the model, or whole groups where these have one norm."""
-        left, found = np.ones(len(self.features), dtype=bool), []
-        for i, j in enumerate(self.features):
-            if left[i]:
+        left, found = np.ones(self._problem.design.n_features, dtype=bool), []
+        for j in self.features:
+            if left[j]:
                 found.append(self._penalty.whole(np.array([j])))
-                left[np.isin(self.features, found[-1])] = False
+                left[found[-1]] = False
         return found
 
     def residual(self, without: Array, working: Array) -> Array | None:
@@ -154,60 +166,91 @@ class ReducedProblems:
         if not CoordinateDescent.prefers_gram(columns, len(positions)):
             return None
         rows = rows_of(self.working, self.features, self._rows)
+        plain = ColumnBlock(columns.x[:, positions], columns.offsets, columns.shared, columns.n_threads)
         if loss.squared:
-            root, right = np.ones(design.n_samples), at.residual
-            x, squares, shared = columns.x[:, positions], columns.squared_norms[positions], columns.shared
+            root, right, block = np.ones(design.n_samples), at.residual, plain
+            squares = columns.squared_norms[positions]
         elif isinstance(loss, RowLossOnData) and loss.has_slope and loss.curved and at.second is None:
             assert at.curvature is not None
-            root, shared = np.sqrt(np.maximum(at.curvature, loss.least_curvature)), False
+            root = np.sqrt(np.maximum(at.curvature, loss.least_curvature))
             x, squares, right = reweighted(columns, positions, root, at.residual)
+            block = ColumnBlock(x, columns.offsets, False, columns.n_threads)
         else:
             return None
-        block = ColumnBlock(x, columns.offsets, shared, columns.n_threads)
-        target = right + block.combine(np.arange(len(positions)), rows)
+        every = np.arange(len(positions))
+        target = right + block.combine(every, rows)
         value = 0.5 * float(right @ right) + self._penalty.restrict(self.working).value(rows)
-        return _Model(block, root, squares, target, inner_products(x, block, rows, right), rows, value)
+        products = np.ascontiguousarray(block.correlate(target, every).T)
+        sums = gram_matrices(block.x, block), products, float(target @ target)
+        return _Model(block, plain, root, squares, target, sums, rows, value)
 
-    def bound(self, without: Array) -> Bound | None:
-        """What models without some features lack, by the second-order model; None where that says too little."""
-        model, penalty, loss = self._model, self._penalty, self._problem.loss
-        design, columns = self._problem.design, self._columns
-        gone = np.zeros(design.n_features, dtype=bool)
-        gone[without] = True
-        kept = np.flatnonzero(~gone[self.working])
-        if model is None or not len(kept):
-            return None
-        own, whole = penalty.restrict(self.working[kept]), np.zeros_like(model.rows)
-        rows, squares, form = model.rows[kept], model.squares[kept], own.row_form()
-        assert form is not None
-        left_out = gone[self.working]
-        tol = 0.5 * _CLOSE * float(np.vdot(model.squares[left_out], np.square(model.rows[left_out])))
+    def bounds(self, without: Sequence[Array]) -> list[Bound | None]:
+        """What models without each of some sets of features lack, by the second-order model; None where that says too
+        little."""
+        model, found = self._model, list[Bound | None]([None] * len(without))
+        if model is None:
+            return found
+        gone = np.array([self._among_working(features) for features in without])
+        rows = np.where(gone[:, :, None], 0.0, model.rows)
+        lost = np.sum(model.squares * np.square(model.rows), axis=1)
+        tols = 0.5 * _CLOSE * (gone @ lost)
+        asked = np.flatnonzero(~gone.all(axis=1))
         for _ in range(2):
-            state = np.empty(model.sums[1].size)
-            descend(model.columns, kept, squares, form, own, rows, state, _EPOCHS, tol, model.sums)
-            live = live_rows(rows)
-            left = model.target - model.columns.combine(kept[live], rows[live])
-            half = 0.5 * float(left @ left)
-            worth = half + own.value(rows) - model.value
-            at = self._pair.primal.at
-            if loss.squared:
-                whole[kept] = rows
-                at, along = replace(at, value=half, residual=left), whole
-            else:  # in the dual ball, in which the loss's own residual at these rows is not
-                assert isinstance(loss, RowLossOnData)
-                at, along = replace(at, residual=loss.inside(model.root * left)), model.rows
-            at = loss.settled(at)
-            products = columns.correlate(at.residual, columns.positions(self.working))
-            polar = own.polar(own.row_gauges(products[kept]))
+            if not len(asked):
+                break
+            for i in asked:
+                self._descend(model, np.flatnonzero(~gone[i]), rows[i], tols[i])
+            for i, bound in zip(asked, self._bounds(model, gone[asked], rows[asked]), strict=True):
+                found[i] = bound
+            asked = np.array([i for i in asked if found[i] is None], dtype=np.int64)
+            tols *= _CLOSER
+        return found
+
+    def _among_working(self, features: Array) -> Array:
+        """Which of the working features these are."""
+        among = np.zeros(self._problem.design.n_features, dtype=bool)
+        among[features] = True
+        return among[self.working]
+
+    def _descend(self, model: _Model, kept: Array, rows: Array, tol: float) -> None:
+        """Solve the second-order model on some of its columns, from given rows of all of them on."""
+        own, part = self._penalty.restrict(self.working[kept]), rows[kept]
+        form = own.row_form()
+        assert form is not None
+        state = np.empty(model.sums[1].size)
+        descend(model.columns, kept, model.squares[kept], form, own, part, state, _EPOCHS, tol, model.sums)
+        rows[kept] = part
+
+    def _bounds(self, model: _Model, gone: Array, rows: Array) -> list[Bound | None]:
+        """The same at given rows of the model's columns, (sets, columns, tasks): all residuals, and their products with
+        all columns, in one matrix product a task."""
+        loss, penalty = self._problem.loss, self._penalty
+        left = model.columns.combine_many(rows)
+        np.subtract(model.target, left, out=left)
+        halves = 0.5 * np.einsum("ij,ij->i", left, left)
+        at = self._pair.primal.at
+        if loss.squared:  # labels and columns are projected: so is what is left of them
+            points = [replace(at, value=float(half), residual=own) for half, own in zip(halves, left, strict=True)]
+            along, duals = rows, left
+        else:  # in the dual ball, in which the loss's own residual at these rows is not
+            assert isinstance(loss, RowLossOnData)
+            points = [loss.settled(replace(at, residual=loss.inside(model.root * own))) for own in left]
+            along, duals = model.rows[None], np.array([point.residual for point in points])
+        products = model.plain.correlate_many(duals)
+        here, others = penalty.restrict(self.working), penalty.restrict(self._outside)
+        pulls = np.sum(products * along, axis=(1, 2))
+        found = list[Bound | None]()
+        for i, point in enumerate(points):
+            polar = here.polar(np.where(gone[i], 0.0, here.row_gauges(products[i])))
             if len(self._outside):
-                others = penalty.restrict(self._outside)
-                polar = max(polar, others.polar(others.row_gauges(design.correlate(at.residual, self._outside))))
+                beyond = others.row_gauges(self._problem.design.correlate(point.residual, self._outside))
+                polar = max(polar, others.polar(beyond))
             scale = min(1.0, 1.0 / polar) if polar > 0.0 else 1.0
-            delta = at.value - self._value - loss.terms(at, scale) + scale * float(np.vdot(products, along))
-            if delta >= _KEPT * worth > 0.0:
-                return Bound(delta / self._unit, at.residual)
-            tol *= _CLOSER
-        return None
+            worth = halves[i] + here.value(rows[i]) - model.value
+            delta = point.value - self._value - loss.terms(point, scale) + scale * pulls[i]
+            enough = delta >= _KEPT * worth > 0.0
+            found.append(Bound(float(delta) / self._unit, point.residual) if enough else None)
+        return found
 
     def copies(self, features: Array) -> Array:
         """Some features with their near copies among the working ones: those that are most alike, over all tasks."""

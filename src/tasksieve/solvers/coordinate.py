@@ -351,10 +351,14 @@ def _majorised(
     return h
 
 
+def gram_matrices(x: Array, block: Any) -> Array:
+    """Of some columns with the layout of a block: (tasks or 1, columns, columns)."""
+    return np.array([x[own].T @ x[own] for own in _segments(block, len(x))])
+
+
 def inner_products(x: Array, block: Any, rows: Array, residual: Array) -> tuple[Array, Array, float]:
     """Gram matrices of some columns, their products with ``y = residual + X W``, (tasks, columns), and ``||y||^2``."""
-    segments = _segments(block, len(x))
-    grams = np.array([x[own].T @ x[own] for own in segments])
+    segments, grams = _segments(block, len(x)), gram_matrices(x, block)
     if block.shared:
         targets = residual.reshape(rows.shape[1], -1) + (x @ rows).T
         return grams, np.ascontiguousarray(targets @ x), float(np.vdot(targets, targets))
