@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 from tasksieve.design import DenseStorage
+from tasksieve.path.policy import VARIABLE
 
 Array = np.ndarray[Any, Any]
 
@@ -40,13 +43,14 @@ def stacked(
 
 
 def paths(model: Any, given: Any, X: Array, y: Any, task: Any, grid: Array) -> tuple[Any, Any, Any]:
-    """The path of a model on data in a cluster, that on the same ranges of features here, and the fleet."""
+    """The path of a model on data in a cluster, that on the same ranges of features here, by rows, and the fleet."""
     data = model._read_with(given, y, task, None, None)
     far = model._solve(data, model._problem(data), grid)
     here = model._read_with(X, y, task, None, None)
     order = here.order if here.order is not None else np.arange(len(X))
     here = replace(here, X=Ranges(X[order], data.make_storage().fleet.starts))
-    near = model._solve(here, model._problem(here), grid)
+    with patch.dict(os.environ, {VARIABLE: "rows"}):
+        near = model._solve(here, model._problem(here), grid)
     return far, near, data.make_storage().fleet
 
 

@@ -111,7 +111,7 @@ def decisions(seed: int, loss: Loss, penalty: Any, quadratic: str) -> Counts:
     goal = float(rng.choice([1e-2, 1e-4, 1e-6])) * null
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        walk = PathWalk(problem, VALUES)
+        walk = PathWalk(problem, VALUES, by_gram=False)
         for k, lam in enumerate(lams):
             value = walk.values([lam, *lams[k + 1 : k + 2]], [goal] * 2)[0]
             rejected = walk._engine.ledger.rejected.copy()  # type: ignore[union-attr]

@@ -101,9 +101,9 @@ def test_memory_is_looked_at(monkeypatch):
 
 
 def test_halves_and_folds():
-    assert policy.sums_pay_on_halves(Facts(10, 100, 200))
-    assert not policy.sums_pay_on_halves(Facts(10, 100, 201))
-    assert not policy.sums_pay_on_halves(Facts(10, 100, 198, n_covariates=5))
+    assert policy.sums_pay_on_halves(Facts(10, 100, 400))
+    assert not policy.sums_pay_on_halves(Facts(10, 100, 401))
+    assert not policy.sums_pay_on_halves(Facts(10, 100, 398, n_covariates=5))
     assert policy.walks_share_readings(True, 11, 500_000, 20, 8 * GB)
     assert not policy.walks_share_readings(True, 11, 500_000, 20, GB)
     assert not policy.walks_share_readings(False, 11, 500_000, 20, 8 * GB)

@@ -217,7 +217,7 @@ def path(problem: Problem, values: int = 12, low: float = 0.1, **options: Any) -
     lams = problem.lambda_max() * np.geomspace(1.0, low, values)
     goals = [1e-6 * problem.loss.null.value] * 2
     with one_blas_thread():
-        walk = PathWalk(problem, values, **options)
+        walk = PathWalk(problem, values, by_gram=False, **options)
         return [walk.values(lams[k : k + 2], goals)[0] for k in range(values)], problem
 
 
@@ -254,7 +254,7 @@ def test_rejected_rows_of_a_path_are_zero() -> None:
     lams = problem.lambda_max() * np.geomspace(1.0, 0.15, 8)
     decided = 0
     with one_blas_thread():
-        walk = PathWalk(problem, len(lams))
+        walk = PathWalk(problem, len(lams), by_gram=False)
         for k, lam in enumerate(lams):
             walk.values([lam, *lams[k + 1 : k + 2]], [1e-5 * problem.loss.null.value] * 2)
             rejected = walk._engine.ledger.rejected.copy()  # type: ignore[union-attr]

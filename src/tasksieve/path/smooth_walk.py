@@ -59,7 +59,7 @@ class SmoothWalk:
         """The first of these strengths, as many as one call solves; none where the walk has come to its end."""
         if self._ended:
             return []
-        lams, goals = np.ascontiguousarray(lams, dtype=np.float64), np.asarray(goals, dtype=np.float64)
+        lams, goals = np.ascontiguousarray(lams, dtype=np.float64), np.asarray(goals, dtype=np.float64)[: len(lams)]
         found = self._path.advance(lams, _ENOUGH * goals, min(max_iter, _PATIENCE), _BUDGET)
         stop, (_, seconds, epochs, counts), positions, rows, levels = found
         self._ended = stop not in (_DONE, _PAUSED)

@@ -188,7 +188,7 @@ class ReducedProblems:
         """What models without each of some sets of features lack, by the second-order model; None where that says too
         little."""
         model, found = self._model, list[Bound | None]([None] * len(without))
-        if model is None:
+        if model is None or not without:
             return found
         gone = np.array([self._among_working(features) for features in without])
         rows = np.where(gone[:, :, None], 0.0, model.rows)
