@@ -1,7 +1,7 @@
 # Every target sets up .venv by itself; nothing needs to be installed beforehand but Python, a C++ compiler and make.
 #
 #   make demo       run the main job on embedded data and leave demo-report/report.html (and path.html)
-#   make test       quick tests (about 8 minutes on two cores): every model, member and command, large grids by samples
+#   make test       quick tests (about 9 minutes on two cores): every model, member and command, large grids by samples
 #   make test-all   all tests, slow ones and whole grids included, and the kernels under sanitizers
 #   make test-torch the tests of devices, on the processor: installs torch, a build for the processor where there is one
 #   make test-gpu   those that need a GPU, on this machine's

@@ -203,6 +203,7 @@ COMBINATIONS = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("loss", "name", "options"), COMBINATIONS)
 def test_against_clarabel(loss: str, name: str, options: str) -> None:
     """At large strengths and where tasks are fitted exactly: certified, and as good as what the cone solver finds."""

@@ -107,6 +107,7 @@ def test_counts_against_the_engine(rng, walked, form, fit_intercept):
         assert -other.dual_gap <= value.objective - other.objective <= value.dual_gap
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", ["logistic", "poisson"])
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("form", FORMS)
