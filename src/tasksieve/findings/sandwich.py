@@ -13,7 +13,7 @@ for a factor), a step along it takes from the slopes what they say about this co
 So neither the shrinkage of this coefficient nor, where the model has left it at zero, the estimate itself is in its own
 error. The step uses up one degree of freedom, of which row i has the share :math:`\ell_i`: the more a row says about
 the coefficient, the smaller e has become there, and dividing by :math:`1 - \ell_i` makes up for it (HC2 of MacKinnon
-and White 1985). The k' degrees of freedom of everything else in the model are nobody's in particular, and are shared
+and White 1985). The k' degrees of freedom of everything else in the model belong to no single row, and are shared
 by all rows (HC1). Where noise comes in groups of rows, sums over groups stand for rows; the sum of :math:`a_i e_i` is
 then along the only direction of its group that the step has, so that :math:`1 - \sum_{i \in g} \ell_i` is exactly the
 correction CR2 of Bell and McCaffrey (2002).
