@@ -1,4 +1,5 @@
-# With the same folds the figures are cv.glmnet's.
+# With the same folds the figures are cv.glmnet's. A gap bounds the square of what coefficients are off: hence ours is
+# asked to be far below what the figures are compared to.
 
 expect_same_curve <- function(example, family, values, type = "default", part = 1e-5) {
   set.seed(2)
@@ -9,7 +10,7 @@ expect_same_curve <- function(example, family, values, type = "default", part = 
     family = family, foldid = fold, lambda = lambda, type.measure = type, thresh = 1e-12
   )
   ours <- suppressWarnings(
-    cv.tasksieve(example$x, example$y, family = family, foldid = fold, lambda = lambda, type.measure = type, tol = 1e-8)
+    cv.tasksieve(example$x, example$y, family = family, foldid = fold, lambda = lambda, type.measure = type, tol = 1e-10)
   )
   expect_lt(max(abs(ours$cvm - theirs$cvm)) / max(theirs$cvm), part)
   expect_lt(max(abs(ours$cvsd - theirs$cvsd)) / max(theirs$cvsd), 20 * part)

@@ -12,7 +12,7 @@ namespace {
 constexpr index_t most_models = 60;    // at one value: a path that needs more has no business here
 constexpr index_t most_epochs = 100;   // of coordinate descent on one model
 constexpr double share = 0.02;         // of the gap, and
-constexpr double goal_share = 0.3;     // of the goal: how well a model is solved
+constexpr double goal_share = 0.05;     // of the goal: how well a model is solved
 constexpr double faithful = 0.1;       // a model that leaves more of the gap than this is made anew
 constexpr double strong = 0.98;        // of the threshold of the strong rule: such features are in play
 constexpr double balanced = 1e-7;      // of the slopes: what is left of their sum at an intercept that is good enough
