@@ -313,12 +313,16 @@ class Statement:
         scale = self.problem.loss.null.value / self.problem.unit
         if not np.isfinite(gap) or not scale > 0.0:
             return
+        last: Array | None = None
         for part in _TIGHTER:
             model = copy(self.model)
             model.tol = part * gap / scale
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 point = model._solve(self.data, self.problem, np.array([alpha])).points[0]
+            if last is not None and np.array_equal(last, point.rows):
+                continue  # it was as close as this the last time
+            last = point.rows
             if getattr(point, "dual", None) is not None:
                 yield self.duals.listed(point.dual) * self._dual_scale()
             yield self.dual_of(alpha, point.features, point.rows)

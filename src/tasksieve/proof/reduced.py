@@ -37,7 +37,7 @@ _MOST_COPIES = 12
 _FEW = 2000  # features that are read for each dual point by itself
 _CLOSE = 0.03  # of what leaving features out costs at most: how well the second-order model is solved first
 _CLOSER, _EPOCHS = 1e-2, 1000
-_KEPT = 0.75  # of what a reduced problem's coefficients lack: a bound of so much is good enough
+_KEPT = 0.5  # of what a reduced problem's coefficients lack: a bound of so much is good enough
 
 
 @dataclass
