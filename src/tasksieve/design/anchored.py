@@ -78,16 +78,13 @@ class Anchored:
         return Anchored(coef, remainder, self.spectral + other.spectral, self.joint and other.joint)
 
     def scaled(self, factor: float) -> Anchored:
-        return replace(
-            self,
-            coef=factor * self.coef,
-            remainder=abs(factor) * self.remainder,
-            spectral=abs(factor) * self.spectral,
-        )
+        size = abs(factor)
+        return Anchored(factor * self.coef, size * self.remainder, size * self.spectral, self.joint)
 
     def loosened(self, slack: Array) -> Anchored:
         """The same with a larger remainder in each task."""
-        return replace(self, remainder=self.remainder + slack, spectral=self.spectral + math.sqrt(slack @ slack))
+        spectral = self.spectral + math.sqrt(slack @ slack)
+        return Anchored(self.coef, self.remainder + slack, spectral, self.joint)
 
 
 class AnchorStore:

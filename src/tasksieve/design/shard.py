@@ -160,7 +160,9 @@ class LocalShard:
 
     def _by_task(self, found: Any, features: Array | None) -> Array:
         chosen = self._here(found if features is None else found[self._there(features)])
-        return np.broadcast_to(chosen, (len(chosen), self.samples.n_tasks))
+        tasks = self.samples.n_tasks
+        own = features is not None and chosen.shape[1] == tasks
+        return chosen if own else np.broadcast_to(chosen, (len(chosen), tasks))
 
     def longest(self, features: Array | None = None) -> Array:
         """Largest norm of each feature, or of some, over the tasks."""

@@ -59,14 +59,20 @@ def memory_in_words() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        if type(error).__name__ != "OutOfMemoryError":
-            raise
-        words = str(error).split(" Of the allocated memory", maxsplit=1)[0].split(" See documentation", maxsplit=1)[0]
-        raise MemoryError(
-            f"A fit on a device needs more memory than is free there ({words}). Free some; or pass X as a NumPy array "
-            "to tasksieve.on_device with a smaller max_bytes: it then streams through the device, and what is kept of "
-            "its features is kept by this process."
-        ) from error
+        refuse_memory(error)
+        raise
+
+
+def refuse_memory(error: RuntimeError) -> None:
+    """Raise a MemoryError in words for torch's out-of-memory error; nothing for others."""
+    if type(error).__name__ != "OutOfMemoryError":
+        return
+    words = str(error).split(" Of the allocated memory", maxsplit=1)[0].split(" See documentation", maxsplit=1)[0]
+    raise MemoryError(
+        f"A fit on a device needs more memory than is free there ({words}). Free some; or pass X as a NumPy array "
+        "to tasksieve.on_device with a smaller max_bytes: it then streams through the device, and what is kept of "
+        "its features is kept by this process."
+    ) from error
 
 
 class _OneSolver:
@@ -185,10 +191,13 @@ class RowSolver(_OneSolver):
         return super().alpha_max()
 
     def _solve(self, lams: np.ndarray, goals: np.ndarray) -> Sequence[Value]:
-        with memory_in_words():
+        try:  # once for each value: without the ceremony of `memory_in_words`
             if self._walk is None:
                 self._walk = self._begin()
             return self._walk.values(lams, goals)
+        except RuntimeError as error:
+            refuse_memory(error)
+            raise
 
     def warn_scales(self, names: np.ndarray | None) -> None:
         """Warn of columns in very different units, once a fit."""

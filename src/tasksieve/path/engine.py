@@ -203,8 +203,8 @@ class Engine:
         elif lowest.objective > self.loss.null.value:  # never worse than W = 0
             lowest = self._null_pair(lam)
         found = min(gap, lowest.objective - best_dual)
-        best = replace(highest, primal=lowest.primal, objective=lowest.objective, gap=found).where_it_counts()
-        return pair, best
+        counting = highest.where_it_counts().gauges
+        return pair, Pair(lam, lowest.primal, lowest.objective, highest.dual, counting, found)
 
     def _predicted_pair(self, lam: float) -> Pair | None:
         """The pair that the secant leads to, where a pass a value is allowed: it is nearer than the last one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -89,7 +89,9 @@ class Pair:
 
     def where_it_counts(self) -> Pair:
         """The same with the gauges of the features that count."""
-        return self if self.known is None else replace(self, gauges=self.known, known=None)
+        if self.known is None:
+            return self
+        return Pair(self.lam, self.primal, self.objective, self.dual, self.known, self.gap)
 
     def dual_gap(self, loss: DataLoss, penalty: RowPenalty, lam: float) -> tuple[float, float]:
         """At any strength, the gap of the point that gives the dual one, and the scale of the dual point."""

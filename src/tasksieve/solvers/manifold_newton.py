@@ -40,7 +40,7 @@ _FALL = 0.3  # of the gap: a Newton step that leaves more calls for more first-o
 _PASSES = 24  # over the columns, of a Newton step and what comes with it
 _RATE = 16.0  # operations of a matrix product in the time of one of a pass
 _FIXED, _FIXED_A_TASK = 2e7, 1e6  # operations of a pass in the time that calls take
-_DEAR, _CRAWLING = 18, 3  # first-order steps in the time of a Newton step, beyond which it waits so many times longer
+_DEAR, _CRAWLING = 18, 3.5  # first-order steps in the time of a Newton step, beyond which it waits so many times longer
 _WORN = 4  # corrections that a factor of an earlier step may take: more, and the next step makes its own
 _HALVINGS = 6
 _CORRECTIONS = 12  # conjugate gradient steps
@@ -62,6 +62,9 @@ class ManifoldNewton:
         self._used = self._ready = False
         self._blocks = 0  # of the last Newton step
         self._factors: list[Array] | None = None  # of an earlier one
+        # where the tasks begin, and the sums of their rows, of the squares and of the cubes
+        self._offsets: Array | None = None
+        self._lengths = (0.0, 0.0, 0.0)
 
     @property
     def name(self) -> str:
@@ -87,15 +90,17 @@ class ManifoldNewton:
             patience = min(2 * patience, max(max_iter - spent, 1))
             solved = self._first.solve(working, solved.rows, tol, patience)
             spent += solved.n_iter
-        return replace(solved, n_iter=spent)
+        return solved if spent == solved.n_iter else replace(solved, n_iter=spent)
 
     def _patience(self, working: WorkingProblem) -> int:
         """How many first-order steps to take at first, by counted work. A Newton step that costs as much as a few of
         them follows soon, the sooner where the last problem needed one; one that costs more waits until they crawl."""
         columns, count = working.columns, len(working.positions)
-        lengths = np.diff(columns.offsets).astype(float)
-        factors = float(np.sum(lengths * lengths * (2.0 * count + lengths + self._blocks)))
-        factors += 2.0 * self._blocks**2 * float(lengths.sum())
+        if columns.offsets is not self._offsets:
+            self._offsets, lengths = columns.offsets, np.diff(columns.offsets).astype(float)
+            self._lengths = lengths.sum(), lengths @ lengths, np.sum(lengths**3)
+        rows, squares, cubes = self._lengths
+        factors = squares * (2.0 * count + self._blocks) + cubes + 2.0 * self._blocks**2 * rows
         newton = _PASSES * pass_work(columns, count) + factors / _RATE + _FIXED + _FIXED_A_TASK * columns.n_tasks
         steps = newton / self._first.step_work(working)
         if steps > _DEAR:
