@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import warnings
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from . import renamed
+
+TYPE_CHECKING = False  # as typing has it, whose import takes as long as all of this
 
 __version__ = "0.2.0"
 
@@ -75,6 +76,8 @@ _PARTS = (
 )  # fmt: skip
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from . import datasets as datasets
     from . import design as design
     from . import federated as federated

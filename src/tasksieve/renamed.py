@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 # Old module -> new one, below the package.
 MODULES = {
@@ -42,14 +44,15 @@ MODULES = {
 CLASSES = {"FoldDealer": "FoldAssigner"}
 
 
-class RenamedModules(MetaPathFinder, Loader):
-    """Finds modules by the names that they had."""
+class RenamedModules:
+    """Finds modules by the names that they had; no class of importlib.abc, whose import takes half of the package's."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         package, _, name = fullname.partition(".")
-        return ModuleSpec(fullname, self) if package == __package__ and name in MODULES else None
+        known = package == __package__ and name in MODULES
+        return ModuleSpec(fullname, self) if known else None  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         new = import_module(f"{__package__}.{MODULES[spec.name.partition('.')[2]]}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from importlib import import_module
 from inspect import Signature
 from itertools import pairwise
@@ -48,6 +49,9 @@ def add(command: Command) -> None:
     def run(**given: Any) -> int:
         module, _, name = command.body.partition(":")
         body = getattr(import_module(f".{module}", __package__), name)
+        if not gc.isenabled():
+            gc.freeze()
+            gc.enable()
         return int(body(Asked(command=command.name, **given)))
 
     parameters = [option.typed_in(command.name) for option in command.options]

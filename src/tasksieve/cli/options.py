@@ -9,6 +9,7 @@ import inspect
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
@@ -40,7 +41,7 @@ SKIP_WORDS = (
 Asked = SimpleNamespace  # the options of a command as they were typed, by their keys; and `command`
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Option:
     """One option."""
 
@@ -73,14 +74,19 @@ class Option:
 
     def typed_in(self, command: str) -> inspect.Parameter:
         """The parameter of the function that typer reads."""
+        only = inspect.Parameter.KEYWORD_ONLY
+        annotation = self._annotation(self.also.get(command))
+        return inspect.Parameter(self.key, only, default=self.default, annotation=annotation)
+
+    @cache  # noqa: B019 - options are constants of this module
+    def _annotation(self, also: str | None) -> Any:
+        """What typer reads of it, one for all commands that call it the same."""
         if self.argument:
             info: Any = typer.Argument(help=self.help, show_default=False)
         else:
-            also = [self.also[command]] if command in self.also else []
-            info = typer.Option(*self.flags, *also, help=self.help, rich_help_panel=self.panel, hidden=self.hidden)
-        kind = self.kind | None if self.default is None else self.kind
-        only = inspect.Parameter.KEYWORD_ONLY
-        return inspect.Parameter(self.key, only, default=self.default, annotation=Annotated[kind, info])
+            words = [*self.flags, *([also] if also else [])]
+            info = typer.Option(*words, help=self.help, rich_help_panel=self.panel, hidden=self.hidden)
+        return Annotated[self.kind | None if self.default is None else self.kind, info]
 
 
 def option_of(
