@@ -183,8 +183,13 @@ class Samples:
         return np.sqrt(self.task_sums(np.square(vector)))
 
     def exact_products(self, first: Array, second: Array) -> Array:
-        """Inner products of two flat vectors in each task, as if summed in twice the precision."""
-        return self.exact_cut(first, second, self.offsets)
+        """Inner products of two flat vectors in each task, or of one with several, as if summed in twice the
+        precision."""
+        if second.ndim == 1:
+            return self.exact_cut(first, second, self.offsets)
+        count = len(second)
+        found = self.exact_cut(np.tile(first, count), second.ravel(), self._one_after_another(count))
+        return found.reshape(count, self.n_tasks)
 
     @staticmethod
     def exact_cut(first: Array, second: Array, offsets: Array) -> Array:
@@ -194,18 +199,21 @@ class Samples:
         return out
 
     def orthogonality(self, vector: Array) -> tuple[Array, Array]:
-        """By nuisance column and task: how far a vector is from orthogonal, at most, for a column of length 1; and
-        the vector's norms by task."""
-        found, lengths = np.empty((self.n_nuisance, self.n_tasks)), np.empty(self.n_tasks)
-        kernels.measure_against(
-            self.weighted_nuisance, vector, self.offsets, self._inverse_sizes, self._used_rounding, found, lengths
-        )
-        return found, lengths
+        """By nuisance column and task: how far a flat vector, or each of several, is from orthogonal, at most, for a
+        column of length 1; and the vector's norms by task."""
+        several, cuts = vector.shape[:-1], self.offsets
+        columns = [self.weighted_nuisance, self._inverse_sizes, self._used_rounding]
+        if several:
+            count = len(vector)
+            columns, cuts = [np.tile(column, count) for column in columns], self._one_after_another(count)
+        found, lengths = np.empty(columns[1].shape), np.empty(columns[1].shape[1])
+        kernels.measure_against(columns[0], vector.ravel(), cuts, *columns[1:], found, lengths)
+        return found.reshape(-1, *several, self.n_tasks), lengths.reshape(*several, self.n_tasks)
 
-    @property
-    def judged_by(self) -> tuple[Array, Array]:
-        """What `orthogonality` multiplies products and norms by, (n_nuisance, n_tasks) each."""
-        return self._inverse_sizes, self._used_rounding
+    def _one_after_another(self, count: int) -> Array:
+        """Where tasks end in so many flat vectors, one after another."""
+        starts = self.offsets[:-1] + self.n_samples * np.arange(count)[:, None]
+        return np.append(starts.ravel(), count * self.n_samples)
 
     def means(self, vector: Array) -> Array:
         """About the weighted mean of a flat vector in each task, within its range; 0 without an intercept. Whatever is
@@ -216,8 +224,8 @@ class Samples:
         return centred(column, self.offsets, False, self.root, True, 1)[2][0]
 
     def per_sample(self, values: Array) -> Array:
-        """One value per task, repeated over the task's samples."""
-        return values.repeat(self.lengths)
+        """One value per task, or several rows of these, repeated over the task's samples."""
+        return values.repeat(self.lengths, axis=-1)
 
     def project(self, vector: Array) -> Array:
         """``(I - U U') vector``: the part of a flat vector that nuisance columns cannot explain."""

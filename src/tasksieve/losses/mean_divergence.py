@@ -185,20 +185,12 @@ class MeanDivergenceOnData(RowLossOnData):
     def floored_gap(self, gap: float) -> float:
         return gap + gamma(64) * self._sizes
 
-    def second_order_error(self, at: Evaluation, error: Array) -> float:
-        """By the largest second derivative on the way from z to a score that is off."""
-        z = at.margin
-        assert z is not None
-        moved = float(error @ error)
-        if moved == 0.0:
-            return 0.0
-        return 0.5 * float(self.steepest_within(z, self.design.per_sample(error) * self._inverse_root)) * moved
-
-    def steepest_within(self, z: Array, away: Array) -> Array:
-        """The largest second derivative of any sample at predictions up to `away` from z; of each row of these."""
+    def beyond_tangent(self, z: Array, error: Array) -> Array:
+        """By the largest second derivative of any sample on the way from z to a score that is off."""
+        moved, away = np.sum(np.square(error), axis=-1), self.design.per_sample(error) * self._inverse_root
         with np.errstate(over="ignore", invalid="ignore"):
-            steepest = np.where((self._weights > 0.0) & (away > 0.0), self.of._steepest(self._y, z, away), 0.0)
-        return np.asarray(np.max(steepest, axis=-1, initial=0.0))
+            bends = np.where((self._weights > 0.0) & (away > 0.0), self.of._steepest(self._y, z, away), 0.0)
+            return np.where(moved > 0.0, 0.5 * np.max(bends, axis=-1, initial=0.0) * moved, 0.0)
 
     def metric(self, at: Evaluation, scale: float, gap: float) -> Array:
         """``kappa`` of the module's docstring."""

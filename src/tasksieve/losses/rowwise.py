@@ -204,7 +204,7 @@ class RowLossOnData(DataLoss):
             none = np.zeros(design.n_samples)
             return Evaluation(np.inf, none, nuisance, none, raw)
         slope = loss.slope(self._y, raw) if known is None else known[1]
-        residual = self._root * self._balanced(self.inside_domain(slope))
+        residual = self._root * self.balanced(self.inside_domain(slope))
         if len(self._directions):
             # Zero is a feasible dual point, and the right one where nuisance columns explain everything.
             done = (self._signs != 0.0) | (design.task_sums(values) <= self._negligible)
@@ -235,11 +235,11 @@ class RowLossOnData(DataLoss):
         nothing = self.design.task_sums(np.abs(at.residual)) == 0.0
         return nothing & (self.of.vanishing and len(self._directions) > 0)
 
-    # -- dual points ----------------------------------------------------------------------------------------------
+    # -- dual points: of one flat vector, or of several in rows where a method returns arrays ------------------------
 
     def inside(self, residual: Array) -> Array:
         """A dual point near a flat vector: in the domain of the conjugates, and about orthogonal to the nuisance."""
-        return self._root * self._balanced(self.inside_domain(residual * self._inverse_root))
+        return self._root * self.balanced(self.inside_domain(residual * self._inverse_root))
 
     def inside_domain(self, p: Array) -> Array:
         """Each entry moved into the domain of its conjugate."""
@@ -254,7 +254,7 @@ class RowLossOnData(DataLoss):
         least = np.minimum(down, up)
         return least, least
 
-    def _balanced(self, p: Array) -> Array:
+    def balanced(self, p: Array) -> Array:
         """p moved towards one that is orthogonal to the nuisance columns, each entry in proportion to its room.
 
         So boundaries of the domain are never crossed, and saturated rows stay where they are. What cannot be moved
@@ -264,30 +264,28 @@ class RowLossOnData(DataLoss):
         if not len(directions):
             return p
         down, up = self.rooms(p)
-        off = design.task_sums(directions * (self._weights * p))
         if len(directions) == 1:
-            room = np.where(design.per_sample(off[0] > 0.0), down, up) if self._one_way else down
-            curvature = design.task_sums(self._weights * room * directions[0] ** 2)
-            step = np.divide(off[0], curvature, out=np.zeros_like(curvature), where=curvature > 0.0)[None, :]
+            (direction,) = directions
+            off = design.task_sums(direction * (self._weights * p))
+            room = np.where(design.per_sample(off > 0.0), down, up) if self._one_way else down
+            curvature = design.task_sums(self._weights * room * direction**2)
+            step = np.divide(off, curvature, out=np.zeros_like(curvature), where=curvature > 0.0)
+            move = direction * design.per_sample(step)
         else:
-            room = down
+            room, off = down, design.task_sums(directions * (self._weights * p))
             gram = np.empty((design.n_tasks, len(directions), len(directions)))
             for a, first in enumerate(directions):
                 for b, second in enumerate(directions[: a + 1]):
                     gram[:, a, b] = gram[:, b, a] = design.task_sums(self._weights * room * first * second)
-            step = np.einsum("tab,bt->at", np.linalg.pinv(gram, hermitian=True), off)
-        move = self._combine(directions, step)
-        far = np.maximum.reduceat(np.abs(move), design.offsets[:-1]) > TILTED
+            move = self._combine(directions, np.einsum("tab,bt->at", np.linalg.pinv(gram, hermitian=True), off))
+        far = np.maximum.reduceat(np.abs(move), design.offsets[:-1], axis=-1) > TILTED
         return p - room * np.where(design.per_sample(far), 0.0, move)
 
     def settled(self, at: Evaluation) -> Evaluation:
-        if not len(self._directions):
-            none = np.zeros(self.design.n_tasks)
-            return replace(at, leak=none, tilt=none, lengths=self.design.task_norms(at.residual))
-        leak, tilt = self._distance(at.residual)
+        leak, tilt = self.leak_and_tilt(at.residual)
         if np.any(tilt > 1e-12):  # worth another step
             again = self.inside(at.residual)
-            nearer = self._distance(again)
+            nearer = self.leak_and_tilt(again)
             if np.max(nearer[1]) < np.max(tilt):
                 at, (leak, tilt) = replace(at, residual=again), nearer
         lost = ~(tilt <= TILTED)
@@ -296,9 +294,12 @@ class RowLossOnData(DataLoss):
             at, leak, tilt = replace(at, residual=residual), np.where(lost, 0.0, leak), np.where(lost, 0.0, tilt)
         return replace(at, leak=leak, tilt=tilt, lengths=self.design.task_norms(at.residual))
 
-    def _distance(self, residual: Array) -> tuple[Array, Array]:
-        """`leak` and `tilt` of a residual: the exact dual point is ``p - room o (Z c)`` with ``|Z c| <= tilt``."""
+    def leak_and_tilt(self, residual: Array) -> tuple[Array, Array]:
+        """By task: the exact dual point is ``p - room o (Z c)`` with ``|Z c| <= tilt``."""
         design = self.design
+        if not len(self._directions):
+            none = np.zeros((*residual.shape[:-1], design.n_tasks))
+            return none, none
         used = np.isfinite(design.nuisance_sizes)
         off = design.samples.orthogonality(residual)[0] * np.where(used, design.nuisance_sizes, 0.0)
         rooms = self.rooms(self.inside_domain(residual * self._inverse_root))
@@ -319,23 +320,29 @@ class RowLossOnData(DataLoss):
 
         The error of the scores is seen through the derivative, slope minus dual point, and the smoothness.
         """
-        z, loss, s = primal.margin, self.of, self._weights
-        assert z is not None and dual.tilt is not None
-        p = self.inside_domain(dual.residual * self._inverse_root)
-        tilt, least = self.design.per_sample(dual.tilt), 4.0 * UNIT * np.abs(p)
-        down, up = (room * tilt + least for room in self.rooms(p))
+        assert primal.margin is not None and dual.tilt is not None
+        return float(self.young_bounds(primal.margin, error, dual.residual, dual.tilt, scale))
+
+    def young_bounds(
+        self, z: Array, error: Array, residual: Array, tilt: Array, scale: Array | float
+    ) -> Array:
+        """`young` at scores z, of several rows at once or of one; `scale` has a column."""
+        loss, s = self.of, self._weights
+        p = self.inside_domain(residual * self._inverse_root)
+        leaning, least = self.design.per_sample(tilt), 4.0 * UNIT * np.abs(p)
+        down, up = (room * leaning + least for room in self.rooms(p))
         slope = loss.slope(self._y, z)
         worst = np.zeros_like(z)
         with np.errstate(over="ignore", invalid="ignore"):
             for end in (p - down, p + up):
                 excess, sizes = loss.excess(self._y, z, scale * self.inside_domain(end))
                 worst = np.maximum(worst, excess + 16.0 * UNIT * sizes)
-        worst[s == 0.0] = 0.0
+        worst[..., s == 0.0] = 0.0
         rounding = np.maximum(down, up) + 8.0 * UNIT * (np.abs(slope) + np.abs(p))
         away = self._root * (np.abs(slope - scale * p) + rounding)
-        moved = float(np.linalg.norm(error))
-        total = float(s @ worst) + float(np.linalg.norm(away)) * moved + self.second_order_error(primal, error)
-        return total * (1.0 + gamma(len(z) + 32))
+        turned = np.linalg.norm(away, axis=-1) * np.linalg.norm(error, axis=-1)
+        total = worst @ s + turned + self.beyond_tangent(z, error)
+        return np.asarray(total * (1.0 + gamma(len(s) + 32)))
 
     def terms(self, at: Evaluation, scale: float) -> float:
         z = at.margin
@@ -345,16 +352,20 @@ class RowLossOnData(DataLoss):
         return float(self._weights @ np.maximum(excess, 0.0))
 
     def second_order_error(self, at: Evaluation, error: Array) -> float:
-        """Without a finite smoothness, by slopes at both ends of where a score may be: they fall with it."""
+        assert at.margin is not None
+        return float(self.beyond_tangent(at.margin, error))
+
+    def beyond_tangent(self, z: Array, error: Array) -> Array:
+        """`second_order_error` at scores z, of several rows at once or of one. Without a finite smoothness, by slopes
+        at both ends of where a score may be: they fall with it."""
         if np.isfinite(self.smoothness):
-            return super().second_order_error(at, error)
-        z, live = at.margin, self._weights > 0.0
-        assert z is not None
+            return np.asarray(0.5 * self.smoothness * np.sum(np.square(error), axis=-1))
+        live = self._weights > 0.0
         away = np.where(live, self.design.per_sample(error) * self._inverse_root, 0.0)
         slope = self.of.slope(self._y, z)
         turned = np.maximum(self.of.slope(self._y, z - away) - slope, slope - self.of.slope(self._y, z + away))
         turned += 16.0 * UNIT * np.abs(slope)
-        return float(np.sum((self._weights * turned * away)[live])) * (1.0 + gamma(len(z) + 16))
+        return np.asarray(np.sum((self._weights * turned * away)[..., live], axis=-1)) * (1.0 + gamma(len(live) + 16))
 
     def _combine(self, columns: Iterable[Array], coefficients: Array) -> Array:
         """A flat vector from coefficients (columns, tasks)."""

@@ -13,10 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .._kernels import kernels
-from ..losses.base import UNIT, gamma
-from ..losses.mean_divergence import MeanDivergenceOnData
-from ..losses.rowwise import TILTED, RowLossOnData
+from ..losses.base import gamma
+from ..losses.rowwise import RowLossOnData
 from ..penalties.base import REJECT
 from ..penalties.sparse_group import SparseGroup
 from .certificate import FINAL, LOST, StoredSolution, correlation_rounding
@@ -56,16 +54,16 @@ class CertifiedBlock:
         raw, error = self._scores(numbers, rows, places)
         if self._offset is not None:
             raw = raw + self._offset
-        values = self._exact_sums(loss.of.value(self._labels, raw))
+        values = np.sum(design.exact_products(self._weights, loss.of.value(self._labels, raw)), axis=1)
         slope = loss.of.slope(self._labels, raw)
-        p = self._balanced(loss.inside_domain(slope))
-        tilt, leak = self._distance(self._root * p)
-        norms, inner, known, scale, gauges = self._duals(self._root * p, leak, rows, places, penalties)
+        residual = self._root * loss.balanced(loss.inside_domain(slope))
+        leak, tilt = loss.leak_and_tilt(residual)
+        norms, inner, known, scale, gauges = self._duals(residual, leak, rows, places, penalties)
         with np.errstate(invalid="ignore", over="ignore"):
-            gap = self._young(raw, slope, error, p, tilt, scale) + known + np.maximum(norms - scale * inner, 0.0)
+            gap = loss.young_bounds(raw, error, residual, tilt, scale[:, None])
+            gap = gap + known + np.maximum(norms - scale * inner, 0.0)
             objective = values + norms
-            off = np.sum(np.sqrt(self._sums(np.square(self._root * slope))) * error, axis=1)
-            off += self._second_order(raw, error)
+            off = np.sum(design.task_norms(self._root * slope) * error, axis=1) + loss.beyond_tangent(raw, error)
             terms = np.array([own.size + 24 for own in rows])
             objective_error = off + gamma(1) * terms * norms + loss.summed_error() + gamma(FINAL) * np.abs(objective)
             gap = gap * (1.0 + gamma(FINAL)) + objective_error
@@ -85,26 +83,6 @@ class CertifiedBlock:
                 moved = radius * self._longest / (penalty.group + penalty.l1)
                 counts[k] = np.count_nonzero(scale[k] * gauges[k] + moved < REJECT)
         return counts
-
-    def _sums(self, values: Array) -> Array:
-        """By task, (values, tasks)."""
-        return self._design.task_sums(values)
-
-    def _spread(self, values: Array) -> Array:
-        """One number a task, for each of its samples."""
-        return np.repeat(values, self._design.samples.lengths, axis=1)
-
-    def _tiled(self, count: int) -> Array:
-        """Offsets of so many flat vectors, one after another."""
-        starts = self._design.offsets[:-1] + self._design.n_samples * np.arange(count)[:, None]
-        return np.append(starts.ravel(), count * self._design.n_samples)
-
-    def _exact_sums(self, values: Array) -> Array:
-        """Weighted sums, each task's as if summed in twice the precision."""
-        count = len(values)
-        weights = np.tile(self._weights, count)
-        found = self._design.samples.exact_cut(weights, values.ravel(), self._tiled(count))
-        return np.asarray(found.reshape(count, -1).sum(axis=1))
 
     def _scores(
         self, numbers: Sequence[StoredSolution], rows: list[Array], places: Sequence[Array]
@@ -126,47 +104,12 @@ class CertifiedBlock:
             if own.constant is not None:
                 constant[k], lost[k] = own.constant
         level = constant + design.coefficients(pulled[None])[0] if design.n_nuisance else constant
-        raw = raw / self._divisor + self._spread(level)
+        raw = raw / self._divisor + design.per_sample(level)
         lengths = design.samples.root_totals
         operations = np.array([len(own) for own in rows]) + (2 * design.n_nuisance + 24)
         error = (2 * design.n_nuisance + 2) * reach + np.abs(constant) * lengths
         error = gamma(1) * operations[:, None] * error + lost * lengths + gamma(4) * self._loss.label_sizes()
         return raw, error
-
-    def _balanced(self, p: Array) -> Array:
-        """`RowLossOnData._balanced`."""
-        if not self._design.n_nuisance:
-            return p
-        off = self._sums(self._weights * p)
-        down, up = self._loss.rooms(p)
-        room = np.where(self._spread(off > 0.0), down, up)
-        whole = self._sums(self._weights * room)
-        step = np.divide(off, whole, out=np.zeros_like(whole), where=whole > 0.0)
-        return p - room * self._spread(np.where(np.abs(step) > TILTED, 0.0, step))
-
-    def _distance(self, residual: Array) -> tuple[Array, Array]:
-        """`RowLossOnData.settled`: `tilt` and `leak`."""
-        design, loss, count = self._design, self._loss, len(residual)
-        if not design.n_nuisance:
-            return np.zeros((count, design.n_tasks)), np.zeros((count, design.n_tasks))
-        found, lengths = np.empty((1, count * design.n_tasks)), np.empty(count * design.n_tasks)
-        samples = design.samples
-        inverse, rounding = samples.judged_by
-        kernels.measure_against(
-            np.tile(samples.weighted_nuisance, count), residual.ravel(), self._tiled(count),
-            np.tile(inverse, count), np.tile(rounding, count), found, lengths,
-        )  # fmt: skip
-        used = np.isfinite(design.nuisance_sizes)
-        off = found.reshape(count, -1) * np.where(used, design.nuisance_sizes, 0.0)
-        rooms = loss.rooms(loss.inside_domain(residual / self._divisor))
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            tilt = np.max([off / self._sums(self._weights * room) for room in rooms], axis=0)
-            spread = np.max([np.sqrt(self._sums(np.square(self._root * room))) for room in rooms], axis=0)
-            tilt = tilt * (1.0 + gamma(design.n_samples + 16))
-            leak = tilt * spread * (1.0 + gamma(design.n_samples + 16))
-        exact = off == 0.0
-        tilt, leak = np.where(exact, 0.0, tilt), np.where(exact, 0.0, leak)
-        return np.where(np.isfinite(tilt) & np.isfinite(leak), tilt, np.inf), leak
 
     def _duals(
         self,
@@ -178,7 +121,7 @@ class CertifiedBlock:
     ) -> tuple[Array, Array, Array, Array, Array]:
         """Of each value: the norm of its rows, their products with the dual point, what rounding adds to the gap beside
         the loss, the dual point's scale, and upper bounds of the gauges of all features before it."""
-        lengths = np.sqrt(self._sums(np.square(residual)))
+        lengths = self._design.task_norms(residual)
         errors_of = self._errors * lengths + leak
         norms, inner, known, scales = np.empty((4, len(rows)))
         gauges = np.empty((len(rows), len(self._positions)))
@@ -194,29 +137,3 @@ class CertifiedBlock:
             known[k] = gamma(own.size + 24) * (norms[k] + scale * np.vdot(np.abs(products), sizes))
             known[k] += scale * np.vdot(errors, sizes)
         return norms, inner, known, scales, gauges
-
-    def _young(self, z: Array, slope: Array, error: Array, p: Array, tilt: Array, scale: Array) -> Array:
-        """`RowLossOnData.young`."""
-        loss, s = self._loss, self._weights
-        p = loss.inside_domain(self._root * p / self._divisor)
-        least, leaning = 4.0 * UNIT * np.abs(p), self._spread(tilt)
-        down, up = (room * leaning + least for room in loss.rooms(p))
-        worst = np.zeros_like(z)
-        for end in (p - down, p + up):
-            excess, sizes = loss.of.excess(self._labels, z, scale[:, None] * loss.inside_domain(end))
-            worst = np.maximum(worst, excess + 16.0 * UNIT * sizes)
-        worst[:, s == 0.0] = 0.0
-        rounding = np.maximum(down, up) + 8.0 * UNIT * (np.abs(slope) + np.abs(p))
-        away = self._root * (np.abs(slope - scale[:, None] * p) + rounding)
-        moved = np.sqrt(np.sum(np.square(error), axis=1))
-        total = worst @ s + np.sqrt(np.sum(np.square(away), axis=1)) * moved + self._second_order(z, error)
-        return total * (1.0 + gamma(z.shape[1] + 32))
-
-    def _second_order(self, z: Array, error: Array) -> Array:
-        """`DataLoss.second_order_error`."""
-        moved = np.sum(np.square(error), axis=1)
-        if np.isfinite(self._loss.smoothness):
-            return 0.5 * self._loss.smoothness * moved
-        assert isinstance(self._loss, MeanDivergenceOnData)
-        steepest = self._loss.steepest_within(z, self._spread(error) / self._divisor)
-        return np.where(moved > 0.0, 0.5 * steepest * moved, 0.0)
