@@ -3,10 +3,10 @@
     python benchmarks/versions.py --old /path/to/old/.venv/bin/python [--new ...] [--only NAME] [--quick]
 
 --old and --new are interpreters that have a version installed, or folders that hold one (the src of a checkout whose
-kernels are built, run by this interpreter). Prints, for each case, the least seconds of both and their ratio (above 1:
-the new version is faster), the median ratio of the rounds, the passes over the data, and the worst relative gap. A
-round is old, new, new, old. Where a process's arrays lie in memory makes it up to a third slower for all of its life,
-so there are several pairs of processes. The last line is the least ratio.
+kernels are built, run by this interpreter). Prints, for each case, the least seconds of both, the median ratio of all
+rounds (above 1: the new version is faster) and that of the least seconds, the passes over the data, and the worst
+relative gap. A round is old, new, new, old. Where a process's arrays lie in memory makes it up to a third slower for
+all of its life, so there are several pairs of processes. The last line is the least ratio.
 """
 
 from __future__ import annotations
@@ -215,17 +215,17 @@ def pair(name, old, new, rounds, quick):
 
 
 def compare(name, old, new, options):
-    """Prints a row; the ratio of the least seconds."""
+    """Prints a row; the median ratio."""
     pairs = [pair(name, old, new, options.rounds, options.quick) for _ in range(options.pairs)]
     least = {label: min(min(seconds[label]) for seconds, _, _ in pairs) for label in ("old", "new")}
     middle = statistics.median(ratio for _, ratios, _ in pairs for ratio in ratios)
-    ratio, last = least["old"] / least["new"], pairs[-1][2]
+    last = pairs[-1][2]
     print(
-        f"| {name} | {least['old']:.4g} | {least['new']:.4g} | {ratio:.2f} | {middle:.2f} "
+        f"| {name} | {least['old']:.4g} | {least['new']:.4g} | {middle:.2f} | {least['old'] / least['new']:.2f} "
         f"| {last['old']['passes']:.1f} | {last['new']['passes']:.1f} | {last['new']['gap']:.1e} |",
         flush=True,
     )
-    return ratio
+    return middle
 
 
 if __name__ == "__main__":
@@ -254,7 +254,7 @@ if __name__ == "__main__":
     if options.only:
         names = [name for name in names if name.startswith(tuple(options.only))]
     print(
-        "| case | old, s | new, s | old/new | median | passes old | passes new | worst gap |\n"
+        "| case | old, s | new, s | old/new | of the least | passes old | passes new | worst gap |\n"
         "|---|---|---|---|---|---|---|---|"
     )
     ratios = [compare(name, options.old, options.new, options) for name in names]
