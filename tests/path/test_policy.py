@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers import Case
 
 import tasksieve as ts
 from tasksieve.path import policy
 from tasksieve.path.policy import Facts, Kind, choose_for_data, choose_for_problem
+from tasksieve.path.walks import problem_facts
 
 MB, GB = 1 << 20, 1 << 30
 
@@ -81,6 +83,30 @@ def test_for_a_problem_in_memory(rows, features, tasks, matrices, values, kind):
     assert choose_for_problem(facts).kind == kind
     for other in ({"by_sums": False}, {"dense": False}, {"location": "device"}):
         assert choose_for_problem(replace(facts, **other)).kind == "rows"
+
+
+def test_a_deep_path_with_many_features_is_worth_more():
+    """Working sets grow with the features in play, a Gram matrix does not."""
+    deep = Facts(100, 10_000, 2_000, n_expected=501, depth=0.03)
+    assert choose_for_problem(deep).kind == "sums"
+    for shallow in ({"n_expected": 500}, {"depth": 0.04}, {"n_matrices": 5, "n_tasks": 5}, {"n_rows": 60_000}):
+        assert choose_for_problem(replace(deep, **shallow)).kind == "rows"
+    wide = replace(deep, n_values=5, n_rows=500, n_features=2_500, n_expected=2_500)
+    assert choose_for_problem(wide).kind == "rows"
+    assert choose_for_problem(replace(wide, n_rows=1_500, n_features=1_500)).kind == "sums"
+
+
+def test_what_is_expected_of_a_path():
+    """Of independent features about as many come into play as would at W = 0."""
+    rng = np.random.default_rng(0)
+    X = np.asfortranarray(rng.standard_normal((400, 60)))
+    problem = Case(X, np.array([0, 400]), X[:, :3].sum(axis=1) + rng.standard_normal(400)).problem()
+    top = problem.lambda_max()
+    unknown, deep, shallow = (problem_facts(problem, 10, least) for least in (None, 0.01 * top, 0.5 * top))
+    assert (unknown.n_expected, unknown.depth) == (0, 1.0)
+    assert (shallow.n_expected, shallow.depth) == (3, 0.5)
+    assert 30 < deep.n_expected <= 60
+    assert deep.depth == pytest.approx(0.01)
 
 
 def test_on_a_device():

@@ -155,7 +155,8 @@ class OwnModels:
         if null is None or not np.min(null) > 0.0 or problem.units != Units():
             return None
         lams, goals = usual * falls, np.full(len(falls), tol * float(np.min(null)))
-        walk = PathWalk(problem, len(lams), max_iter=self._model.max_iter, **self._estimator._engine_options())
+        options = self._estimator._engine_options()
+        walk = PathWalk(problem, len(lams), least=lams.min(), max_iter=self._model.max_iter, **options)
         values = list[Value]()
         while len(values) < len(lams):
             found = walk.values(lams[len(values) :], goals[len(values) :])

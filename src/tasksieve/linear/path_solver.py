@@ -146,7 +146,7 @@ class RowSolver(_OneSolver):
         self._n_values, self._after, self._by_sums, self._start, self._note = n_values, after, by_sums, start, note
         self._walk: PathWalk | None = None
 
-    def _begin(self) -> PathWalk:
+    def _begin(self, lams: np.ndarray) -> PathWalk:
         model, units, after = self.model, self._units, self._after
         note = self.problem.design.note if self._note else ""
         report = reporter(type(model).__name__, "value", model.verbose) if note else None
@@ -158,6 +158,7 @@ class RowSolver(_OneSolver):
         return PathWalk(
             self.problem,
             self._n_values,
+            least=float(lams.min()),
             max_iter=model.max_iter,
             after=after,
             by_gram=self._by_sums,
@@ -193,7 +194,7 @@ class RowSolver(_OneSolver):
     def _solve(self, lams: np.ndarray, goals: np.ndarray) -> Sequence[Value]:
         try:  # once for each value: without the ceremony of `memory_in_words`
             if self._walk is None:
-                self._walk = self._begin()
+                self._walk = self._begin(lams)
             return self._walk.values(lams, goals)
         except RuntimeError as error:
             refuse_memory(error)

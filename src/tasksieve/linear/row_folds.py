@@ -116,7 +116,8 @@ class RowFolds(FoldSource):
         trainings = [self.facts.with_weights(train) for train, _ in self._folds]
         weights = [models[0]._row_weights(training) for training in trainings]
         with one_blas_thread():
-            self._together = fold_moments(self._problems[0], weights, n_values, slots or self.slots)
+            least = float(self.whole(0, n_values).strengths(grids[0]).min())
+            self._together = fold_moments(self._problems[0], weights, n_values, least, slots or self.slots)
         if self._together is not None:
             self.side_by_side = slots
         elif len(models) == 1:

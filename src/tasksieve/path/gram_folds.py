@@ -85,11 +85,11 @@ class FoldMoments:
 
 
 def fold_moments(
-    problem: Problem, trainings: Sequence[Array], n_values: int, n_jobs: int
+    problem: Problem, trainings: Sequence[Array], n_values: int, least: float, n_jobs: int
 ) -> FoldMoments | None:
     """Moments of folds, given the row weights of their training rows; None where the Gram solver does not apply."""
     design = problem.design
-    facts = problem_facts(problem, n_values, by_device=False)
+    facts = problem_facts(problem, n_values, least, by_device=False)
     if choose_for_problem(facts).kind is not Kind.SUMS or not memory_allows(facts, len(trainings) + 1, n_jobs):
         return None
     if design.standardize and not design.fit_intercept:

@@ -30,6 +30,11 @@ MOST_MATRICES_AT_ONCE = 64  # for a single value: with more, sums of each cost m
 MOST_WORK = 5e10  # multiplications to form the Gram matrices, and
 WORK_A_VALUE = 2e8  # of these, for every value (after the first, where the rows are at hand)
 WORK_AT_ONCE = 2e7  # for the first
+# The first two for deep paths of one matrix, at least as long as it is wide, with many features in play: there working
+# sets are several times the work.
+MOST_WORK_IF_FULL, WORK_A_VALUE_IF_FULL = 2e11, 1e9
+MANY_EXPECTED = 0.25  # of the features, and
+DEEP = 0.03  # of the largest strength: above that, of features that are alike one stands for the others
 LEAST_WORK = 4e4  # products of one pass, below which a single value is over before sums pay
 WIDEST = 12  # times as many features as rows: there working sets are small and screening is strong
 WIDEST_HALVES = 4  # the same on halves of the rows, by the rows of a half
@@ -120,6 +125,9 @@ class Facts:
     - `by_sums`, `by_device`: Whether loss, penalty and options are such that sums, or passes on a device, determine the
       answer.
     - `n_covariates`: Unpenalised features: what these explain has more digits by residuals.
+    - `n_expected`: Features that the smallest strength would not leave out beside W = 0: roughly those that come into
+      play. 0 where that is not known.
+    - `depth`: The smallest strength, in parts of the one that leaves out all features.
     """
 
     n_values: int
@@ -136,6 +144,8 @@ class Facts:
     by_sums: bool = True
     by_device: bool = False
     n_covariates: int = 0
+    n_expected: int = 0
+    depth: float = 1.0
 
     @property
     def gram_work(self) -> float:
@@ -246,7 +256,10 @@ def sums_pay(facts: Facts) -> bool:
     one_pass = float(facts.n_rows) * facts.n_features * facts.n_tasks
     if facts.n_values == 1 and (facts.n_matrices > 1 or one_pass < LEAST_WORK):
         return False
-    return facts.gram_work <= min(MOST_WORK, WORK_AT_ONCE + WORK_A_VALUE * (facts.n_values - 1))
+    one_long = facts.n_matrices == 1 and facts.n_rows >= facts.n_features
+    full = one_long and facts.n_expected > MANY_EXPECTED * facts.n_features and facts.depth <= DEEP
+    most, a_value = (MOST_WORK_IF_FULL, WORK_A_VALUE_IF_FULL) if full else (MOST_WORK, WORK_A_VALUE)
+    return facts.gram_work <= min(most, WORK_AT_ONCE + a_value * (facts.n_values - 1))
 
 
 def smooth_walk_pays(n_rows: int, n_samples: int, n_features: int) -> bool:

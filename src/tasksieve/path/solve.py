@@ -64,6 +64,7 @@ def solve_path(
         walk = PathWalk(
             problem,
             len(lams),
+            least=lams.min(initial=np.inf),
             max_iter=max_iter,
             screening=screening,
             solver=solver,

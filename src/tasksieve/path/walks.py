@@ -19,13 +19,20 @@ from .values import Value
 Array = np.ndarray[Any, Any]
 
 
-def problem_facts(problem: Problem, n_values: int, *, by_sums: bool = True, by_device: bool = True) -> Facts:
-    """What the choice of a solver depends on; False for those that are not wanted."""
+def problem_facts(
+    problem: Problem, n_values: int, least: float | None = None, *, by_sums: bool = True, by_device: bool = True
+) -> Facts:
+    """What the choice of a solver depends on; `least`: the smallest strength, where it is known; False for solvers that
+    are not wanted."""
     design = problem.design
     shard = design.shard
     storage = shard.storage
     here, dense = storage.shard_class is None, not storage.sparse
     n_matrices = 1 if design.uniform or design.n_tasks == 1 else design.n_tasks
+    by_sums = by_sums and here and dense and _sums_determine(problem)
+    expected, depth = 0, 1.0
+    if by_sums and least is not None:
+        expected, depth = int(np.count_nonzero(problem.null_levels() > least)), least / problem.lambda_max()
     return Facts(
         n_values,
         design.n_rows if n_matrices == 1 else design.n_samples,
@@ -35,11 +42,13 @@ def problem_facts(problem: Problem, n_values: int, *, by_sums: bool = True, by_d
         column_bytes=storage.n_rows * storage.dtype.itemsize,
         dense=dense,
         location="memory" if here else "device",
-        by_sums=by_sums and here and dense and _sums_determine(problem),
+        by_sums=by_sums,
         by_device=by_device
         and shard.cheap_passes
         and device_path.by_passes(problem),
         n_covariates=len(design.unpenalised),
+        n_expected=expected,
+        depth=depth,
     )
 
 
@@ -56,6 +65,7 @@ def _sums_determine(problem: Problem) -> bool:
 class PathWalk:
     """Values of a path with the solver that `policy` chooses; where sums end, with the engine from there on.
 
+    - `least`: The smallest strength that will be requested, where it is known.
     - `after`: A value found by another solver, from which to go on.
     - `options`: Further ones of `solve_path`; sums are used only where none is set.
     """
@@ -65,6 +75,7 @@ class PathWalk:
         problem: Problem,
         n_values: int,
         *,
+        least: float | None = None,
         max_iter: int = 10_000,
         after: Value | None = None,
         by_gram: bool = True,
@@ -77,8 +88,9 @@ class PathWalk:
         self._last = after
         by_sums = by_gram and after is None and not sets_options(options)
         by_device = not sets_options({**options, "start": None})
+        facts = problem_facts(problem, n_values, least, by_sums=by_sums, by_device=by_device)
         #: which solver, and why
-        self.choice = choose_for_problem(problem_facts(problem, n_values, by_sums=by_sums, by_device=by_device))
+        self.choice = choose_for_problem(facts)
         if self.choice.kind is Kind.SUMS:
             self._compiled = gram.gram_walk(problem)
             if self._compiled is None:
