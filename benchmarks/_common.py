@@ -304,10 +304,15 @@ def timed(function: Callable[[], Any]) -> tuple[float, Any]:
             gc.enable()
 
 
+_REST = 0.1  # seconds
+
+
 def alternate(sides: dict[str, tuple[int, Callable[[], Run]]]) -> dict[str, list[Run]]:
     """Run the sides in turn, each as often as its count says: a busy minute then hurts all of them.
 
-    Only the last run of a side keeps its answers; the answers of a path are large, its seconds are not.
+    Each begins with a rest: threads of a BLAS that has just been used wait busily for some 30 ms, at the expense of
+    whoever comes next. Only the last run of a side keeps its answers; the answers of a path are large, its seconds are
+    not.
     """
     runs: dict[str, list[Run]] = {name: [] for name in sides}
     for repeat in range(max(count for count, _ in sides.values())):
@@ -315,6 +320,7 @@ def alternate(sides: dict[str, tuple[int, Callable[[], Run]]]) -> dict[str, list
             if repeat < count:
                 for earlier in runs[name]:
                     earlier.answers, earlier.duals = [], None
+                time.sleep(_REST)
                 runs[name].append(run())
     return runs
 
