@@ -32,7 +32,7 @@ WORK_A_VALUE = 2e8  # of these, for every value (after the first, where the rows
 WORK_AT_ONCE = 2e7  # for the first
 # The first two for deep paths of one matrix, at least as long as it is wide, with many features in play: there working
 # sets are several times the work.
-MOST_WORK_IF_FULL, WORK_A_VALUE_IF_FULL = 2e11, 1e9
+MOST_WORK_IF_FULL, WORK_A_VALUE_IF_FULL = 1e11, 1e9
 MANY_EXPECTED = 0.25  # of the features, and
 DEEP = 0.03  # of the largest strength: above that, of features that are alike one stands for the others
 LEAST_WORK = 4e4  # products of one pass, below which a single value is over before sums pay
