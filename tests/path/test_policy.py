@@ -9,7 +9,9 @@ import pytest
 from helpers import Case
 
 import tasksieve as ts
+from tasksieve.linear import row_folds
 from tasksieve.path import policy
+from tasksieve.path.gram_folds import fold_moments
 from tasksieve.path.policy import Facts, Kind, choose_for_data, choose_for_problem
 from tasksieve.path.walks import problem_facts
 
@@ -107,6 +109,23 @@ def test_what_is_expected_of_a_path():
     assert (shallow.n_expected, shallow.depth) == (3, 0.5)
     assert 30 < deep.n_expected <= 60
     assert deep.depth == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize(("last", "kind"), [(0.5, "rows"), (0.02, "sums")])
+def test_paths_and_folds_say_how_deep_they_go(last, kind, rng, monkeypatch):
+    """The same data, with limits that only a deep path may pass: its folds then share Gram matrices, too."""
+    X = rng.standard_normal((120, 30))
+    y = X[:, :3].sum(axis=1) + rng.standard_normal(120)
+    for name, limit in (("WORK_AT_ONCE", 0.0), ("WORK_A_VALUE", 1e3), ("WORK_A_VALUE_IF_FULL", 1e5)):
+        monkeypatch.setattr(policy, name, limit)
+    shared = []
+    monkeypatch.setattr(row_folds, "fold_moments", lambda *given: shared.append(fold_moments(*given)) or shared[-1])
+    grid = ts.MultiTaskLasso().alpha_max(X, y) * np.geomspace(1.0, last, 20)
+    path = ts.MultiTaskLasso().path(X, y, alphas=grid)
+    fitted = ts.MultiTaskLassoCV(alphas=grid, cv=3).fit(X, y)
+    assert path.choice.kind == fitted.choice_.kind == kind
+    assert [found is not None for found in shared] == [kind == "sums"]
+    assert np.all(path.dual_gaps <= 1e-6 * path.null_objective)
 
 
 def test_on_a_device():

@@ -31,7 +31,7 @@ def problem_facts(
     n_matrices = 1 if design.uniform or design.n_tasks == 1 else design.n_tasks
     by_sums = by_sums and here and dense and _sums_determine(problem)
     expected, depth = 0, 1.0
-    if by_sums and least is not None:
+    if by_sums and least is not None and n_values > 1:  # a single value is too few for it to matter
         expected, depth = int(np.count_nonzero(problem.null_levels() > least)), least / problem.lambda_max()
     return Facts(
         n_values,
