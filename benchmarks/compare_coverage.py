@@ -174,7 +174,7 @@ def compared(data: Data) -> dict[str, Any]:
     kind = data.kind
     Remembered.found.clear()
     model = LogisticCV(**CLASS_PATH) if kind.classes else LassoCV(**PATH)
-    result = ts.compare(model, data.X, data.y, data.task, cv=FOLDS, pooled=False)
+    result = ts.compare(model, data.X, data.y, task=data.task, cv=FOLDS, pooled=False)
     truth = np.zeros((2, kind.n_tasks))
     step = kind.n_tasks + 1
     for f in range(FOLDS):
@@ -203,9 +203,9 @@ def nested_estimates(data: Data) -> dict[str, Any]:
     def losses(held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of all rows, and the true ones by task: shared, own, and the difference."""
         weights = (~held).astype(float)
-        shared = ts.MultiTaskLassoCV(**PATH).fit(data.X, data.y, task, sample_weight=weights)
+        shared = ts.MultiTaskLassoCV(**PATH).fit(data.X, data.y, task=task, sample_weight=weights)
         rows, true = np.empty((3, len(task))), np.empty((3, T))
-        rows[0] = (data.y - shared.predict(data.X, task)) ** 2
+        rows[0] = (data.y - shared.predict(data.X, task=task)) ** 2
         true[0] = data.true_losses(shared.coef_, shared.intercept_)
         for t in range(T):
             part = slice(t * n, (t + 1) * n)

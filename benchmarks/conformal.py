@@ -75,34 +75,34 @@ def draw(kind: Kind, seed: int) -> tuple[Array, Array, Array, Array]:
 def forms(kind: Kind, X: Array, y: Array, task: Array, new: Array) -> Iterator[tuple[str, Array, Array]]:
     """Each form of calibration: its name, which new rows are covered, and how wide intervals, or sets, are."""
     old, (rows, names, truth) = ~new, (X[new], task[new], y[new])
-    known = (X[old], y[old], task[old])
+    known = {"X": X[old], "y": y[old], "task": task[old]}
 
     def inside(bounds: Array) -> tuple[Array, Array]:
         return (bounds[:, 0] <= truth) & (truth <= bounds[:, 1]), bounds[:, 1] - bounds[:, 0]
 
     if kind.labels in ("two", "three"):
         for form, keep in (("tuned", True), ("nested", "nested")):
-            model = ts.MultiTaskLogisticRegressionCV(keep_folds=keep, **PATH).fit(*known)
+            model = ts.MultiTaskLogisticRegressionCV(keep_folds=keep, **PATH).fit(**known)
             for score in ("probability", "cumulative"):
                 sets = model.predict_set(rows, task=names, coverage=COVERAGE, score=score)
                 yield f"{score}, {form}", sets[np.arange(len(truth)), truth], sets.sum(axis=1).astype(float)
         return
     kept: dict[str, Any] = {"keep_folds": True, **PATH}
     if kind.labels == "counts":
-        model = ts.MultiTaskPoissonCV(**kept).fit(*known)
+        model = ts.MultiTaskPoissonCV(**kept).fit(**known)
         yield "CV+", *inside(model.predict_interval(rows, task=names, coverage=COVERAGE))
         scaled = model.predict_interval(rows, task=names, coverage=COVERAGE, spread="variance")
         yield "CV+, by the loss's variance", *inside(scaled)
         return
-    model = ts.MultiTaskLassoCV(**kept).fit(*known)
+    model = ts.MultiTaskLassoCV(**kept).fit(**known)
     yield "CV+, tuned", *inside(model.predict_interval(rows, task=names, coverage=COVERAGE))
-    nested = ts.MultiTaskLassoCV(**{**kept, "keep_folds": "nested"}).fit(*known)
+    nested = ts.MultiTaskLassoCV(**{**kept, "keep_folds": "nested"}).fit(**known)
     yield "CV+, nested", *inside(nested.predict_interval(rows, task=names, coverage=COVERAGE))
     if kind.n_rows < 20:
         borrowed = model.predict_interval(rows, task=names, coverage=COVERAGE, borrow=20)
         yield "CV+, tuned, borrowed", *inside(borrowed)
     if kind.noise == "growing":
-        low, high = (ts.MultiTaskQuantileCV(q=q, **kept).fit(*known) for q in (0.05, 0.95))
+        low, high = (ts.MultiTaskQuantileCV(q=q, **kept).fit(**known) for q in (0.05, 0.95))
         yield "two quantiles", *inside(low.predict_interval(rows, task=names, coverage=COVERAGE, upper=high))
         sizes = np.abs(known[1] - model.cv_predictions_) + 1e-6
         spread = ts.MultiTaskRegressorCV(loss="gamma", **kept).fit(known[0], sizes, task=known[2])

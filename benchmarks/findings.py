@@ -54,13 +54,13 @@ def coverage(report: Report, sets: int, seed: int) -> None:
             coef[true] = 0.8 * rng.choice([-1.0, 1.0], (len(true), n_tasks))
             noise = (0.5 + 0.7 * np.abs(X[:, 0])) * rng.standard_normal(len(task))
             y = np.einsum("ij,ij->i", X, coef.T[task]) + noise
-            found = ts.split_inference(model, X, y, task, random_state=k)
+            found = ts.split_inference(model, X, y, task=task, random_state=k)
             features, tasks = found.feature, found.task
             if np.isin(true, features).all():  # else the truth is another combination
                 truth = coef[features, tasks]
                 hit = (found.lower <= truth) & (truth <= found.upper)
                 _keep(split, hit, ~np.isin(features, true))
-            chosen = model.fit(X, y, task).get_support(indices=True)
+            chosen = model.fit(X, y, task=task).get_support(indices=True)
             if np.isin(true, chosen).all():
                 for t in range(n_tasks):
                     low, high = _least_squares(X[task == t][:, chosen], y[task == t])
@@ -111,7 +111,7 @@ def discoveries(report: Report, sets: int, seed: int) -> None:
             coef = np.zeros((n_tasks, d))
             coef[:, true] = strength * rng.standard_normal((n_tasks, used))
             y = np.einsum("ij,ij->i", X, coef[task]) + rng.standard_normal(len(task))
-            found = own.fit(X, y, task).get_support()
+            found = own.fit(X, y, task=task).get_support()
             hits = np.count_nonzero(found[true])
             shares.append((found.sum() - hits) / max(found.sum(), 1))
             power.append(hits / used if used else np.nan)

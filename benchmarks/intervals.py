@@ -260,17 +260,17 @@ def one(setting: Setting, k: int, seed: int) -> dict[str, float]:
     """What the k-th data set says: shares of intervals that hold the truth, lengths; NaN where there are none."""
     kind: Any = ts.MultiTaskLogisticRegressionCV if setting.classes else ts.MultiTaskLassoCV
     X, y, task, coef = draw(setting, [seed, k])
-    model = kind(**PATH).fit(X, y, task)
+    model = kind(**PATH).fit(X, y, task=task)
     others = np.random.default_rng([seed, k, 1]).permutation(np.flatnonzero(~coef.any(axis=0)))[:OTHERS]
     features = np.sort(np.concatenate([np.flatnonzero(coef.any(axis=0)), others]))
-    found = ts.debiased_inference(model, X, y, task, features, level=LEVEL)
+    found = ts.debiased_inference(model, X, y, task=task, features=features, level=LEVEL)
     truth = coef[found.task, found.feature]
     hit, matters = (found.lower <= truth) & (truth <= found.upper), truth != 0.0
     selected = np.isin(found.feature, model.get_support(indices=True))
     known = np.isfinite(found.std_error)  # a task whose rows are used up by the model has none
     shares = {"false": ~matters, "true": matters, "selected": selected, "by chance": selected & ~matters}
     luck = np.full(len(hit), np.nan) if setting.classes else known_noise(setting, X, y, task, coef, features)
-    half = ts.split_inference(kind(**PATH), X, y, task, level=LEVEL, random_state=k, small_tasks="drop")
+    half = ts.split_inference(kind(**PATH), X, y, task=task, level=LEVEL, random_state=k, small_tasks="drop")
     own = coef[half.task, half.feature] != 0.0 if len(half) else np.zeros(0, dtype=bool)
     lengths = (half.upper - half.lower)[own]
     return {
@@ -316,11 +316,11 @@ def held(found: list[float], control: list[float] | None = None) -> Held:
 def speed(report: Report, n_features: int, seed: int) -> None:
     setting = Setting("speed", False, 20, 50, n_features, 10, 0.5)
     X, y, task, _ = draw(setting, [seed])
-    alpha = 0.7 * ts.MultiTaskLasso().alpha_max(X, y, task)  # few features: each task has residuals left
-    model = ts.MultiTaskLasso(alpha).fit(X, y, task)
+    alpha = 0.7 * ts.MultiTaskLasso().alpha_max(X, y, task=task)  # few features: each task has residuals left
+    model = ts.MultiTaskLasso(alpha).fit(X, y, task=task)
     say("all of", n_features, "features in 20 tasks")
     began, work = time.perf_counter(), time.process_time()
-    found = ts.debiased_inference(model, X, y, task, "all")
+    found = ts.debiased_inference(model, X, y, task=task, features="all")
     seconds, work = time.perf_counter() - began, time.process_time() - work
     rows = [[f"20 x 50 x {n_features:,}", len(found), f"{seconds:.1f}", f"{work:.1f}"]]
     report.table(

@@ -218,7 +218,7 @@ def single(report: Report, args: Any, rng: np.random.Generator, rounds: int, n: 
     def learn(model: Any, xs: list[Any]) -> Callable[[], int]:
         def work() -> int:
             for x, value, t in zip(xs, y, task, strict=True):
-                model.learn_one(x, value, t)
+                model.learn_one(x, value, task=t)
             return n
 
         return work

@@ -58,7 +58,7 @@ def ours(args: Any, X: np.ndarray, y: np.ndarray, task: np.ndarray) -> Run:
     ts = library()
     assert ts is not None
     model = ts.MultiTaskLasso(n_jobs=args.threads)
-    seconds, found = timed(lambda: ts.permutation_test(model, X, y, task, n_permutations=args.permutations))
+    seconds, found = timed(lambda: ts.permutation_test(model, X, y, task=task, n_permutations=args.permutations))
     return Run("tasksieve", seconds, [], extra={"null": found.null})
 
 
@@ -123,7 +123,7 @@ def size(report: Report, args: Any) -> None:
             task = np.repeat(np.arange(n_tasks), n)
             X = rng.standard_normal((len(task), 100))
             y = rng.lognormal(size=len(task)) * (1.0 + task) if skewed else rng.standard_normal(len(task))
-            found = ts.permutation_test(ts.MultiTaskLasso(n_jobs=1), X, y, task, n_permutations=199)
+            found = ts.permutation_test(ts.MultiTaskLasso(n_jobs=1), X, y, task=task, n_permutations=199)
             wrong += found.pvalue <= 0.05
         share = wrong / args.data_sets
         error = np.sqrt(max(share * (1.0 - share), 1e-4) / args.data_sets)

@@ -89,8 +89,8 @@ def ours(
     assert ts is not None
     kind = ts.MultiTaskLogisticRegressionCV if case.classes else ts.MultiTaskLassoCV
 
-    def predicted(model: Any, *given: Any) -> Array:
-        return np.asarray(model.predict_proba(*given)[:, 1] if case.classes else model.predict(*given))
+    def predicted(model: Any, new: Array, task: Array | None = None) -> Array:
+        return np.asarray(model.predict_proba(new, task=task)[:, 1] if case.classes else model.predict(new, task=task))
 
     found, start = {}, time.process_time()
 

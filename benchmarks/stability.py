@@ -86,7 +86,7 @@ def ours(args: Any, X: np.ndarray, y: np.ndarray, task: np.ndarray | None = None
     stable = ts.StabilitySelection(
         ts.MultiTaskLasso(), n_pairs=args.pairs, random_state=args.seed, n_jobs=args.threads
     )
-    seconds, _ = timed(lambda: stable.fit(X, y, task))
+    seconds, _ = timed(lambda: stable.fit(X, y, task=task))
     return Run("tasksieve", seconds, [], extra={"stable": stable})
 
 
@@ -177,7 +177,7 @@ def readings(report: Report, args: Any) -> None:
         for n_pairs in (5, 10, 25, 50):
             stable = ts.StabilitySelection(
                 ts.MultiTaskLasso(), n_pairs=n_pairs, q=min(70, args.features // 10), assumption="none"
-            ).fit(mapped, y, task)
+            ).fit(mapped, y, task=task)
             rows.append([n_pairs, 2 * n_pairs, f"{stable.passes_:.1f}"])
             report.raw(what="readings", pairs=n_pairs, passes=stable.passes_)
             say(f"{n_pairs} pairs: {stable.passes_:.1f} readings")
@@ -215,7 +215,7 @@ def simulations(report: Report, args: Any) -> None:
             for assumption in ("none", "unimodal", "r-concave"):
                 stable = ts.StabilitySelection(
                     ts.MultiTaskLasso(), n_pairs=args.pairs, assumption=assumption, random_state=k, n_jobs=args.threads
-                ).fit(X, y, task)
+                ).fit(X, y, task=task)
                 chosen = stable.get_support()
                 counts.setdefault(f"stable, {assumption}", []).append(
                     (int(np.sum(chosen & ~real)), int(np.sum(chosen & real)), stable.pfer_bound_)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from helpers import named_rows
 from plink_files import write_plink
 
 import tasksieve as ts
@@ -190,8 +191,9 @@ def on_shared(model: Any, n: int, d: int, outputs: int, change: Change = None) -
     return lambda: model.set_params(n_jobs=1).path(x, y, n_alphas=20, eps=0.1)
 
 
-def folds(model: Any, *data: Any, **more: Any) -> Ready:
-    return lambda: Spent(model.set_params(n_jobs=1, n_alphas=15, eps=0.1, cv=3).fit(*data, **more))
+def folds(model: Any, *data: Any) -> Ready:
+    rows = named_rows(*data)
+    return lambda: Spent(model.set_params(n_jobs=1, n_alphas=15, eps=0.1, cv=3).fit(**rows))
 
 
 def survival(_: np.ndarray) -> Any:

@@ -368,6 +368,12 @@ def memory_map(folder: Any, x: Array, name: str, order: str) -> Any:
     return np.memmap(path, dtype=x.dtype, mode="r", shape=x.shape, order=order)
 
 
+def named_rows(X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> dict[str, Any]:
+    """Rows as the arguments of `fit`, by name; what is None is left out."""
+    rows = {"X": X, "y": y, "task": task, "sample_weight": sample_weight}
+    return {name: value for name, value in rows.items() if value is not None}
+
+
 def read_only(x: Array) -> Array:
     x.flags.writeable = False
     return x

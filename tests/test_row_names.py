@@ -45,30 +45,30 @@ def with_nan(row: int, column: int) -> np.ndarray:
 )
 def test_rows_are_counted_from_one(X: object, y: object, task: object, weights: object, words: str) -> None:
     with pytest.raises(ValueError, match=re.escape(words)):
-        ts.MultiTaskLasso().fit(X, y, task, weights)
+        ts.MultiTaskLasso().fit(X, y, task=task, sample_weight=weights)
 
 
 def test_columns_that_have_names_are_called_by_them() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(with_nan(4, 1), columns=["age", "dose", "bmi"])
     with pytest.raises(ValueError, match=re.escape("NaN: row 5 (row 1 is the first), column 'dose'")):
-        ts.MultiTaskLasso().fit(frame, Y, TASK)
+        ts.MultiTaskLasso().fit(frame, Y, task=TASK)
 
 
 def test_rows_of_other_arguments() -> None:
-    model = ts.MultiTaskLasso(alpha=0.1).fit(X, Y, TASK)
+    model = ts.MultiTaskLasso(alpha=0.1).fit(X, Y, task=TASK)
     with pytest.raises(ValueError, match=re.escape("task 7 in row 5 (row 1 is the first) is unknown")):
-        model.predict(X, np.where(Y == 4, 7, TASK))
+        model.predict(X, task=np.where(Y == 4, 7, TASK))
     with pytest.raises(ValueError, match=re.escape("offset is nan in row 5 (row 1 is the first)")):
-        ts.MultiTaskLasso().fit(X, Y, TASK, offset=np.where(Y == 4, np.nan, 0.0))
+        ts.MultiTaskLasso().fit(X, Y, task=TASK, offset=np.where(Y == 4, np.nan, 0.0))
     with pytest.raises(ValueError, match=re.escape("row 5 (row 1 is the first) of task 1 is -1")):
-        ts.MultiTaskPoisson().fit(X, np.where(Y == 4, -1, Y), TASK)
+        ts.MultiTaskPoisson().fit(X, np.where(Y == 4, -1, Y), task=TASK)
     with pytest.raises(ValueError, match="row 1 has 4 letters, row 2 has 3"):
         ts.WeightedDegreeHasher(2).fit_transform(["ACGT", "ACG"])
     graph = np.zeros((2, 2))
     graph[0, 1] = graph[1, 0] = -1.0
     with pytest.raises(ValueError, match=r"negative weight -1 in row 1, column 2 \(counted from 1\)"):
-        ts.GraphSVR(graph=graph).fit(X, Y, TASK)
+        ts.GraphSVR(graph=graph).fit(X, Y, task=TASK)
 
 
 def test_a_row_that_cannot_be_learned_is_named_as_it_was_given() -> None:
@@ -77,9 +77,9 @@ def test_a_row_that_cannot_be_learned_is_named_as_it_was_given() -> None:
     for shuffle in (False, True):
         model = ts.OnlineMultiTaskRegressor(gamma=1.0, shuffle=shuffle, random_state=3)
         with pytest.raises(ValueError, match=re.escape("Row 5 (row 1 is the first) was not learned")):
-            model.fit(wrong, Y, TASK)
+            model.fit(wrong, Y, task=TASK)
     with pytest.raises(ValueError, match=re.escape("Row 5 (row 1 is the first) was not learned")):
-        ts.OnlineMultiTaskRegressor(gamma=1.0).partial_fit(wrong, Y, TASK)
+        ts.OnlineMultiTaskRegressor(gamma=1.0).partial_fit(wrong, Y, task=TASK)
 
 
 def test_no_message_counts_rows_by_itself() -> None:

@@ -62,7 +62,7 @@ if load_gbsg2 is not None:
 # standard deviation more of a feature.
 
 if load_gbsg2 is not None:
-    free = ts.refit(model, features, y, task)
+    free = ts.refit(model, features, y, task=task)
     shown = np.flatnonzero(model.get_support())
     spread = features.std(ddof=0).to_numpy()[shown]
     figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
@@ -84,7 +84,7 @@ if load_gbsg2 is not None:
 # a Cox model: above 1 the model is too cautious, which is what a penalty does.
 
 if load_gbsg2 is not None:
-    found = risk_groups(model, features, y, task)
+    found = risk_groups(model, features, y, task=task)
     figure, both = plt.subplots(1, 2, figsize=(9.5, 3.8), layout="constrained", sharey=True)
     for axes, label, groups, slope, error in zip(
         both, found.tasks, found.groups, found.slopes, found.slope_errors, strict=True
@@ -104,7 +104,7 @@ if load_gbsg2 is not None:
 # Whether effects change with the years: a score test for each feature and task, as R's ``cox.zph``.
 
 if load_gbsg2 is not None:
-    test = ts.proportional_hazards_test(model, features, y, task)
+    test = ts.proportional_hazards_test(model, features, y, task=task)
     print(test.to_frame().round(4).to_string(index=False))
 
 # %%

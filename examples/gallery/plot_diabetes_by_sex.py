@@ -63,7 +63,7 @@ axes[1].legend()
 # ------------------
 # Nested cross-validation: no row judges a model that it took part in choosing.
 
-found = ts.compare(ts.MultiTaskLassoCV(n_alphas=30, standardize=True), X, y, task)
+found = ts.compare(ts.MultiTaskLassoCV(n_alphas=30, standardize=True), X, y, task=task)
 print(found.summary())
 
 # %%

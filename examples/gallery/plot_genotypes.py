@@ -39,7 +39,7 @@ model = ts.MultiTaskLassoCV(feature_weights=X.feature_weights, standardize=True,
 model.fit(X, people["trait"], task=people["cohort"])
 stable = ts.StabilitySelection(
     ts.MultiTaskLasso(feature_weights=X.feature_weights, standardize=True), n_pairs=25, random_state=0
-).fit(X, people["trait"], people["cohort"])
+).fit(X, people["trait"], task=people["cohort"])
 
 variants = X.variants.assign(
     effect=np.linalg.norm(model.coef_[:, X.n_covariates :], axis=0),

@@ -27,8 +27,8 @@ code = np.repeat(np.arange(4), n_rows)
 y = sum(effects[j][code] * X[:, j] for j in effects) + np.where(task == "west", 1.6, 0.8) * rng.standard_normal(320)
 
 model = ts.MultiTaskLassoCV(n_alphas=30, cv=5, keep_folds=True, random_state=0).fit(X, y, task=task)
-found = ts.debiased_inference(model, X, y, task, features=[3, 7, 20])
-half = ts.split_inference(ts.MultiTaskLassoCV(n_alphas=30, cv=5), X, y, task, level=0.95, random_state=0)
+found = ts.debiased_inference(model, X, y, task=task, features=[3, 7, 20])
+half = ts.split_inference(ts.MultiTaskLassoCV(n_alphas=30, cv=5), X, y, task=task, level=0.95, random_state=0)
 print(found.summary())
 
 # %%

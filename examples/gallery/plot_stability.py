@@ -30,9 +30,9 @@ W = np.zeros((n_features, n_tasks))
 W[truth] = rng.normal(0, 0.9, size=(len(truth), n_tasks))
 y = np.einsum("ij,ji->i", X, W[:, task]) + 1.5 * rng.standard_normal(len(task))
 
-test = ts.permutation_test(ts.MultiTaskLasso(), X, y, task, n_permutations=199, random_state=0)
+test = ts.permutation_test(ts.MultiTaskLasso(), X, y, task=task, n_permutations=199, random_state=0)
 predictive = ts.MultiTaskLassoCV(n_alphas=40, random_state=0).fit(X, y, task=task)
-stable = ts.StabilitySelection(ts.MultiTaskLasso(), pfer=1.0, random_state=0).fit(X, y, task)
+stable = ts.StabilitySelection(ts.MultiTaskLasso(), pfer=1.0, random_state=0).fit(X, y, task=task)
 print(test.summary())
 
 # %%

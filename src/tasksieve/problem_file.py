@@ -80,7 +80,7 @@ class SavedProblem:
 
 
 def save_problem(
-    path: Any, model: Any, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None
+    path: Any, model: Any, X: Any, y: Any, *, task: Any = None, sample_weight: Any = None, offset: Any = None
 ) -> None:
     """Write a whole problem, the model's parameters and the data, as one file: what a bug report needs.
 
@@ -290,7 +290,7 @@ class _Unpacker:
         matrix, columns = self(value["patterned"], depth + 1), self(value["columns"], depth + 1)
         if columns is not None:
             matrix = import_module("pandas").DataFrame(matrix, columns=columns)
-        return by_pattern(matrix, self(value["task"], depth + 1), min_rows=1)
+        return by_pattern(matrix, task=self(value["task"], depth + 1), min_rows=1)
 
     def _sparse(self, value: Any) -> Any:
         if value["sparse"] not in _SPARSE:

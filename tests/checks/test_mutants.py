@@ -744,41 +744,41 @@ def test_columns_that_are_computed():
 
 
 class GapOfZero(ts.MultiTaskLasso):
-    def fit(self, X, y, task=None, sample_weight=None):
-        super().fit(X, y, task, sample_weight)
+    def fit(self, X, y, *, task=None, sample_weight=None):
+        super().fit(X, y, task=task, sample_weight=sample_weight)
         self.dual_gap_ = 0.0
         return self
 
 
 class SortsItsRows(ts.MultiTaskLasso):
-    def fit(self, X, y, task=None, sample_weight=None):
+    def fit(self, X, y, *, task=None, sample_weight=None):
         X.sort(axis=0)
-        return super().fit(X, y, task, sample_weight)
+        return super().fit(X, y, task=task, sample_weight=sample_weight)
 
 
 class ReturnsNothing(ts.MultiTaskLasso):
-    def fit(self, X, y, task=None, sample_weight=None):
-        super().fit(X, y, task, sample_weight)
+    def fit(self, X, y, *, task=None, sample_weight=None):
+        super().fit(X, y, task=task, sample_weight=sample_weight)
 
 
 class IgnoresWeights(ts.MultiTaskLasso):
-    def fit(self, X, y, task=None, sample_weight=None):
-        return super().fit(X, y, task)
+    def fit(self, X, y, *, task=None, sample_weight=None):
+        return super().fit(X, y, task=task)
 
 
 class ForgetsOffsets(ts.MultiTaskLasso):
-    def fit(self, X, y, task=None, sample_weight=None, *, offset=None):
-        return super().fit(X, y, task, sample_weight)
+    def fit(self, X, y, *, task=None, sample_weight=None, offset=None):
+        return super().fit(X, y, task=task, sample_weight=sample_weight)
 
 
 class OffsetIsOptional(ts.MultiTaskLasso):
-    def predict(self, X, task=None, *, offset=0.0):
-        return super().predict(X, task, offset=offset)
+    def predict(self, X, *, task=None, offset=0.0):
+        return super().predict(X, task=task, offset=offset)
 
 
 class FirstTaskForAll(ts.MultiTaskLasso):
-    def predict(self, X, task=None):
-        return super().predict(X, None if task is None else np.zeros(len(task), dtype=int))
+    def predict(self, X, *, task=None):
+        return super().predict(X, task=None if task is None else np.zeros(len(task), dtype=int))
 
 
 ESTIMATORS = [

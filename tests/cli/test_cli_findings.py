@@ -51,7 +51,7 @@ def test_stability_is_that_of_the_library(cli: CommandLine, reports: Reports, tm
     np.testing.assert_array_equal(shares.stable[NAMES] == "yes", found.get_support())
     told = json.loads((run / "stability.json").read_text())
     assert (told["q"], told["threshold"], told["bound"]) == (found.q_, found.threshold_, found.pfer_bound_)
-    test = ts.permutation_test(model, X, y, task, n_permutations=50, random_state=3)
+    test = ts.permutation_test(model, X, y, task=task, n_permutations=50, random_state=3)
     assert json.loads((run / "permutation.json").read_text())["pvalue"] == test.pvalue
     RunFolder(run).verify()
     assert "it holds findings and no model" in cli("verify", run, code=2).err
@@ -141,7 +141,7 @@ def test_compare_is_that_of_the_library(cli: CommandLine, reports: Reports, tmp_
         model,
         data[NAMES].to_numpy(),
         data.y.to_numpy(),
-        data.site.to_numpy(str),
+        task=data.site.to_numpy(str),
         cv=3,
         level=0.8,
         random_state=1,

@@ -156,9 +156,9 @@ def test_debiased_intervals_are_those_of_the_library(cli: CommandLine, reports: 
     asked = ("--interval-method", "debiased", "--interval-features", "v7, v0", "--level", 0.95)
     result = cli("fit", tmp_path / "t.csv", *words, "--intervals", *asked, "-o", run)
     assert "p <= 0.05 after Holm's correction for 2 features" in result.out
-    model = ts.MultiTaskLasso(alpha=0.3, standardize=True).fit(data[NAMES], data.y, data.site)
+    model = ts.MultiTaskLasso(alpha=0.3, standardize=True).fit(data[NAMES], data.y, task=data.site)
     rows = {"groups": data.family.to_numpy(), "level": 0.95}
-    found = ts.debiased_inference(model, data[NAMES], data.y, data.site, ["v0", "v7"], **rows)
+    found = ts.debiased_inference(model, data[NAMES], data.y, task=data.site, features=["v0", "v7"], **rows)
     table = pd.read_csv(run / "intervals.csv")
     assert list(table) == found.columns
     assert table.feature.tolist() == found.feature.tolist()

@@ -162,7 +162,7 @@ def test_every_parameter_that_is_refused_is_named_as_it_is_typed(name: str, caps
         y = ts.survival(np.arange(24), np.arange(24) % 2)
     for parameter in kind._get_param_names():
         with pytest.raises((ValueError, ImportError)) as refused:
-            kind(**{parameter: object()}).fit(X, y, task)
+            kind(**{parameter: object()}).fit(X, y, task=task)
         assert errors.exit_code(refused.value) == exit_codes.USER_ERROR
         said = capsys.readouterr().err.removeprefix("tasksieve: ").split("; got <object")[0]
         assert not PYTHON.search(re.sub(r"'[^']*'", "", said)), said

@@ -137,13 +137,13 @@ def test_models_refuse(name, form, spoil):
     model, y = MODELS[name]
     matrix = spoilt(form, spoil)
     with pytest.raises(ValueError, match=r"^X: .*sparse matrix"):
-        model.fit(matrix, y, TASK)
-    model.fit(well_formed(), y, TASK)
+        model.fit(matrix, y, task=TASK)
+    model.fit(well_formed(), y, task=TASK)
     with pytest.raises(ValueError, match=r"^X: .*sparse matrix"):
-        model.predict(matrix, TASK)
+        model.predict(matrix, task=TASK)
     if hasattr(model, "partial_fit"):  # of a model that knows these tasks: the shortest way to the kernel
         with pytest.raises(ValueError, match=r"^X: .*sparse matrix"):
-            model.partial_fit(matrix, y, TASK)
+            model.partial_fit(matrix, y, task=TASK)
 
 
 @pytest.mark.sampled(6)
@@ -182,7 +182,7 @@ def test_graphs_are_checked():
     graph = scipy.sparse.csr_array(np.ones((3, 3)))
     graph.indices[0] = FAR
     with pytest.raises(ValueError, match=r"^graph: indices of the sparse matrix"):
-        GraphSVC(graph=graph).fit(well_formed(), np.sign(LABELS), TASK)
+        GraphSVC(graph=graph).fit(well_formed(), np.sign(LABELS), task=TASK)
 
 
 def test_types_that_differ_are_refused():
@@ -197,7 +197,7 @@ def test_room_behind_the_entries_is_allowed():
     plain, roomy = well_formed("csc"), well_formed("csc")
     roomy.indices = np.append(roomy.indices, [FAR, -1]).astype(np.int32)
     roomy.data = np.append(roomy.data, [1.0, 1.0])
-    expected = MultiTaskLasso(alpha=0.1).fit(plain, LABELS, TASK).coef_
-    np.testing.assert_array_equal(MultiTaskLasso(alpha=0.1).fit(roomy, LABELS, TASK).coef_, expected)
+    expected = MultiTaskLasso(alpha=0.1).fit(plain, LABELS, task=TASK).coef_
+    np.testing.assert_array_equal(MultiTaskLasso(alpha=0.1).fit(roomy, LABELS, task=TASK).coef_, expected)
     for form in ("csr", "csc", "coo", "lil", "dok", "dia", "bsr"):
         assert compressed(plain.asformat(form), "X").toarray() == pytest.approx(plain.toarray())

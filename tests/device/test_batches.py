@@ -85,15 +85,15 @@ def test_the_path_is_solved_with_the_folds(device: str, monkeypatch: pytest.Monk
     batch = device_path._batch
     monkeypatch.setattr(device_path, "_batch", lambda problem: made.append(problem) or batch(problem))
     there = ts.on_device(X, device)
-    found = ts.MultiTaskLassoCV(cv=3, n_alphas=15, early_stopping=False, random_state=0).fit(there, y, task)
+    found = ts.MultiTaskLassoCV(cv=3, n_alphas=15, early_stopping=False, random_state=0).fit(there, y, task=task)
     assert not made  # the path needed no batch of its own
-    alone = ts.MultiTaskLasso().path(there, y, task, alphas=found.alphas_)
+    alone = ts.MultiTaskLasso().path(there, y, task=task, alphas=found.alphas_)
     assert made
     assert found.path_.converged.all()
     assert np.all(found.path_.dual_gaps <= 1e-6 * found.path_.null_objective)
     apart = np.abs(found.path_.objectives - alone.objectives)
     assert np.all(apart <= np.maximum(found.path_.dual_gaps, alone.dual_gaps) + 1e-12 * alone.objectives)
-    again = ts.MultiTaskLassoCV(cv=3, n_alphas=15, early_stopping=False, random_state=0).fit(there, y, task)
+    again = ts.MultiTaskLassoCV(cv=3, n_alphas=15, early_stopping=False, random_state=0).fit(there, y, task=task)
     np.testing.assert_array_equal(again.coef_, found.coef_)  # the same bits, recorded or not
 
 
@@ -114,7 +114,7 @@ def test_a_path_goes_on_where_the_batch_of_folds_ends(early: bool, monkeypatch: 
 
     monkeypatch.setattr(BatchNewton, "step", some)
     model = ts.MultiTaskLassoCV(cv=3, n_alphas=20, early_stopping=early, random_state=0)
-    model.fit(ts.on_device(X, "cpu"), y, task)
+    model.fit(ts.on_device(X, "cpu"), y, task=task)
     assert count[0] > 15
     assert model.path_.converged.all()
     assert len(model.path_.alphas) == model.n_scored_
@@ -155,7 +155,7 @@ def test_gauges_of_the_device_that_contradict_products_here_are_not_used(
 
     monkeypatch.setattr(DeviceShard, "survey", counted)
     there = ts.on_device(X, "cpu")
-    found = ts.MultiTaskLasso().path(there, y, task, n_alphas=8)
-    here = ts.MultiTaskLasso(tol=1e-10).path(X, y, task, alphas=found.alphas)
+    found = ts.MultiTaskLasso().path(there, y, task=task, n_alphas=8)
+    here = ts.MultiTaskLasso(tol=1e-10).path(X, y, task=task, alphas=found.alphas)
     assert surveyed[0] > 0
     assert np.all(found.objectives - here.objectives <= found.dual_gaps + 1e-12 * found.objectives)

@@ -57,7 +57,7 @@ def test_gaps_of_folds_are_true(name: str, dtype: str, device: str, monkeypatch:
 
     monkeypatch.setattr(device_folds.DeviceFolds, "__init__", keep)
     found = model(cv=3, n_alphas=12, fold_tol=1e-5, random_state=0, **options)
-    found.fit(ts.on_device(X, device), y, task, sample_weight=weights)
+    found.fit(ts.on_device(X, device), y, task=task, sample_weight=weights)
     (folds, problem, trainings), = seen
     assert folds.live.all()
     for values, ratio, training in zip(folds.found, folds.ratios[1:], trainings, strict=True):
@@ -105,9 +105,9 @@ def test_as_folds_one_by_one(early: bool, monkeypatch: pytest.MonkeyPatch) -> No
     X, y, task = _data(False, 90, "int8")
     settings: Any = {"cv": 3, "n_alphas": 8, "fold_tol": 1e-9, "random_state": 0, "early_stopping": early}
     there = ts.on_device(X, "cpu")
-    together = ts.MultiTaskLassoCV(**settings).fit(there, y, task)
+    together = ts.MultiTaskLassoCV(**settings).fit(there, y, task=task)
     monkeypatch.setattr(row_folds, "device_folds", lambda *_: None)
-    alone = ts.MultiTaskLassoCV(**settings).fit(there, y, task)
+    alone = ts.MultiTaskLassoCV(**settings).fit(there, y, task=task)
     assert together.alpha_ == alone.alpha_
     assert np.allclose(together.path_scores_, alone.path_scores_, rtol=1e-5)
     assert together.passes_ < alone.passes_
@@ -119,7 +119,7 @@ def test_a_fold_that_stalls_goes_on_by_itself(monkeypatch: pytest.MonkeyPatch) -
     X, y, task = _data(False, 90, "float64")
     settings: Any = {"cv": 3, "n_alphas": 10, "fold_tol": 1e-9, "random_state": 0, "early_stopping": False}
     there = ts.on_device(X, "cpu")
-    expected = ts.MultiTaskLassoCV(**settings).fit(there, y, task)
+    expected = ts.MultiTaskLassoCV(**settings).fit(there, y, task=task)
     step, count = BatchNewton.step, [0]
 
     def some(self: Any, rows: int, again: bool) -> None:
@@ -128,7 +128,7 @@ def test_a_fold_that_stalls_goes_on_by_itself(monkeypatch: pytest.MonkeyPatch) -
             step(self, rows, again)
 
     monkeypatch.setattr(BatchNewton, "step", some)
-    found = ts.MultiTaskLassoCV(**settings).fit(there, y, task)
+    found = ts.MultiTaskLassoCV(**settings).fit(there, y, task=task)
     assert count[0] > 12
     assert np.allclose(found.path_scores_, expected.path_scores_, rtol=1e-5)
 

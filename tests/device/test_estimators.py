@@ -122,14 +122,14 @@ def test_gaps_are_true(name: str, device: str) -> None:
     judge = Judge(case)
     X = tensor(case.matrix, device=device)
     model, unit, arguments = estimator_of(case)
-    largest = model.alpha_max(X, *arguments)
-    assert largest == pytest.approx(model.alpha_max(case.matrix, *arguments), rel=1e-7)
+    largest = model.alpha_max(X, **arguments)
+    assert largest == pytest.approx(model.alpha_max(case.matrix, **arguments), rel=1e-7)
     with untouched(X):
-        path = model.path(X, *arguments, alphas=[0.5 * largest, 0.1 * largest])
-    plain = model.path(case.matrix, *arguments, alphas=path.alphas)
+        path = model.path(X, **arguments, alphas=[0.5 * largest, 0.1 * largest])
+    plain = model.path(case.matrix, **arguments, alphas=path.alphas)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # so close that it may not be proved
-        closer = clone(model).set_params(tol=1e-12).path(case.matrix, *arguments, alphas=path.alphas)
+        closer = clone(model).set_params(tol=1e-12).path(case.matrix, **arguments, alphas=path.alphas)
     assert np.all(path.relative_gaps <= 1e-6)
     for k, alpha in enumerate(path.alphas):
         lam, w, b = alpha * unit, path.coef(k).toarray().T, path.intercept(k)
@@ -143,7 +143,7 @@ def test_gaps_are_true(name: str, device: str) -> None:
         assert np.array_equal(path.features(k), plain.features(k))
 
 
-def estimator_of(case: Case) -> tuple[Any, float, tuple[Any, ...]]:
+def estimator_of(case: Case) -> tuple[Any, float, dict[str, Any]]:
     """The estimator of a case, what the engine's objective is divided by, and y, task, weights as `fit` takes them."""
     weights = np.ones(case.n_features)
     weights[case.unpenalised] = 0.0
@@ -159,9 +159,9 @@ def estimator_of(case: Case) -> tuple[Any, float, tuple[Any, ...]]:
     y, s = case.y, case.s
     if case.shared:
         shape = (case.n_tasks, -1)
-        return model, s.sum() / case.n_tasks, (y.reshape(shape).T, None, s.reshape(shape).T)
+        return model, s.sum() / case.n_tasks, {"y": y.reshape(shape).T, "sample_weight": s.reshape(shape).T}
     task = np.repeat(np.arange(case.n_tasks), np.diff(case.offsets))
-    return model, s.sum() / case.n_tasks, (y, task, s)
+    return model, s.sum() / case.n_tasks, {"y": y, "task": task, "sample_weight": s}
 
 
 class _WithRidge(ts.MultiTaskSparseGroupLasso):

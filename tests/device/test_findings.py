@@ -34,8 +34,8 @@ OPTIONS: dict[str, Any] = {"n_alphas": 5, "eps": 0.1, "cv": 3}
 def test_folds(data: Data, there: Any, early: bool) -> None:
     X, y, task = data
     for model in (ts.MultiTaskLassoCV, ts.MultiTaskSparseGroupLassoCV, ts.MultiTaskHuberCV):
-        a = model(early_stopping=early, **OPTIONS).fit(there, y, task)
-        b = model(early_stopping=early, **OPTIONS).fit(X, y, task)
+        a = model(early_stopping=early, **OPTIONS).fit(there, y, task=task)
+        b = model(early_stopping=early, **OPTIONS).fit(X, y, task=task)
         assert np.allclose(a.cv_scores_, b.cv_scores_, rtol=1e-2, equal_nan=True)
         assert np.array_equal(a.get_support(), b.get_support())
         assert np.allclose(a.cv_predictions_, b.cv_predictions_, atol=0.05)
@@ -58,14 +58,14 @@ def test_splitters_and_cross_validate(data: Data, there: Any) -> None:
     scores = cross_validate(ts.MultiTaskLasso(0.1), there, y, cv=3)["test_score"]
     assert np.allclose(scores, cross_validate(ts.MultiTaskLasso(0.1), X, y, cv=3)["test_score"], atol=1e-4)
     scorer = ts.task_scorer(r2_score)
-    model = ts.MultiTaskLasso(0.1).fit(X, y, task)
+    model = ts.MultiTaskLasso(0.1).fit(X, y, task=task)
     assert scorer(model, there, y, task=task) == pytest.approx(scorer(model, X, y, task=task))
 
 
 def test_stability(data: Data, there: Any) -> None:
     X, y, task = data
-    a = ts.StabilitySelection(ts.MultiTaskLasso(), n_pairs=8).fit(there, y, task)
-    b = ts.StabilitySelection(ts.MultiTaskLasso(), n_pairs=8).fit(X, y, task)
+    a = ts.StabilitySelection(ts.MultiTaskLasso(), n_pairs=8).fit(there, y, task=task)
+    b = ts.StabilitySelection(ts.MultiTaskLasso(), n_pairs=8).fit(X, y, task=task)
     assert np.array_equal(a.get_support(), b.get_support())
     assert np.allclose(a.selection_probabilities_, b.selection_probabilities_, atol=1 / 8)
     assert a.halves_ == b.halves_
@@ -74,8 +74,8 @@ def test_stability(data: Data, there: Any) -> None:
 
 def test_permutations(data: Data, there: Any) -> None:
     X, y, task = data
-    a = ts.permutation_test(ts.MultiTaskLasso(), there, y, task, n_permutations=19)
-    b = ts.permutation_test(ts.MultiTaskLasso(), X, y, task, n_permutations=19)
+    a = ts.permutation_test(ts.MultiTaskLasso(), there, y, task=task, n_permutations=19)
+    b = ts.permutation_test(ts.MultiTaskLasso(), X, y, task=task, n_permutations=19)
     assert a.pvalue == b.pvalue
     assert np.allclose(a.null, b.null)
 
@@ -83,42 +83,42 @@ def test_permutations(data: Data, there: Any) -> None:
 def test_splits_refits_and_knockoffs(data: Data, there: Any) -> None:
     X, y, task = data
     model = ts.MultiTaskLasso(0.3)
-    a, b = ts.split_inference(model, there, y, task), ts.split_inference(model, X, y, task)
+    a, b = ts.split_inference(model, there, y, task=task), ts.split_inference(model, X, y, task=task)
     assert np.array_equal(a.feature, b.feature)
     assert np.allclose(a.estimate, b.estimate)
-    model.fit(there, y, task)
-    assert np.allclose(ts.refit(model, there, y, task).coef_, ts.refit(model, X, y, task).coef_)
+    model.fit(there, y, task=task)
+    assert np.allclose(ts.refit(model, there, y, task=task).coef_, ts.refit(model, X, y, task=task).coef_)
     knockoffs = ts.KnockoffSelection(ts.MultiTaskLasso(), fdr=0.5)
-    found = knockoffs.fit(there[:, :20], y, task).W_
-    assert np.allclose(found, knockoffs.fit(X[:, :20], y, task).W_, atol=1e-3)
+    found = knockoffs.fit(there[:, :20], y, task=task).W_
+    assert np.allclose(found, knockoffs.fit(X[:, :20], y, task=task).W_, atol=1e-3)
 
 
 @pytest.mark.parametrize("form", ["stacked", "list", "shared"])
 def test_comparisons(data: Data, there: Any, form: str) -> None:
     X, y, task = data
     model = ts.MultiTaskLassoCV(n_alphas=3, eps=0.3, cv=3)
-    arguments: tuple[Any, ...] = (y, task)
+    rows: dict[str, Any] = {"y": y, "task": task}
     if form == "list":
         X = [X[task == t] for t in "abc"]
         there = [there[tensor(task == t, "bool", there.device.type)] for t in "abc"]
-        arguments = ([y[task == t] for t in "abc"],)
+        rows = {"y": [y[task == t] for t in "abc"]}
     elif form == "shared":
-        arguments = (np.stack([y, y[::-1]], axis=1),)
-    a, b = ts.compare(model, there, *arguments, cv=3), ts.compare(model, X, *arguments, cv=3)
+        rows = {"y": np.stack([y, y[::-1]], axis=1)}
+    a, b = ts.compare(model, there, **rows, cv=3), ts.compare(model, X, **rows, cv=3)
     for name, found in a.differences.items():
         assert found.overall == pytest.approx(b.differences[name].overall, rel=1e-2, abs=1e-3)
 
 
 def test_certificates(data: Data, there: Any, tmp_path: Path) -> None:
     X, y, task = data
-    model = ts.MultiTaskLasso(0.1).fit(there, y, task)
+    model = ts.MultiTaskLasso(0.1).fit(there, y, task=task)
     with untouched(there):
-        certificate = model.certificate(there, y, task)
-    assert certificate.verify(X, y, task).proved
-    assert certificate.header == model.certificate(X, y, task).header  # the digests of the data, too
-    path = ts.MultiTaskLasso().path(there, y, task, n_alphas=4)
-    assert path.certificate(there, y, task).verify(X, y, task).proved
-    grade = ts.grade(model.coef_, model.intercept_, there, y, task, alpha=0.1)
+        certificate = model.certificate(there, y, task=task)
+    assert certificate.verify(X, y, task=task).proved
+    assert certificate.header == model.certificate(X, y, task=task).header  # the digests of the data, too
+    path = ts.MultiTaskLasso().path(there, y, task=task, n_alphas=4)
+    assert path.certificate(there, y, task=task).verify(X, y, task=task).proved
+    grade = ts.grade(model.coef_, model.intercept_, there, y, task=task, alpha=0.1)
     assert not grade.wrong_zero.any()
     assert not grade.wrong_nonzero.any()
     assert -1e-15 <= grade.excess <= model.dual_gap_  # both are as good as rounding lets them be
@@ -127,8 +127,8 @@ def test_certificates(data: Data, there: Any, tmp_path: Path) -> None:
 def test_checkpoints(data: Data, there: Any, tmp_path: Path) -> None:
     _, y, task = data
     with ts.checkpoint(tmp_path):
-        first = ts.MultiTaskLassoCV(**OPTIONS).fit(there, y, task)
-        again = ts.MultiTaskLassoCV(**OPTIONS).fit(there, y, task)
+        first = ts.MultiTaskLassoCV(**OPTIONS).fit(there, y, task=task)
+        again = ts.MultiTaskLassoCV(**OPTIONS).fit(there, y, task=task)
     assert np.array_equal(first.cv_scores_, again.cv_scores_)
     assert len(list(tmp_path.iterdir())) >= 3
 
@@ -144,8 +144,8 @@ def test_tall_tensors(rng: np.random.Generator) -> None:
 
 def test_debiased_intervals(data: Data, there: Any) -> None:
     X, y, task = data
-    model = ts.MultiTaskLasso(0.3).fit(X, y, task)
-    found = ts.debiased_inference(model, there, y, task, [0, 7, 9])
-    expected = ts.debiased_inference(model, X, y, task, [0, 7, 9])
+    model = ts.MultiTaskLasso(0.3).fit(X, y, task=task)
+    found = ts.debiased_inference(model, there, y, task=task, features=[0, 7, 9])
+    expected = ts.debiased_inference(model, X, y, task=task, features=[0, 7, 9])
     for name in ("estimate", "std_error", "bias_factor", "row_holm"):
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-9)

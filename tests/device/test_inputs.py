@@ -39,10 +39,10 @@ def same(found: Any, expected: Any) -> None:
 def test_every_type_and_layout(data: Data, dtype: str, device: str) -> None:
     X, y, task = data
     X = X.astype(dtype)
-    expected = ts.MultiTaskLasso(0.1).fit(X, y, task)
+    expected = ts.MultiTaskLasso(0.1).fit(X, y, task=task)
     for name, given in forms(X, dtype, device).items():
         with untouched(given):
-            same(ts.MultiTaskLasso(0.1).fit(given, y, task), expected)
+            same(ts.MultiTaskLasso(0.1).fit(given, y, task=task), expected)
             assert name
 
 
@@ -50,8 +50,8 @@ def test_every_type_and_layout(data: Data, dtype: str, device: str) -> None:
 def test_every_form_of_tasks(data: Data, device: str, rng: np.random.Generator) -> None:
     X, y, task = data
     given = tensor(X, "int8", device)
-    expected = ts.MultiTaskLasso(0.1).fit(X, y, task)
-    same(ts.MultiTaskLasso(0.1).fit(given, tensor(y, device=device), tensor(task, "int64", device)), expected)
+    expected = ts.MultiTaskLasso(0.1).fit(X, y, task=task)
+    same(ts.MultiTaskLasso(0.1).fit(given, tensor(y, device=device), task=tensor(task, "int64", device)), expected)
     listed = [given[tensor(task == t, "bool", device)] for t in range(4)]
     labels = [tensor(y[task == t], device=device) for t in range(4)]
     with untouched(*listed):
@@ -69,8 +69,10 @@ def test_weights_offsets_and_groups_may_be_tensors(data: Data, device: str, rng:
     u = rng.uniform(0.5, 2.0, X.shape[1])
     there = [tensor(v, device=device) for v in (X, y, s, o, u)]
     same(
-        ts.MultiTaskLasso(0.1, feature_weights=there[4]).fit(*there[:2], task, there[2], offset=there[3]),
-        ts.MultiTaskLasso(0.1, feature_weights=u).fit(X, y, task, s, offset=o),
+        ts.MultiTaskLasso(0.1, feature_weights=there[4]).fit(
+            there[0], there[1], task=task, sample_weight=there[2], offset=there[3]
+        ),
+        ts.MultiTaskLasso(0.1, feature_weights=u).fit(X, y, task=task, sample_weight=s, offset=o),
     )
     groups = rng.integers(0, 12, len(y))
     options: dict[str, Any] = {"n_alphas": 4, "eps": 0.1, "cv": 3}
@@ -85,7 +87,7 @@ def test_predictions_are_of_the_kind_of_x(data: Data, device: str) -> None:
 
     X, y, task = data
     given = tensor(X, "float32", device)
-    model = ts.MultiTaskLasso(0.1).fit(X, y, task)
+    model = ts.MultiTaskLasso(0.1).fit(X, y, task=task)
     with untouched(given):
         for options in ({}, {"task": task}, {"task": tensor(task, "int64", device)}):
             found = model.predict(given, **options)
@@ -97,9 +99,9 @@ def test_predictions_are_of_the_kind_of_x(data: Data, device: str) -> None:
     listed = model.predict([given[:3], given[:0], given[3:5], given[:1]])
     assert [tuple(part.shape) for part in listed] == [(3,), (0,), (2,), (1,)]
     assert all(isinstance(part, torch.Tensor) for part in listed)
-    path = model.path(given, y, task, n_alphas=3)
+    path = model.path(given, y, task=task, n_alphas=3)
     assert isinstance(path.predict(given, 2), torch.Tensor)
-    assert model.score(given, tensor(y, device=device), task) == pytest.approx(model.score(X, y, task))
+    assert model.score(given, tensor(y, device=device), task=task) == pytest.approx(model.score(X, y, task=task))
     chosen = model.transform(given)
     assert (chosen.dtype, chosen.device) == (given.dtype, given.device)
     assert np.array_equal(chosen.cpu().numpy(), model.transform(X))
@@ -139,13 +141,13 @@ def test_nan_and_infinity_are_named(data: Data, device: str) -> None:
     X = X.copy()
     X[7, 4] = np.nan
     with pytest.raises(ValueError, match=r"Input X contains NaN: row 8 .*\[:, 4\]"):
-        ts.MultiTaskLasso().fit(tensor(X, device=device), y, task)
+        ts.MultiTaskLasso().fit(tensor(X, device=device), y, task=task)
     X[7, 4] = np.inf
     with pytest.raises(ValueError, match=r"Input X contains infinity \(inf\): row 8 .*\[:, 4\]"):
-        ts.MultiTaskLasso().fit(tensor(X, "float32", device), y, task)
-    model = ts.MultiTaskLasso().fit(data[0], y, task)
+        ts.MultiTaskLasso().fit(tensor(X, "float32", device), y, task=task)
+    model = ts.MultiTaskLasso().fit(data[0], y, task=task)
     with pytest.raises(ValueError, match=r"row 8 .*\[:, 4\]"):
-        model.predict(tensor(X, device=device), task)
+        model.predict(tensor(X, device=device), task=task)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # torch's own, of quantized and sparse tensors
@@ -169,7 +171,7 @@ def test_tensors_that_are_refused(data: Data) -> None:
     ]
     for bad, words in cases:
         with pytest.raises(ValueError, match=words):
-            ts.MultiTaskLasso().fit(bad, y, task)
+            ts.MultiTaskLasso().fit(bad, y, task=task)
     for listed, words in [
         ([given[:9], X[:9]], r"X\[1\] is no tensor, X\[0\] is one"),
         ([X[:9], given[:9]], r"X\[1\] is a tensor, X\[0\] is no tensor"),
@@ -213,8 +215,8 @@ def test_arrays_of_other_libraries_on_a_gpu(data: Data, monkeypatch: pytest.Monk
     theirs = OnTheirGpu(X)
     assert kind_of(theirs).location == "device"
     assert kind_of(X).location != "device"
-    model = ts.MultiTaskLasso(0.1).fit(theirs, OnTheirGpu(y), OnTheirGpu(task))
-    same(model, ts.MultiTaskLasso(0.1).fit(X, y, task))
+    model = ts.MultiTaskLasso(0.1).fit(theirs, OnTheirGpu(y), task=OnTheirGpu(task))
+    same(model, ts.MultiTaskLasso(0.1).fit(X, y, task=task))
     assert isinstance(model.predict(theirs), torch.Tensor)
 
 
@@ -246,11 +248,11 @@ def test_other_estimators_bring_tensors_here(data: Data) -> None:
     given = tensor(X)
     graph = np.ones((4, 4)) - np.eye(4)
     for model in (ts.GraphSVR(graph, C=0.1), ts.OnlineMultiTaskRegressor(0.05, shuffle=False)):
-        a = type(model)(**model.get_params()).fit(given, tensor(y), task)
-        b = type(model)(**model.get_params()).fit(X, y, task)
+        a = type(model)(**model.get_params()).fit(given, tensor(y), task=task)
+        b = type(model)(**model.get_params()).fit(X, y, task=task)
         assert np.array_equal(a.coef_, b.coef_)
         assert np.allclose(a.predict(given, task=task).numpy(), b.predict(X, task=task))
-    a, b = ts.TaskMoments().add(given, tensor(y), task), ts.TaskMoments().add(X, y, task)
+    a, b = ts.TaskMoments().add(given, tensor(y), task=task), ts.TaskMoments().add(X, y, task=task)
     assert np.array_equal(
         ts.MultiTaskLasso(0.1).fit_moments(a).coef_, ts.MultiTaskLasso(0.1).fit_moments(b).coef_
     )

@@ -40,9 +40,9 @@ def test_moved_once_and_fitted_often(data: Data, dtype: str, device: str) -> Non
     assert ts.on_device(there, device) is there
     position, bits = there.tensor.data_ptr(), there.tensor.cpu().numpy().tobytes()
     for model in (ts.MultiTaskLasso(0.1), ts.MultiTaskElasticNet(0.1), ts.MultiTaskHuber(0.1, device=device)):
-        found, expected = model.fit(there, y, task).coef_, type(model)(0.1).fit(own, y, task).coef_
+        found, expected = model.fit(there, y, task=task).coef_, type(model)(0.1).fit(own, y, task=task).coef_
         assert np.allclose(found, expected, atol=1e-4)
-        assert np.allclose(to_numpy(model.predict(there, task)), model.predict(X, task))
+        assert np.allclose(to_numpy(model.predict(there, task=task)), model.predict(X, task=task))
     assert (there.tensor.data_ptr(), there.tensor.cpu().numpy().tobytes()) == (position, bits)
     assert own.tobytes() == before
     assert "on" in repr(there)
@@ -53,7 +53,7 @@ def test_what_can_be_moved(data: Data, device: str, tmp_path: Path) -> None:
     import pandas
 
     X, y, task = data
-    expected = ts.MultiTaskLasso(0.1).fit(X, y, task).coef_
+    expected = ts.MultiTaskLasso(0.1).fit(X, y, task=task).coef_
     frozen = X.copy()
     frozen.flags.writeable = False
     frame = pandas.DataFrame(X, columns=[f"gene{j}" for j in range(60)])
@@ -70,10 +70,10 @@ def test_what_can_be_moved(data: Data, device: str, tmp_path: Path) -> None:
     for name, form in forms.items():
         there = ts.on_device(form, device)
         assert isinstance(there, DeviceMatrix), name
-        assert np.allclose(ts.MultiTaskLasso(0.1).fit(there, y, task).coef_, expected, atol=1e-4), name
+        assert np.allclose(ts.MultiTaskLasso(0.1).fit(there, y, task=task).coef_, expected, atol=1e-4), name
     listed = ts.on_device([X[task == t] for t in "abc"], device)
     assert np.allclose(ts.MultiTaskLasso(0.1).fit(listed, [y[task == t] for t in "abc"]).coef_, expected, atol=1e-4)
-    model = ts.MultiTaskLasso(0.1, device=device).fit(frame, y, task)  # its names are kept
+    model = ts.MultiTaskLasso(0.1, device=device).fit(frame, y, task=task)  # its names are kept
     assert model.feature_names_in_[7] == "gene7"
     assert isinstance(model.predict(frame), np.ndarray)
 
@@ -81,15 +81,15 @@ def test_what_can_be_moved(data: Data, device: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("device", DEVICES)
 def test_the_estimators_own_device(data: Data, device: str) -> None:
     X, y, task = data
-    model = ts.MultiTaskLasso(0.1, device=device).fit(X, y, task)
-    plain = ts.MultiTaskLasso(0.1).fit(X, y, task)
+    model = ts.MultiTaskLasso(0.1, device=device).fit(X, y, task=task)
+    plain = ts.MultiTaskLasso(0.1).fit(X, y, task=task)
     assert np.allclose(model.coef_, plain.coef_, atol=1e-4)
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.predict(X), model.predict(X))
-    assert model.alpha_max(X, y, task) == pytest.approx(plain.alpha_max(X, y, task))
-    path = model.path(X, y, task, n_alphas=5)
-    assert np.array_equal(path.n_selected, plain.path(X, y, task, n_alphas=5).n_selected)
-    assert model.certificate(X, y, task).verify(X, y, task).proved
+    assert model.alpha_max(X, y, task=task) == pytest.approx(plain.alpha_max(X, y, task=task))
+    path = model.path(X, y, task=task, n_alphas=5)
+    assert np.array_equal(path.n_selected, plain.path(X, y, task=task, n_alphas=5).n_selected)
+    assert model.certificate(X, y, task=task).verify(X, y, task=task).proved
 
 
 def test_x_is_moved_once_a_fit(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,11 +99,11 @@ def test_x_is_moved_once_a_fit(data: Data, monkeypatch: pytest.MonkeyPatch) -> N
     moves = []
     original = moving._moved
     monkeypatch.setattr(moving, "_moved", lambda *given: moves.append(1) or original(*given))
-    ts.MultiTaskLassoCV(n_alphas=4, eps=0.5, cv=3, device="cpu").fit(X, y, task)
-    ts.StabilitySelection(ts.MultiTaskLasso(device="cpu"), n_pairs=3).fit(X, y, task)
-    ts.permutation_test(ts.MultiTaskLasso(device="cpu"), X, y, task, n_permutations=9)
-    ts.split_inference(ts.MultiTaskLasso(0.5, device="cpu"), X, y, task)
-    ts.compare(ts.MultiTaskLassoCV(n_alphas=2, eps=0.5, cv=3, device="cpu"), X, y, task, cv=3)
+    ts.MultiTaskLassoCV(n_alphas=4, eps=0.5, cv=3, device="cpu").fit(X, y, task=task)
+    ts.StabilitySelection(ts.MultiTaskLasso(device="cpu"), n_pairs=3).fit(X, y, task=task)
+    ts.permutation_test(ts.MultiTaskLasso(device="cpu"), X, y, task=task, n_permutations=9)
+    ts.split_inference(ts.MultiTaskLasso(0.5, device="cpu"), X, y, task=task)
+    ts.compare(ts.MultiTaskLassoCV(n_alphas=2, eps=0.5, cv=3, device="cpu"), X, y, task=task, cv=3)
     assert len(moves) == 5
 
 
@@ -124,12 +124,12 @@ def test_data_that_does_not_fit_streams(data: Data, dtype: str, device: str, tmp
     assert ts.on_device(there, device) is there
     told: list[Any] = []
     with ts.watch(told.append):
-        model = ts.MultiTaskLasso(0.1).fit(there, y, task)
-    expected = ts.MultiTaskLasso(0.1).fit(X, y, task)
+        model = ts.MultiTaskLasso(0.1).fit(there, y, task=task)
+    expected = ts.MultiTaskLasso(0.1).fit(X, y, task=task)
     assert np.array_equal(model.get_support(), expected.get_support())
     assert np.allclose(model.coef_, expected.coef_, atol=1e-4)
-    assert isinstance(model.predict(there, task), torch.Tensor)
-    assert np.allclose(to_numpy(model.predict(there, task)), model.predict(X, task))
+    assert isinstance(model.predict(there, task=task), torch.Tensor)
+    assert np.allclose(to_numpy(model.predict(there, task=task)), model.predict(X, task=task))
     said = [str(progress) for progress in told if progress.unit == "pass"]
     assert len(said) == 1  # once
     assert "MultiTaskLasso: pass 1 of 1, X (" in said[0]
@@ -143,11 +143,11 @@ def test_lists_and_folds_stream(data: Data) -> None:
     there = ts.on_device(listed, "cpu", max_bytes=5000)
     assert {type(part).__name__ for part in there} == {"StreamedMatrix"}
     a = ts.MultiTaskLasso(0.1).fit(there, [y[task == t] for t in "abc"])
-    b = ts.MultiTaskLasso(0.1).fit(X, y, task)
+    b = ts.MultiTaskLasso(0.1).fit(X, y, task=task)
     assert np.allclose(a.coef_, b.coef_, atol=1e-4)
     whole = ts.on_device(X, "cpu", max_bytes=9000)
     options: dict[str, Any] = {"n_alphas": 5, "eps": 0.1, "cv": 3}
-    c, d = ts.MultiTaskLassoCV(**options).fit(whole, y, task), ts.MultiTaskLassoCV(**options).fit(X, y, task)
+    c, d = ts.MultiTaskLassoCV(**options).fit(whole, y, task=task), ts.MultiTaskLassoCV(**options).fit(X, y, task=task)
     assert np.allclose(c.cv_scores_, d.cv_scores_, rtol=1e-3)
 
 
@@ -156,14 +156,14 @@ def test_nan_in_streamed_rows(data: Data) -> None:
     X = X.copy()
     X[7, 4] = np.nan
     with pytest.raises(ValueError, match=r"Input X contains NaN: row 8 .*\[:, 4\]"):
-        ts.MultiTaskLasso().fit(ts.on_device(X, "cpu", max_bytes=9000), y, task)
+        ts.MultiTaskLasso().fit(ts.on_device(X, "cpu", max_bytes=9000), y, task=task)
 
 
 def test_free_memory_decides_without_max_bytes(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, task = data
     monkeypatch.setattr(machine, "free_memory", lambda: 20_000.0)
     assert type(ts.on_device(X, "cpu")).__name__ == "StreamedMatrix"
-    ts.MultiTaskLasso(device="cpu").fit(X, y, task)
+    ts.MultiTaskLasso(device="cpu").fit(X, y, task=task)
     monkeypatch.setattr(machine, "free_memory", lambda: 1e9)
     assert isinstance(ts.on_device(X, "cpu"), DeviceMatrix)
 
@@ -176,13 +176,13 @@ def test_devices_that_are_not_there(data: Data, monkeypatch: pytest.MonkeyPatch)
 
     X, y, task = data
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    for call in (lambda: ts.on_device(X), lambda: ts.MultiTaskLasso(device="cuda").fit(X, y, task)):
+    for call in (lambda: ts.on_device(X), lambda: ts.MultiTaskLasso(device="cuda").fit(X, y, task=task)):
         with pytest.raises(ValueError, match=r"device='cuda': torch sees no CUDA device .* leave device out"):
             call()
     with pytest.raises(ValueError, match=r"'device' parameter must name a device that torch knows.*'gpu'"):
-        ts.MultiTaskLasso(device="gpu").fit(X, y, task)
+        ts.MultiTaskLasso(device="gpu").fit(X, y, task=task)
     with pytest.raises(ValueError, match="must be None or name a device"):
-        ts.MultiTaskLassoCV(device=object()).fit(X, y, task)
+        ts.MultiTaskLassoCV(device=object()).fit(X, y, task=task)
     with pytest.raises(ValueError, match="'mps' has no double precision"):
         ts.on_device(X, "mps")
     with pytest.raises(ValueError, match="tensors on 'meta' have no numbers"):
@@ -200,14 +200,14 @@ def test_what_cannot_be_moved(data: Data) -> None:
         n_rows, n_features = X.shape
 
     with pytest.raises(ValueError, match=r"X is sparse, and a device holds dense columns: pass X.toarray\(\)"):
-        ts.MultiTaskLasso(device="cpu").fit(sparse.csr_array(X), y, task)
+        ts.MultiTaskLasso(device="cpu").fit(sparse.csr_array(X), y, task=task)
     with pytest.raises(ValueError, match="X is a storage of your own"):
         ts.on_device(Own(), "cpu")
     with pytest.raises(ValueError, match="max_bytes must be a positive number"):
         ts.on_device(X, "cpu", max_bytes=0)
     with pytest.raises(ValueError, match=r"X\[1\] has 59 features"):
         ts.on_device([X, X[:, 1:]], "cpu")
-    moments = ts.TaskMoments().add(X, y, task)
+    moments = ts.TaskMoments().add(X, y, task=task)
     with pytest.raises(ValueError, match=r"device='cpu': sums of rows are worked on by the processor"):
         ts.MultiTaskLasso(device="cpu").fit_moments(moments)
 
@@ -242,13 +242,14 @@ def test_memory_that_runs_out_in_a_fit(data: Data, monkeypatch: pytest.MonkeyPat
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB. See documentation for more.")
 
     monkeypatch.setattr(PathWalk, "values", runs_out)
+    X, y, task = data
     with pytest.raises(MemoryError, match=r"free there \(CUDA out of memory. Tried to allocate 20.*GiB"):
-        ts.MultiTaskLasso(0.1).fit(tensor(data[0]), *data[1:])
+        ts.MultiTaskLasso(0.1).fit(tensor(X), y, task=task)
 
 
 def test_problems_are_saved_without_a_device(data: Data, tmp_path: Path) -> None:
     X, y, task = data
-    ts.save_problem(tmp_path / "p.npz", ts.MultiTaskLasso(0.1, device="cpu"), tensor(X, "int8"), tensor(y), task)
+    ts.save_problem(tmp_path / "p.npz", ts.MultiTaskLasso(0.1, device="cpu"), tensor(X, "int8"), tensor(y), task=task)
     found = ts.load_problem(tmp_path / "p.npz")
     assert found.model.device is None
     assert found.X.dtype == np.int8
@@ -282,13 +283,13 @@ def test_without_torch(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(builtins, "__import__", no_torch)
     with pytest.raises(ImportError, match=r"device='cuda' needs torch.*pip install 'tasksieve\[gpu\]'"):
-        ts.MultiTaskLasso(device="cuda").fit(X, y, task)
+        ts.MultiTaskLasso(device="cuda").fit(X, y, task=task)
 
 
 def test_nothing_of_a_tensor_is_changed_by_findings(data: Data) -> None:
     X, y, task = data
     given = tensor(X).T.contiguous().T
     with untouched(given):
-        ts.MultiTaskLasso(0.1, standardize=True).fit(given, y, task)
-        ts.MultiTaskLassoCV(n_alphas=4, cv=3).fit(given, y, task)
-        ts.StabilitySelection(ts.MultiTaskLasso(), n_pairs=3).fit(given, y, task)
+        ts.MultiTaskLasso(0.1, standardize=True).fit(given, y, task=task)
+        ts.MultiTaskLassoCV(n_alphas=4, cv=3).fit(given, y, task=task)
+        ts.StabilitySelection(ts.MultiTaskLasso(), n_pairs=3).fit(given, y, task=task)

@@ -158,7 +158,7 @@ def linear_rows(n: int = 120, n_tasks: int = 3, seed: int = 1) -> tuple[np.ndarr
 
 def test_pretraining(tmp_path: Path) -> None:
     X, task, y = linear_rows()
-    check(ts.Pretraining(ts.MultiTaskLassoCV(n_alphas=10, cv=3)).fit(X, y, task), X, task, tmp_path)
+    check(ts.Pretraining(ts.MultiTaskLassoCV(n_alphas=10, cv=3)).fit(X, y, task=task), X, task, tmp_path)
 
 
 def test_outcomes_of_all_kinds(tmp_path: Path) -> None:

@@ -31,7 +31,8 @@ def rows():
 
 @pytest.fixture(scope="module")
 def found(rows):
-    return ts.compare(LASSO, *rows, cv=3)
+    X, y, task = rows
+    return ts.compare(LASSO, X, y, task=task, cv=3)
 
 
 def folds_of(X, y, task, **options):
@@ -56,7 +57,7 @@ def test_against_the_same_by_hand(rows, found):
         held, learn = outer == f, outer != f
         w = learn.astype(float)
         options = {"n_alphas": 5, "eps": 0.1, "tol": 1e-12}
-        shared = ts.MultiTaskLassoCV(cv=splits(inner[f]), **options).fit(X, y, task, sample_weight=w)
+        shared = ts.MultiTaskLassoCV(cv=splits(inner[f]), **options).fit(X, y, task=task, sample_weight=w)
         losses["shared"][held] = (y - shared.predict(X, task=task))[held] ** 2
         pooled = ts.MultiTaskLassoCV(cv=splits(inner[f]), **options).fit(X, y, sample_weight=w)
         losses["pooled"][held] = (y - pooled.predict(X))[held] ** 2
@@ -89,7 +90,7 @@ def test_the_null_model_stands_beside(rows, found, free):
     if free:
         weights = np.where(np.isin(np.arange(X.shape[1]), free), 0.0, 1.0)
         model = ts.MultiTaskLassoCV(n_alphas=5, eps=0.1, cv=3, feature_weights=weights)
-        found = ts.compare(model, X, y, task, cv=3)
+        found = ts.compare(model, X, y, task=task, cv=3)
     outer, _ = folds_of(X, y, task)
     columns = X[:, list(free)] if free else np.zeros((90, 1))
     guess = np.empty(90)
@@ -117,21 +118,21 @@ def test_nothing_counts_but_rows_and_seed(rows, found, rng):
 
     mixed = rng.permutation(90)
     renamed = np.array(["z", "m", "k"])[np.searchsorted(NAMES, task)]
-    same(ts.compare(LASSO, X[mixed], y[mixed], renamed[mixed], cv=3), [2, 1, 0])
+    same(ts.compare(LASSO, X[mixed], y[mixed], task=renamed[mixed], cv=3), [2, 1, 0])
     listed = [X[task == t] for t in NAMES], [y[task == t] for t in NAMES]
     same(ts.compare(LASSO, *listed, cv=3, n_jobs=2))
     # a row without a label is absent
-    more = scipy.sparse.csr_array(np.vstack([X, X[:1]])), np.append(y, np.nan), np.append(task, "a")
-    same(ts.compare(LASSO, *more, cv=3))
-    other = ts.compare(LASSO, X, y, task, cv=3, random_state=1)
+    more = scipy.sparse.csr_array(np.vstack([X, X[:1]])), np.append(y, np.nan)
+    same(ts.compare(LASSO, *more, task=np.append(task, "a"), cv=3))
+    other = ts.compare(LASSO, X, y, task=task, cv=3, random_state=1)
     assert not np.allclose(other.quality["shared"].values, found.quality["shared"].values)
 
 
 def test_frames_of_pandas(rows, found):
     pandas = pytest.importorskip("pandas")
     X, y, task = rows
-    given = pandas.DataFrame(X, columns=list("abcdefgh")), pandas.Series(y), pandas.Series(task)
-    frame = ts.compare(LASSO, *given, cv=3).to_frame()
+    given = pandas.DataFrame(X, columns=list("abcdefgh")), pandas.Series(y)
+    frame = ts.compare(LASSO, *given, task=pandas.Series(task), cv=3).to_frame()
     assert frame["task"].tolist() == ["a", "b", "c", "all tasks"]
     np.testing.assert_allclose(frame["loss_shared"], found.to_frame()["loss_shared"])
     np.testing.assert_allclose(frame["difference"], frame["loss_shared"] - frame["loss_own"])
@@ -200,7 +201,7 @@ def test_classes(rows, model, classes, loss):
     X, y, task = rows
     y = y - np.where(task == "c", 3.0, 0.0)
     label = np.array(["low", "mid", "top"])[np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))]
-    found = ts.compare(model, X, label, task, cv=3)
+    found = ts.compare(model, X, label, task=task, cv=3)
     assert found.loss == loss
     assert found.score == "Accuracy"
     shared, mean = found.quality["shared"], found.quality["mean"]
@@ -214,7 +215,7 @@ def test_classes(rows, model, classes, loss):
 def test_pairs_of_classes_are_not_pooled(rows):
     X, y, task = rows
     label = np.char.add(np.where(y > np.where(task == "c", 3.0, 0.0), "high", "low"), task)
-    found = ts.compare(ts.MultiTaskLogisticRegressionCV(n_alphas=3, eps=0.2, cv=2, tol=1e-3), X, label, task, cv=3)
+    found = ts.compare(ts.MultiTaskLogisticRegressionCV(n_alphas=3, eps=0.2, cv=2, tol=1e-3), X, label, task=task, cv=3)
     assert found.models == ("shared", "own", "mean")
     assert found.quality["own"].overall[0] > 0.6
 
@@ -237,7 +238,7 @@ def test_other_models(rows, rng, model):
     X, y, task = rows
     if isinstance(model, ts.MultiTaskPoissonCV):
         y = rng.poisson(np.exp(1.0 + X[:, 0])).astype(float)
-    found = ts.compare(model, X, y, task, cv=3)
+    found = ts.compare(model, X, y, task=task, cv=3)
     assert found.score == ("D²" if isinstance(model, (ts.MultiTaskPoissonCV, ts.MultiTaskQuantileCV)) else "R²")
     assert found.quality["mean"].overall[0] < 0.05
     assert found.quality["shared"].overall[-1] < found.quality["mean"].overall[-1]
@@ -247,7 +248,7 @@ def test_strings(rng):
     text = ["".join(letters) for letters in rng.choice(list("ACGT"), (90, 8))]
     label = np.array([word[2] == "A" or word[5] == "C" for word in text])
     model = ts.GraphSVCCV(hasher=ts.WeightedDegreeHasher(degree=2, n_features=2**8), Cs=2, cv=2)
-    found = ts.compare(model, text, label, np.arange(90) % 3, cv=3)
+    found = ts.compare(model, text, label, task=np.arange(90) % 3, cv=3)
     assert found.quality["pooled"].overall[0] > 0.8
 
 
@@ -272,13 +273,13 @@ def test_words_and_pictures(rows, found):
     assert "3 folds of rows within tasks, 3 inside each, seed 0" in said
     assert f"{found.quality['shared'].overall[1]:.4g} with the shared model" in said
     assert "models that learn from 2/3 of the rows" in said
-    alike = ts.compare(LASSO, X, y - np.where(task == "c", 3.0, 0.0), task, cv=3)
+    alike = ts.compare(LASSO, X, y - np.where(task == "c", 3.0, 0.0), task=task, cv=3)
     assert ("One model for all rows does better still" in alike.summary()) == (
         alike.differences["pooled"].overall_pvalue <= 0.1
     )
     assert alike.quality["pooled"].overall[1] < alike.quality["shared"].overall[1]
     noise = np.random.default_rng(2).standard_normal(90)
-    nothing = ts.compare(LASSO, X, noise, task, cv=3).summary()
+    nothing = ts.compare(LASSO, X, noise, task=task, cv=3).summary()
     assert nothing.startswith("Whether sharing helps cannot be decided")
     assert "features explain nothing here" in nothing
     matplotlib = pytest.importorskip("matplotlib")
@@ -302,7 +303,7 @@ def test_class_weights_of_classes_that_are_there(rows):
     label[task == "a"] = np.where(y > 0, "right", "left")[task == "a"]
     weights = {"high": 2.0, "left": 1.5}
     model = ts.MultiTaskLogisticRegressionCV(n_alphas=2, eps=0.3, cv=2, tol=1e-3, class_weight=weights)
-    assert ts.compare(model, X, label, task, cv=3).models == ("shared", "own", "mean")
+    assert ts.compare(model, X, label, task=task, cv=3).models == ("shared", "own", "mean")
 
 
 def test_holm():
@@ -320,7 +321,7 @@ def test_progress_and_interruption(rows, n_jobs):
             raise KeyboardInterrupt
 
     with ts.watch(stop):
-        found = ts.compare(LASSO, X, y, task, cv=3, n_jobs=n_jobs)
+        found = ts.compare(LASSO, X, y, task=task, cv=3, n_jobs=n_jobs)
     assert {(progress.label, progress.total) for progress in heard} == {("compare", 12)}
     assert {progress.done for progress in heard} - {0} == set(range(1, 10))
     assert all(progress.left is not None and progress.left > 0.0 for progress in heard)  # since a piece was done
@@ -334,7 +335,7 @@ def test_progress_and_interruption(rows, n_jobs):
         raise KeyboardInterrupt
 
     with ts.watch(at_once), pytest.raises(KeyboardInterrupt):
-        ts.compare(LASSO, X, y, task, cv=3, n_jobs=n_jobs)
+        ts.compare(LASSO, X, y, task=task, cv=3, n_jobs=n_jobs)
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
@@ -348,12 +349,12 @@ def test_finished_fits_are_kept(rows, found, tmp_path, n_jobs):
             raise KeyboardInterrupt
 
     with ts.watch(stop), ts.checkpoint(tmp_path), pytest.raises(KeyboardInterrupt):
-        ts.compare(LASSO, X, y, task, cv=3, n_jobs=n_jobs)
+        ts.compare(LASSO, X, y, task=task, cv=3, n_jobs=n_jobs)
     kept = {file.name for file in tmp_path.iterdir()}
     assert all(name.startswith("compare-") for name in kept)  # whole fits, none of their folds
     assert len(kept) >= 5
     with ts.watch(heard.append), ts.checkpoint(tmp_path):
-        again = ts.compare(LASSO, X, y, task, cv=3, n_jobs=n_jobs)
+        again = ts.compare(LASSO, X, y, task=task, cv=3, n_jobs=n_jobs)
     assert len(list(tmp_path.iterdir())) == 12
     own = {f for f in range(3) if any(name.startswith(f"compare-{f + 1}-own-") for name in kept)}
     assert 0 in own
@@ -362,7 +363,7 @@ def test_finished_fits_are_kept(rows, found, tmp_path, n_jobs):
     assert heard[-1].left == 0.0
     np.testing.assert_allclose(again.to_frame().drop(columns="task"), found.to_frame().drop(columns="task"), rtol=1e-9)
     with ts.checkpoint(tmp_path):  # other data are other fits
-        ts.compare(LASSO, X, 2.0 * y, task, cv=3, n_jobs=n_jobs)
+        ts.compare(LASSO, X, 2.0 * y, task=task, cv=3, n_jobs=n_jobs)
     assert len(list(tmp_path.iterdir())) == 24
 
 
@@ -371,32 +372,32 @@ def test_more_folds_than_rows_of_a_task():
     X, task = rng.standard_normal((60, 5)), np.repeat(NAMES, 20)
     y = X[:, 0] + rng.standard_normal(60)
     with pytest.raises(ValueError, match=r"'a' has 20 rows .*and so have 2 more: .*: too few for 41 outer folds"):
-        ts.compare(LASSO, X, y, task, cv=41)
+        ts.compare(LASSO, X, y, task=task, cv=41)
     groups = np.tile(np.repeat(np.arange(4), 5), 3)
     with pytest.raises(ValueError, match="'a' has 4 groups"):
-        ts.compare(LASSO, X, y, task, groups=groups, cv=5)
+        ts.compare(LASSO, X, y, task=task, groups=groups, cv=5)
 
 
 def test_refusals(rows):
     X, y, task = rows
     with pytest.raises(ValueError, match="has no sibling that chooses its strength"):
-        ts.compare(ts.OnlineMultiTaskRegressor(), X, y, task)
+        ts.compare(ts.OnlineMultiTaskRegressor(), X, y, task=task)
     with pytest.raises(ValueError, match="an instance of it: MultiTaskLasso"):
-        ts.compare(ts.MultiTaskLasso, X, y, task)
+        ts.compare(ts.MultiTaskLasso, X, y, task=task)
     with pytest.raises(ValueError, match="makes the folds inside its own folds itself"):
-        ts.compare(ts.MultiTaskLassoCV(cv=ts.TaskKFold(3, shuffle=False)), X, y, task)
+        ts.compare(ts.MultiTaskLassoCV(cv=ts.TaskKFold(3, shuffle=False)), X, y, task=task)
     with pytest.raises(ValueError, match="'cv' parameter must be an integer >= 3"):
-        ts.compare(LASSO, X, y, task, cv=2)
+        ts.compare(LASSO, X, y, task=task, cv=2)
     with pytest.raises(ValueError, match="'level' parameter"):
-        ts.compare(LASSO, X, y, task, level=90)
+        ts.compare(LASSO, X, y, task=task, level=90)
     with pytest.raises(ValueError, match="several tasks, and there is one"):
         ts.compare(LASSO, X, y)
     few = np.where(np.arange(90) < 4, "d", task)
     few[:2] = "e"
     with pytest.raises(ValueError, match=r"Task 'd' has 2 rows that count \(and so have 1 more: 'e'\): too few for 5"):
-        ts.compare(LASSO, X, y, few)
+        ts.compare(LASSO, X, y, task=few)
     label = np.where(task == "b", "yes", np.where(y > 0, "yes", "no"))
     with pytest.raises(ValueError, match="Task 'b' has rows of one class only"):
-        ts.compare(ts.MultiTaskLogisticRegressionCV(n_alphas=3), X, label, task)
+        ts.compare(ts.MultiTaskLogisticRegressionCV(n_alphas=3), X, label, task=task)
     with pytest.raises(ValueError, match="Task 'a' has 1 groups that count"):
-        ts.compare(LASSO, X, y, task, groups=np.where(task == "a", 90, np.arange(90)))
+        ts.compare(LASSO, X, y, task=task, groups=np.where(task == "a", 90, np.arange(90)))

@@ -149,9 +149,9 @@ class TestNumbers:
     def test_by_hand(self, name: str, weighted: bool) -> None:
         x, y, task = data(name if name in ("signs", "counts") else "values", d=12)
         weight = np.random.default_rng(1).uniform(0.3, 2.0, len(y)) if weighted else np.ones(len(y))
-        model = MODELS[name].fit(x, y, task, weight)
+        model = MODELS[name].fit(x, y, task=task, sample_weight=weight)
         options = {"sample_weight": weight if weighted else None, "nodewise_penalty": 0.1, "level": 0.8}
-        found = ts.debiased_inference(model, x, y, task, "all", **options)
+        found = ts.debiased_inference(model, x, y, task=task, features="all", **options)
         used = degrees_of_freedom(model, x, y, weight, task)
         for t, label in enumerate(model.tasks_):
             rows, own = task == label, found.task == label
@@ -176,8 +176,8 @@ class TestNumbers:
     def test_least_squares_is_a_limit(self, grouped: bool) -> None:
         x, y, task = data(n=60, d=6)
         groups = np.arange(len(y)) % 17 if grouped else None
-        model = ts.MultiTaskLasso(1e-7, tol=1e-7).fit(x, y, task)
-        found = ts.debiased_inference(model, x, y, task, "all", nodewise_penalty=1e-9, groups=groups)
+        model = ts.MultiTaskLasso(1e-7, tol=1e-7).fit(x, y, task=task)
+        found = ts.debiased_inference(model, x, y, task=task, features="all", nodewise_penalty=1e-9, groups=groups)
         for label in model.tasks_:
             rows, own = task == label, found.task == label
             least = sm.OLS(y[rows], sm.add_constant(x[rows]))
@@ -196,7 +196,7 @@ class TestNumbers:
                 error = np.sqrt(factor * np.sum(scores**2 / (1.0 - shares))) / length
                 np.testing.assert_allclose(found.std_error[own][j], error, rtol=1e-6)
             constant = ts.debiased_inference(
-                model, x, y, task, "all", nodewise_penalty=1e-9, errors="constant"
+                model, x, y, task=task, features="all", nodewise_penalty=1e-9, errors="constant"
             )
             np.testing.assert_allclose(constant.std_error[constant.task == label], least.fit().bse[1:], rtol=1e-6)
 
@@ -235,11 +235,11 @@ class TestNumbers:
     def test_all_units_of_a_task_alike(self) -> None:
         """Units of X and y change units of estimates, and nothing else."""
         x, y, task = data()
-        model = MODELS["values"].fit(x, y, task)
-        found = ts.debiased_inference(model, x, y, task, [0, 3])
+        model = MODELS["values"].fit(x, y, task=task)
+        found = ts.debiased_inference(model, x, y, task=task, features=[0, 3])
         scales = np.exp2(np.arange(x.shape[1]) % 5 - 2.0)
-        other = ts.MultiTaskLasso(0.3 * 8.0, feature_weights=scales).fit(x * scales, 8.0 * y, task)
-        again = ts.debiased_inference(other, x * scales, 8.0 * y, task, [0, 3])
+        other = ts.MultiTaskLasso(0.3 * 8.0, feature_weights=scales).fit(x * scales, 8.0 * y, task=task)
+        again = ts.debiased_inference(other, x * scales, 8.0 * y, task=task, features=[0, 3])
         unit = np.repeat(8.0 / scales[[0, 3]], 3)
         np.testing.assert_allclose(again.estimate, unit * found.estimate, rtol=2e-2)  # the fits are not exact
         np.testing.assert_allclose(again.bias_factor, found.bias_factor / np.repeat(scales[[0, 3]], 3), rtol=1e-7)
@@ -287,8 +287,8 @@ class TestBiasFactor:
         beta[:, :5] = np.random.default_rng(1).standard_normal((3, 5))
         codes = np.searchsorted(["a", "b", "c"], task)
         y = np.einsum("ij,ij->i", x, beta[codes]) + 2.0
-        model = ts.MultiTaskLasso(0.5).fit(x, y, task)
-        found = ts.debiased_inference(model, x, y, task, "all")
+        model = ts.MultiTaskLasso(0.5).fit(x, y, task=task)
+        found = ts.debiased_inference(model, x, y, task=task, features="all")
         for t, label in enumerate(model.tasks_):
             own, rows = found.task == label, task == label
             away = x[rows].std(axis=0) * np.abs(model.coef_[t] - beta[t])
@@ -300,16 +300,18 @@ class TestBiasFactor:
 
     def test_a_smaller_penalty_has_a_smaller_factor_and_larger_errors(self) -> None:
         x, y, task = data(d=60)
-        model = ts.MultiTaskLasso(2.0).fit(x, y, task)
-        some = [ts.debiased_inference(model, x, y, task, [0, 7], nodewise_penalty=lam) for lam in (0.3, 0.1)]
+        model = ts.MultiTaskLasso(2.0).fit(x, y, task=task)
+        some = [
+            ts.debiased_inference(model, x, y, task=task, features=[0, 7], nodewise_penalty=lam) for lam in (0.3, 0.1)
+        ]
         assert np.all(some[1].bias_factor < some[0].bias_factor)
         assert some[1].std_error.mean() > some[0].std_error.mean()
 
     def test_a_copy_cannot_be_told_from_its_original(self) -> None:
         x, y, task = data()
         x[:, 9] = 2.0 * x[:, 0]
-        model = MODELS["values"].fit(x, y, task)
-        found = ts.debiased_inference(model, x, y, task, [0, 9])
+        model = MODELS["values"].fit(x, y, task=task)
+        found = ts.debiased_inference(model, x, y, task=task, features=[0, 9])
         deviations = np.array([x[task == label][:, j].std() for j in (0, 9) for label in model.tasks_])
         np.testing.assert_allclose(found.bias_factor * deviations, 1.0, rtol=1e-6)
 
@@ -318,8 +320,8 @@ class TestRows:
     def test_tasks_of_their_own_rows(self) -> None:
         x, y, task = data()
         y = y + 4.0 * x[:, 0]
-        model = MODELS["values"].fit(x, y, task)
-        found = ts.debiased_inference(model, x, y, task, "all")
+        model = MODELS["values"].fit(x, y, task=task)
+        found = ts.debiased_inference(model, x, y, task=task, features="all")
         scores = norm.isf(0.5 * found.pvalue.reshape(-1, 3))
         np.testing.assert_allclose(found.row_pvalue[::3], chi2.sf(np.sum(scores**2, axis=1), 3), rtol=1e-6)
         row = found.row_pvalue[::3]
@@ -373,11 +375,11 @@ class TestRows:
 
     def test_selected_features_are_corrected_for_all(self) -> None:
         x, y, task = data()
-        model = MODELS["values"].fit(x, y, task)
-        found = ts.debiased_inference(model, x, y, task)
+        model = MODELS["values"].fit(x, y, task=task)
+        found = ts.debiased_inference(model, x, y, task=task)
         assert set(found.feature.tolist()) == set(model.get_support(indices=True).tolist())
         assert found.n_tests == x.shape[1]
-        named = ts.debiased_inference(model, x, y, task, np.unique(found.feature))
+        named = ts.debiased_inference(model, x, y, task=task, features=np.unique(found.feature))
         assert named.n_tests == len(named) // 3 < found.n_tests
         np.testing.assert_allclose(found.row_pvalue, named.row_pvalue, rtol=1e-10)
         assert np.all(found.row_holm >= named.row_holm)
@@ -397,14 +399,15 @@ class TestData:
     def test_forms_do_not_matter(self) -> None:
         x, y, task = data()
         frame = pandas.DataFrame(x, columns=[f"f{j}" for j in range(x.shape[1])])
-        model = ts.MultiTaskLasso(0.3).fit(frame, y, task)
-        found = ts.debiased_inference(model, frame, y, task, ["f3", "f0"])
+        model = ts.MultiTaskLasso(0.3).fit(frame, y, task=task)
+        found = ts.debiased_inference(model, frame, y, task=task, features=["f3", "f0"])
         assert found.feature.tolist() == ["f0"] * 3 + ["f3"] * 3
         assert found.task.tolist() == ["a", "b", "c"] * 2
         parts = {label: (frame[task == label], y[task == label]) for label in ("a", "b", "c")}
         named = ts.debiased_inference(model, parts, features=[0, 3])
         order = np.argsort(task, kind="stable")
-        for again in (named, ts.debiased_inference(model, frame.iloc[order], y[order], task[order], ["f0", "f3"])):
+        mixed = ts.debiased_inference(model, frame.iloc[order], y[order], task=task[order], features=["f0", "f3"])
+        for again in (named, mixed):
             np.testing.assert_allclose(again.estimate, found.estimate, rtol=1e-9)
             np.testing.assert_allclose(again.upper, found.upper, rtol=1e-9)
         table = found.to_frame()
@@ -419,8 +422,10 @@ class TestData:
         rng = np.random.default_rng(3)
         x, task = rng.integers(0, 3, (90, 12)).astype(np.int8), rng.permutation(np.repeat(["a", "b"], 45))
         y = x[:, 0] - x[:, 1] + rng.standard_normal(90)
-        model = ts.MultiTaskLasso(0.2).fit(x.astype(float), y, task)
-        expected = ts.debiased_inference(model, x.astype(float), y, task, "all", groups=np.arange(90) // 2)
+        model = ts.MultiTaskLasso(0.2).fit(x.astype(float), y, task=task)
+        expected = ts.debiased_inference(
+            model, x.astype(float), y, task=task, features="all", groups=np.arange(90) // 2
+        )
         stored: Any = x
         if kind in ("csr", "csc"):
             stored = scipy.sparse.csr_array(x.astype(float)).asformat(kind)
@@ -431,17 +436,17 @@ class TestData:
             stored = pytest.importorskip("dask.array").from_array(x.astype(float), chunks=(40, 5))
         elif kind == "genotypes":
             stored = ts.read_plink(write_plink(tmp_path / "cohort", x.astype(float)))
-            model = ts.MultiTaskLasso(0.2).fit(stored, y, task)
-        found = ts.debiased_inference(model, stored, y, task, "all", groups=np.arange(90) // 2)
+            model = ts.MultiTaskLasso(0.2).fit(stored, y, task=task)
+        found = ts.debiased_inference(model, stored, y, task=task, features="all", groups=np.arange(90) // 2)
         for name in ("estimate", "std_error", "bias_factor", "row_pvalue"):
             np.testing.assert_allclose(found[name], expected[name], rtol=1e-5, atol=1e-7)
 
     def test_columns_that_do_not_fit_into_memory_are_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         x, y, task = data()
-        model = MODELS["values"].fit(x, y, task)
+        model = MODELS["values"].fit(x, y, task=task)
         monkeypatch.setattr("tasksieve.findings.debiased.free_memory", lambda: 16.0 * x.size - 1.0)
         with pytest.raises(ValueError, match="Take fewer columns"):
-            ts.debiased_inference(model, x, y, task)
+            ts.debiased_inference(model, x, y, task=task)
 
     def test_rows_without_labels_do_not_count(self) -> None:
         rng = np.random.default_rng(0)
@@ -457,9 +462,9 @@ class TestData:
     def test_an_offset_is_no_feature(self) -> None:
         x, y, task = data("counts")
         known = 0.1 * x[:, 5]
-        model = ts.MultiTaskPoisson(0.3).fit(x, y, task, offset=known)
-        found = ts.debiased_inference(model, x, y, task, [0], offset=known)
-        slope = [y[task == label] - model.predict(x, task, offset=known)[task == label] for label in model.tasks_]
+        model = ts.MultiTaskPoisson(0.3).fit(x, y, task=task, offset=known)
+        found = ts.debiased_inference(model, x, y, task=task, features=[0], offset=known)
+        slope = [y[task == label] - model.predict(x, task=task, offset=known)[task == label] for label in model.tasks_]
         assert np.all(np.isfinite(found.estimate))
         moved = np.sign(found.estimate - model.coef_[:, 0])
         pulls = [own @ (x[task == label][:, 0] - x[task == label][:, 0].mean()) for own, label in
@@ -469,8 +474,8 @@ class TestData:
     def test_a_feature_that_does_not_vary_is_not_known(self) -> None:
         x, y, task = data()
         x[task == "b", 4] = 1.7
-        model = MODELS["values"].fit(x, y, task)
-        found = ts.debiased_inference(model, x, y, task, [4])
+        model = MODELS["values"].fit(x, y, task=task)
+        found = ts.debiased_inference(model, x, y, task=task, features=[4])
         assert np.isnan(found.estimate[1])
         assert np.isnan(found.upper[1])
         assert found.bias_factor[1] == np.inf
@@ -479,22 +484,22 @@ class TestData:
 
     def test_a_model_of_as_many_features_as_rows_has_no_errors(self) -> None:
         x, y, task = data(n=8, d=40)
-        model = ts.MultiTaskLasso(1e-4, tol=1e-8).fit(x, y, task)
+        model = ts.MultiTaskLasso(1e-4, tol=1e-8).fit(x, y, task=task)
         with pytest.warns(UserWarning, match="3 task.* no standard errors"):
-            found = ts.debiased_inference(model, x, y, task)
+            found = ts.debiased_inference(model, x, y, task=task)
         assert np.isnan(found.std_error).all()
         assert np.isfinite(found.estimate).all()
 
     def test_nothing_selected(self) -> None:
         x, y, task = data()
-        model = ts.MultiTaskLasso(1e3).fit(x, y, task)
-        found = ts.debiased_inference(model, x, y, task)
+        model = ts.MultiTaskLasso(1e3).fit(x, y, task=task)
+        found = ts.debiased_inference(model, x, y, task=task)
         assert len(found) == 0
         assert "none" in found.summary()
 
     def test_refusals(self) -> None:
         x, y, task = data()
-        model = MODELS["values"].fit(x, y, task)
+        model = MODELS["values"].fit(x, y, task=task)
         for options, words in (
             ({"features": "some"}, "features"),
             ({"features": [25]}, "no feature 25"),
@@ -506,22 +511,22 @@ class TestData:
             ({"nodewise_penalty": [0.1, 0.2]}, "nodewise_penalty"),
         ):
             with pytest.raises(ValueError, match=words):
-                ts.debiased_inference(model, x, y, task, **options)
+                ts.debiased_inference(model, x, y, task=task, **options)
         with pytest.raises(ValueError, match="24 features"):
-            ts.debiased_inference(model, x[:, :24], y, task)
+            ts.debiased_inference(model, x[:, :24], y, task=task)
         with pytest.raises(ValueError, match="not fitted"):
-            ts.debiased_inference(ts.MultiTaskLasso(), x, y, task)
+            ts.debiased_inference(ts.MultiTaskLasso(), x, y, task=task)
         with pytest.raises(ValueError, match="Huber"):
-            ts.debiased_inference(ts.MultiTaskHuber(0.3).fit(x, y, task), x, y, task)
+            ts.debiased_inference(ts.MultiTaskHuber(0.3).fit(x, y, task=task), x, y, task=task)
         with pytest.raises(ValueError, match=r"Cox|partial"):
             times = ts.survival(np.exp(y / 10.0), np.ones(len(y)))
-            ts.debiased_inference(ts.MultiTaskCox(0.05).fit(x, times, task), x, times, task)
+            ts.debiased_inference(ts.MultiTaskCox(0.05).fit(x, times, task=task), x, times, task=task)
         x, y, task = data("signs")
         with pytest.raises(ValueError, match="errors"):
-            ts.debiased_inference(MODELS["signs"].fit(x, y, task), x, y, task, errors="constant")
+            ts.debiased_inference(MODELS["signs"].fit(x, y, task=task), x, y, task=task, errors="constant")
         with pytest.raises(ValueError, match="more than two classes"):
-            several = ts.MultiTaskClassifier(alpha=0.1).fit(x, np.arange(len(y)) % 3, task)
-            ts.debiased_inference(several, x, np.arange(len(y)) % 3, task)
+            several = ts.MultiTaskClassifier(alpha=0.1).fit(x, np.arange(len(y)) % 3, task=task)
+            ts.debiased_inference(several, x, np.arange(len(y)) % 3, task=task)
 
 
 @pytest.mark.slow
@@ -541,7 +546,7 @@ def test_intervals_cover(kind: str) -> None:
             y, model = z + rng.standard_normal(3 * n), ts.MultiTaskLasso(0.2)
         else:
             y, model = rng.random(3 * n) < expit(z), ts.MultiTaskLogisticRegression(0.06)
-        found = ts.debiased_inference(model.fit(x, y, task), x, y, task, range(8), level=0.9)
+        found = ts.debiased_inference(model.fit(x, y, task=task), x, y, task=task, features=range(8), level=0.9)
         truth = beta[found.task, found.feature]
         inside = (found.lower <= truth) & (truth <= found.upper)
         for active in (True, False):

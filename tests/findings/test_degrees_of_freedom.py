@@ -27,7 +27,7 @@ def differences(model: Any, x: Array, y: Array, **rows: Any) -> Array:
         up, down = y.copy(), y.copy()
         up[i] += h
         down[i] -= h
-        ends = [model.fit(x, each, TASKS, **rows).predict(x, TASKS)[i] for each in (up, down)]
+        ends = [model.fit(x, each, task=TASKS, **rows).predict(x, task=TASKS)[i] for each in (up, down)]
         found[TASKS[i]] += (ends[0] - ends[1]) / (2.0 * h)
     return found
 
@@ -35,15 +35,15 @@ def differences(model: Any, x: Array, y: Array, **rows: Any) -> Array:
 def used(model: Any, x: Array, y: Array, **rows: Any) -> Array:
     """What the constant errors have taken for it: their noise is ``||r||^2 / (n - df)``, and of a model that selects
     nothing ``||r||^2 / (n - 1)``."""
-    model.fit(x, y, TASKS, **rows)
-    found = ts.debiased_inference(model, x, y, TASKS, [0], errors="constant", nodewise_penalty=0.1, **rows)
-    nothing = ts.debiased_inference(NOTHING.fit(x, y, TASKS, **rows), x, y, TASKS, [0], errors="constant",
-                                 nodewise_penalty=0.1, **rows)  # fmt: skip
+    model.fit(x, y, task=TASKS, **rows)
+    asked = {"task": TASKS, "features": [0], "errors": "constant", "nodewise_penalty": 0.1, **rows}
+    found = ts.debiased_inference(model, x, y, **asked)
+    nothing = ts.debiased_inference(NOTHING.fit(x, y, task=TASKS, **rows), x, y, **asked)
     weight = rows.get("sample_weight", np.ones(len(y)))
     df = np.empty(3)
     for t in range(3):
         own = t == TASKS
-        sums = [weight[own] @ (y[own] - each.predict(x, TASKS)[own]) ** 2 for each in (model, NOTHING)]
+        sums = [weight[own] @ (y[own] - each.predict(x, task=TASKS)[own]) ** 2 for each in (model, NOTHING)]
         noise = sums[1] / 9.0 * (found.std_error[t] / nothing.std_error[t]) ** 2
         df[t] = 10.0 - sums[0] / noise
     return df
@@ -84,7 +84,7 @@ class TestDivergence:
             ts.MultiTaskRegressor(alpha=0.3, task_graph=graph),
             ts.MultiTaskRegressor(penalty=ts.penalties.Dirty(), alpha=0.3),
         ):
-            counted = np.count_nonzero(model.fit(x, y, TASKS).coef_, axis=1) + 1.0
+            counted = np.count_nonzero(model.fit(x, y, task=TASKS).coef_, axis=1) + 1.0
             np.testing.assert_allclose(used(model, x, y), counted, rtol=1e-9)
             assert counted.min() > 1.0
 

@@ -83,7 +83,7 @@ def test_folds_of_a_comparison_are_filled_from_their_training_rows() -> None:
     """The shared model by hand, its outer folds filled by scikit-learn."""
     X, filled, y, task = data()
     options = {"n_alphas": 5, "eps": 0.1, "cv": 3}
-    found = ts.compare(ts.MultiTaskLassoCV(**options), HoledRows(X, task), y, task, cv=3)
+    found = ts.compare(ts.MultiTaskLassoCV(**options), HoledRows(X, task), y, task=task, cv=3)
     nest = NestedFolds(read_tasks(filled, y, task), None, 0)
     outer = nest.assign(np.ones(90, dtype=bool), 3, 0)
     errors = np.empty(90)
@@ -92,9 +92,9 @@ def test_folds_of_a_comparison_are_filled_from_their_training_rows() -> None:
         inner = nest.assign(~held, 3, 1, f)
         splits = [(np.flatnonzero(inner != k), np.flatnonzero(inner == k)) for k in range(3)]
         own = filled_by_hand(X, task, ~held)
-        model = ts.MultiTaskLassoCV(**{**options, "cv": splits}).fit(own, y, task, sample_weight=1.0 * ~held)
+        model = ts.MultiTaskLassoCV(**{**options, "cv": splits}).fit(own, y, task=task, sample_weight=1.0 * ~held)
         errors[held] = (y - model.predict(own, task=task))[held] ** 2
     means = [errors[task == t].mean() for t in range(3)]
     np.testing.assert_allclose(found.quality["shared"].values[:, 1], means, rtol=1e-6)
-    leaked = ts.compare(ts.MultiTaskLassoCV(**options), filled, y, task, cv=3)
+    leaked = ts.compare(ts.MultiTaskLassoCV(**options), filled, y, task=task, cv=3)
     assert not np.allclose(leaked.quality["shared"].values[:, 1], means, rtol=1e-3)

@@ -94,16 +94,16 @@ def test_every_kind_and_form_of_labels(kind):
         given = [X[:30], X[30:]], [y[:30], y[30:]], None
     elif kind == "one":
         given = X, y, None
-    found = ts.MultipleImputation(model, IMPUTER, m=2).fit(*given)
+    found = ts.MultipleImputation(model, IMPUTER, m=2).fit(given[0], given[1], task=given[2])
     rows, labels, tasks = (X, np.concatenate(given[1]), np.repeat([0, 1], 30)) if kind == "list" else given
     if kind == "shared":
         assert found.predict(X).shape == (60, 2)
         assert found.score(X, given[1]) > 0.3
     else:
-        assert found.predict(rows, tasks).shape == (60,)
-        assert found.score(rows, labels, tasks) > 0.3
+        assert found.predict(rows, task=tasks).shape == (60,)
+        assert found.score(rows, labels, task=tasks) > 0.3
     if kind in ("classes", "ordered"):
-        np.testing.assert_allclose(found.predict_proba(rows, tasks).sum(axis=-1), 1.0)
+        np.testing.assert_allclose(found.predict_proba(rows, task=tasks).sum(axis=-1), 1.0)
 
 
 def test_rows_with_holes_are_predicted_by_the_mean_over_imputers():

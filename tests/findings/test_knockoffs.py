@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
+from helpers import named_rows
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -87,7 +88,8 @@ class TestSelection:
     def test_finds_what_matters(self) -> None:
         """On average over data sets: which copies one seed gives depends on the machine's linear algebra."""
         chosen = np.array([
-            ts.KnockoffSelection(ts.MultiTaskLasso(n_jobs=1)).fit(*data(seed)).get_support() for seed in range(10)
+            ts.KnockoffSelection(ts.MultiTaskLasso(n_jobs=1)).fit(**named_rows(*data(seed))).get_support()
+            for seed in range(10)
         ])  # fmt: skip
         false = chosen[:, 8:].sum(axis=1) / np.maximum(chosen.sum(axis=1), 1)
         assert chosen[:, :8].mean() >= 0.9
@@ -95,7 +97,7 @@ class TestSelection:
 
     def test_what_is_said_of_a_fit(self) -> None:
         x, y, task = data()
-        found = ts.KnockoffSelection(ts.MultiTaskLasso()).fit(x, y, task)
+        found = ts.KnockoffSelection(ts.MultiTaskLasso()).fit(x, y, task=task)
         np.testing.assert_array_equal(found.get_support(), found.threshold_ <= found.W_)
         assert found.threshold_ == knockoff_threshold(found.W_, 0.2)
         assert "beat their copies" in found.summary()
@@ -112,7 +114,7 @@ class TestSelection:
         empty = 0
         for seed in range(8):
             own = ts.KnockoffSelection(ts.MultiTaskLasso(n_jobs=1), random_state=seed)
-            found = own.fit(x, rng.standard_normal(240), task)
+            found = own.fit(x, rng.standard_normal(240), task=task)
             if not found.get_support().any():
                 empty += 1
                 assert found.threshold_ == math.inf
@@ -132,20 +134,20 @@ class TestSelection:
         ids=["standardised", "weights", "OWL", "sparse group", "cross-validated"],
     )
     def test_other_models(self, model: Any) -> None:
-        chosen = [ts.KnockoffSelection(model).fit(*data(seed)).get_support() for seed in range(4)]
+        chosen = [ts.KnockoffSelection(model).fit(**named_rows(*data(seed))).get_support() for seed in range(4)]
         assert np.mean(chosen, axis=0)[:8].mean() >= 0.8
 
     def test_classes_lists_shared_and_sparse(self) -> None:
         x, y, task = data()
         sets = [data(seed) for seed in range(4)]
         own = ts.KnockoffSelection(ts.MultiTaskLogisticRegression())
-        assert np.mean([own.fit(a, b > 0, c).get_support()[:8] for a, b, c in sets]) >= 0.6
+        assert np.mean([own.fit(a, b > 0, task=c).get_support()[:8] for a, b, c in sets]) >= 0.6
         parts = [task == t for t in range(4)]
         listed = ts.KnockoffSelection(ts.MultiTaskLasso()).fit([x[own] for own in parts], [y[own] for own in parts])
-        stacked = ts.KnockoffSelection(ts.MultiTaskLasso()).fit(x, y, task)
+        stacked = ts.KnockoffSelection(ts.MultiTaskLasso()).fit(x, y, task=task)
         np.testing.assert_allclose(listed.W_, stacked.W_, atol=1e-6)
         assert [part.shape[1] for part in listed.transform([x, x])] == [listed.get_support().sum()] * 2
-        thin = ts.KnockoffSelection(ts.MultiTaskLasso()).fit(sparse.csr_array(x), y, task)
+        thin = ts.KnockoffSelection(ts.MultiTaskLasso()).fit(sparse.csr_array(x), y, task=task)
         np.testing.assert_allclose(thin.W_, stacked.W_, atol=1e-6)
         wide = np.stack([x[:, :6].sum(axis=1), x[:, :6] @ np.arange(6.0)], axis=1)
         wide += np.random.default_rng(5).standard_normal((240, 2))
@@ -183,7 +185,7 @@ class TestSelection:
             real(own, draws)
 
         monkeypatch.setattr(ts.KnockoffSelection, "_select", select)
-        found = ts.KnockoffSelection(ts.MultiTaskLasso(), fdr=0.3, n_draws=5).fit(x, y, task)
+        found = ts.KnockoffSelection(ts.MultiTaskLasso(), fdr=0.3, n_draws=5).fit(x, y, task=task)
         values = np.zeros(30)
         assert len(drawn[0]) == 5
         for w in drawn[0]:
@@ -198,11 +200,11 @@ class TestSelection:
     def test_depends_on_the_seed_only(self) -> None:
         x, y, task = data()
         rows = np.random.default_rng(7).permutation(len(y))
-        truth = ts.KnockoffSelection(ts.MultiTaskLasso()).fit(x, y, task)
+        truth = ts.KnockoffSelection(ts.MultiTaskLasso()).fit(x, y, task=task)
         names = np.array(["z", "b", "y", "c"])[task]
-        moved = ts.KnockoffSelection(ts.MultiTaskLasso()).fit(x[rows], y[rows], names[rows])
+        moved = ts.KnockoffSelection(ts.MultiTaskLasso()).fit(x[rows], y[rows], task=names[rows])
         np.testing.assert_allclose(moved.W_, truth.W_, atol=1e-6)
-        other = ts.KnockoffSelection(ts.MultiTaskLasso(), random_state=1).fit(x, y, task)
+        other = ts.KnockoffSelection(ts.MultiTaskLasso(), random_state=1).fit(x, y, task=task)
         assert not np.allclose(other.W_, truth.W_)
 
     def test_scikit_learn(self) -> None:
@@ -223,17 +225,17 @@ class TestBadInput:
             own.fit(x[:50], y[:50])
         own.set_params(covariance=related(30, 0.4)).fit(x[:50], y[:50])  # the user knows it
         with pytest.raises(ValueError, match="fewer than 1/fdr = 5 discoveries"):
-            ts.KnockoffSelection(ts.MultiTaskLasso()).fit(x[:, :4], y, task)
+            ts.KnockoffSelection(ts.MultiTaskLasso()).fit(x[:, :4], y, task=task)
         with pytest.raises(ValueError, match="fdr"):
-            own.set_params(fdr=0.0).fit(x, y, task)
+            own.set_params(fdr=0.0).fit(x, y, task=task)
         with pytest.raises(ValueError, match="n_draws"):
-            own.set_params(fdr=0.2, n_draws=0).fit(x, y, task)
+            own.set_params(fdr=0.2, n_draws=0).fit(x, y, task=task)
 
     def test_covariances(self) -> None:
         x, y, task = data()
 
         def fit(covariance: Any) -> Any:
-            return ts.KnockoffSelection(ts.MultiTaskLasso(), covariance=covariance).fit(x, y, task)
+            return ts.KnockoffSelection(ts.MultiTaskLasso(), covariance=covariance).fit(x, y, task=task)
 
         with pytest.raises(ValueError, match=r"shape \(3, 3\), but X has 30 features"):
             fit(np.eye(3))
@@ -254,13 +256,13 @@ class TestBadInput:
             ts.MultiTaskOWL(weights=np.ones(30)),
         ):
             with pytest.raises(ValueError, match="which copies do not have"):
-                ts.KnockoffSelection(model).fit(x, y, task)
+                ts.KnockoffSelection(model).fit(x, y, task=task)
         weights = np.ones(30)
         weights[0] = 0.0
         with pytest.raises(ValueError, match="never penalised"):
-            ts.KnockoffSelection(ts.MultiTaskLasso(feature_weights=weights)).fit(x, y, task)
+            ts.KnockoffSelection(ts.MultiTaskLasso(feature_weights=weights)).fit(x, y, task=task)
         with pytest.raises(ValueError, match="no path of penalty strengths"):
-            ts.KnockoffSelection(ts.GraphSVR()).fit(x, y, task)
+            ts.KnockoffSelection(ts.GraphSVR()).fit(x, y, task=task)
 
 
 def false_discoveries(
@@ -277,7 +279,7 @@ def false_discoveries(
         coef = np.zeros((n_tasks, d))
         coef[:, true] = size * rng.standard_normal((n_tasks, k))
         y = np.einsum("ij,ij->i", x, coef[task]) + rng.standard_normal(len(task))
-        found = own.fit(x, y, task).get_support()
+        found = own.fit(x, y, task=task).get_support()
         hits = np.count_nonzero(found[true])
         shares.append((found.sum() - hits) / max(found.sum(), 1))
         power.append(hits / max(k, 1))

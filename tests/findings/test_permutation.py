@@ -92,11 +92,11 @@ class TestNullLevels:
         model, kind = MODELS[name]
         x, y, task = stacked(kind)
         kept = drawn(monkeypatch)
-        found = ts.permutation_test(model, x, y, task, n_permutations=COUNT)
+        found = ts.permutation_test(model, x, y, task=task, n_permutations=COUNT)
         own = model._candidates()[0] if hasattr(model, "_candidates") else model
-        truth = [own.alpha_max(x, y[source], task) for source in np.concatenate(kept)]
+        truth = [own.alpha_max(x, y[source], task=task) for source in np.concatenate(kept)]
         np.testing.assert_allclose(found.null, truth, rtol=1e-8)
-        assert found.statistic == own.alpha_max(x, y, task)
+        assert found.statistic == own.alpha_max(x, y, task=task)
         assert not found.approximate
         assert len(set(found.null)) == COUNT
 
@@ -112,11 +112,11 @@ class TestNullLevels:
         model = ts.MultiTaskRegressor(loss, standardize=standardize)
         kept = drawn(monkeypatch)
         found = ts.permutation_test(
-            model, x, y, task, sample_weight=weight, offset=offset, n_permutations=COUNT
+            model, x, y, task=task, sample_weight=weight, offset=offset, n_permutations=COUNT
         )
         for level, source in zip(found.null, np.concatenate(kept), strict=True):
             assert (source[[0, 12, 13]] == [0, 12, 13]).all()  # absent rows stay
-            truth = model.alpha_max(x, y[source], task, weight[source], offset=offset[source])
+            truth = model.alpha_max(x, y[source], task=task, sample_weight=weight[source], offset=offset[source])
             assert level == pytest.approx(truth, rel=1e-8)
 
     @pytest.mark.parametrize("standardize", [False, True])
@@ -158,7 +158,7 @@ class TestNullLevels:
         """Blocks of features and of permutations that do not come out even."""
         x, y, task = stacked(d=23)
         whole = {
-            name: ts.permutation_test(model, x, y, task, n_permutations=21).null
+            name: ts.permutation_test(model, x, y, task=task, n_permutations=21).null
             for name, model in (
                 ("plain", ts.MultiTaskLasso()),
                 ("generic", ts.MultiTaskSparseGroupLasso(l1=0.3)),
@@ -175,23 +175,23 @@ class TestNullLevels:
             ("sorted", ts.MultiTaskOWL()),
             ("blocks", ts.MultiTaskGroupLasso(feature_groups=np.arange(23) % 5)),
         ):
-            again = ts.permutation_test(model, x, y, task, n_permutations=21).null
+            again = ts.permutation_test(model, x, y, task=task, n_permutations=21).null
             np.testing.assert_allclose(again, whole[name], rtol=1e-12)
 
     def test_a_memory_map(self, tmp_path: Path) -> None:
         x, y, task = stacked()
         np.save(tmp_path / "x.npy", x)
         mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-        found = ts.permutation_test(ts.MultiTaskLasso(), mapped, y, task, n_permutations=COUNT)
-        truth = ts.permutation_test(ts.MultiTaskLasso(), x, y, task, n_permutations=COUNT)
+        found = ts.permutation_test(ts.MultiTaskLasso(), mapped, y, task=task, n_permutations=COUNT)
+        truth = ts.permutation_test(ts.MultiTaskLasso(), x, y, task=task, n_permutations=COUNT)
         np.testing.assert_allclose(found.null, truth.null, rtol=1e-12)
 
     def test_sparse(self) -> None:
         x, y, task = stacked()
         x = x * (x > 3.0)
         for model in (ts.MultiTaskLasso(), ts.MultiTaskOWL(), ts.MultiTaskLasso(standardize=True)):
-            dense = ts.permutation_test(model, x, y, task, n_permutations=COUNT)
-            found = ts.permutation_test(model, sparse.csr_array(x), y, task, n_permutations=COUNT)
+            dense = ts.permutation_test(model, x, y, task=task, n_permutations=COUNT)
+            found = ts.permutation_test(model, sparse.csr_array(x), y, task=task, n_permutations=COUNT)
             np.testing.assert_allclose(found.null, dense.null, rtol=1e-10)
             assert found.pvalue == dense.pvalue
 
@@ -203,9 +203,9 @@ class TestNullLevels:
         x = np.round(x, 2) * 64.0
         kept = drawn(monkeypatch)
         found = ts.permutation_test(
-            ts.MultiTaskLasso(), np.ldexp(x + shift, up_x), np.ldexp(y, up_y), task, n_permutations=COUNT
+            ts.MultiTaskLasso(), np.ldexp(x + shift, up_x), np.ldexp(y, up_y), task=task, n_permutations=COUNT
         )
-        truth = [ts.MultiTaskLasso().alpha_max(x, y[source], task) for source in np.concatenate(kept)]
+        truth = [ts.MultiTaskLasso().alpha_max(x, y[source], task=task) for source in np.concatenate(kept)]
         np.testing.assert_allclose(np.ldexp(found.null, -up_x - up_y), truth, rtol=1e-7)
 
 
@@ -220,13 +220,13 @@ class TestPvalue:
 
     def test_of_constant_labels_is_one(self) -> None:
         x, y, task = stacked()
-        found = ts.permutation_test(ts.MultiTaskLasso(), x, np.ones(len(y)), task, n_permutations=20)
+        found = ts.permutation_test(ts.MultiTaskLasso(), x, np.ones(len(y)), task=task, n_permutations=20)
         assert found.pvalue == 1.0
         assert "Nothing found" in found.summary()
 
     def test_is_small_for_a_true_relation(self) -> None:
         x, y, task = stacked()
-        found = ts.permutation_test(ts.MultiTaskLasso(), x, y + 5.0 * x[:, 1], task, n_permutations=200)
+        found = ts.permutation_test(ts.MultiTaskLasso(), x, y + 5.0 * x[:, 1], task=task, n_permutations=200)
         assert found.pvalue == 1 / 201
         assert "Something matters" in found.summary()
         assert repr(found) == f"PermutationTest(pvalue=0.004975, statistic={found.statistic:.6g}, 200 permutations)"
@@ -236,9 +236,9 @@ class TestPvalue:
         """However many there are, and in whatever portions they are drawn."""
         x, y, task = stacked()
         groups = np.concatenate([np.arange(n) // 2 for n in (9, 14, 11)]) if grouped else None
-        many = ts.permutation_test(ts.MultiTaskLasso(), x, y, task, groups=groups, n_permutations=9)
+        many = ts.permutation_test(ts.MultiTaskLasso(), x, y, task=task, groups=groups, n_permutations=9)
         monkeypatch.setattr("tasksieve.findings.permuted_levels._CHUNK_BYTES", 8 * 2 * 34 * 2)
-        few = ts.permutation_test(ts.MultiTaskLasso(), x, y, task, groups=groups, n_permutations=5)
+        few = ts.permutation_test(ts.MultiTaskLasso(), x, y, task=task, groups=groups, n_permutations=5)
         np.testing.assert_allclose(few.null, many.null[:5], rtol=1e-13)
 
 
@@ -252,9 +252,9 @@ class TestDependsOnTheSeedOnly:
         rng = np.random.default_rng(5)
         family = np.concatenate([np.arange(n) // 2 for n in (9, 14, 11)]) if grouped else None
 
-        def run(*arguments: Any, groups: Any, **options: Any) -> np.ndarray:
+        def run(x: Any, y: Any, task: Any = None, *, groups: Any, **options: Any) -> np.ndarray:
             own = {} if groups is None else {"groups": groups}
-            return np.sort(ts.permutation_test(model, *arguments, n_permutations=12, **own, **options).null)
+            return np.sort(ts.permutation_test(model, x, y, task=task, n_permutations=12, **own, **options).null)
 
         truth = run(x, y, task, groups=family)
         rows = rng.permutation(len(y))
@@ -282,8 +282,8 @@ class TestDependsOnTheSeedOnly:
 
     def test_jobs(self) -> None:
         x, y, task = stacked(d=600)
-        one = ts.permutation_test(ts.MultiTaskLasso(n_jobs=1), x, y, task, n_permutations=8)
-        two = ts.permutation_test(ts.MultiTaskLasso(n_jobs=2), x, y, task, n_permutations=8)
+        one = ts.permutation_test(ts.MultiTaskLasso(n_jobs=1), x, y, task=task, n_permutations=8)
+        two = ts.permutation_test(ts.MultiTaskLasso(n_jobs=2), x, y, task=task, n_permutations=8)
         np.testing.assert_array_equal(one.null, two.null)
 
     def test_tasks_alike_in_labels_draw_apart(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,7 +292,7 @@ class TestDependsOnTheSeedOnly:
         for same in (False, True):  # also where the tasks are the same, to the last digit
             kept = drawn(monkeypatch)
             x[10:] = x[:10] if same else x[10:]
-            ts.permutation_test(ts.MultiTaskLogisticRegression(), x, y, task, n_permutations=4)
+            ts.permutation_test(ts.MultiTaskLogisticRegression(), x, y, task=task, n_permutations=4)
             sources = np.concatenate(kept)
             assert not np.array_equal(sources[:, :10], sources[:, 10:] - 10)
 
@@ -307,7 +307,7 @@ class TestGroups:
         x, y = rng.standard_normal((12, 4)), rng.standard_normal(12)
         kept = drawn(monkeypatch)
         model = ts.MultiTaskLasso()
-        found = ts.permutation_test(model, x, y, task, groups=family, n_permutations=30)
+        found = ts.permutation_test(model, x, y, task=task, groups=family, n_permutations=30)
         order = np.argsort(task, kind="stable")
         for level, source in zip(found.null, np.concatenate(kept), strict=True):
             from_row = np.empty(12, dtype=int)
@@ -317,16 +317,16 @@ class TestGroups:
                 came = set(family[from_row[family == g]].tolist())
                 assert len(came) == 1  # all labels of a group from one group
                 assert came <= {0, 1, 2} if g < 3 else came == {g}  # which has as many rows in each task
-            assert level == pytest.approx(model.alpha_max(x, y[from_row], task), rel=1e-10)
+            assert level == pytest.approx(model.alpha_max(x, y[from_row], task=task), rel=1e-10)
         assert "whole groups" in found.moved
 
     def test_that_cannot_move(self) -> None:
         x, y, task = stacked()
         sizes = np.repeat([0, 1, 2, 3, 4], [9, 2, 12, 4, 7])
         with pytest.raises(ValueError, match="no two groups have as many rows"):
-            ts.permutation_test(ts.MultiTaskLasso(), x, y, task, groups=sizes)
+            ts.permutation_test(ts.MultiTaskLasso(), x, y, task=task, groups=sizes)
         with pytest.raises(ValueError, match="it takes two groups"):
-            ts.permutation_test(ts.MultiTaskLasso(), x, y, task, groups=np.zeros(len(y)))
+            ts.permutation_test(ts.MultiTaskLasso(), x, y, task=task, groups=np.zeros(len(y)))
 
 
 class TestCovariates:
@@ -335,7 +335,7 @@ class TestCovariates:
         y = y + 10.0 * x[:, 1]  # what is never penalised may matter as much as it likes
         model = ts.MultiTaskLasso(feature_weights=[1, 0, 1, 1, 0, 1, 1])
         kept = drawn(monkeypatch)
-        found = ts.permutation_test(model, x, y, task, n_permutations=4)
+        found = ts.permutation_test(model, x, y, task=task, n_permutations=4)
         assert found.approximate
         assert "residuals" in found.moved
         assert "approximate" in found.summary()
@@ -380,7 +380,7 @@ def rejections(n_sets: int, **options: Any) -> int:
         free = options.get("free", 0)
         y = y + 5.0 * x[:, :free].sum(axis=1)
         model = ts.MultiTaskLasso(n_jobs=1, feature_weights=(np.arange(30) >= free).astype(float))
-        count += ts.permutation_test(model, x, y, task, n_permutations=options["count"]).pvalue <= 0.1
+        count += ts.permutation_test(model, x, y, task=task, n_permutations=options["count"]).pvalue <= 0.1
     return count
 
 
@@ -407,7 +407,7 @@ def family_rejections(n_sets: int, grouped: bool) -> float:
         x = rng.standard_normal((72, 20)) + 2.0 * rng.standard_normal((12, 20))[family]
         y = rng.standard_normal(72) + 2.0 * rng.standard_normal(12)[family]
         groups = family if grouped else None
-        found = ts.permutation_test(ts.MultiTaskLasso(n_jobs=1), x, y, task, groups=groups, n_permutations=99)
+        found = ts.permutation_test(ts.MultiTaskLasso(n_jobs=1), x, y, task=task, groups=groups, n_permutations=99)
         count += found.pvalue <= 0.1
     return count / n_sets
 
@@ -424,31 +424,31 @@ class TestBadInput:
     def test_models(self) -> None:
         x, y, task = stacked()
         with pytest.raises(ValueError, match=r"GraphSVR has no path of penalty strengths"):
-            ts.permutation_test(ts.GraphSVR(), x, y, task)
+            ts.permutation_test(ts.GraphSVR(), x, y, task=task)
         with pytest.raises(ValueError, match=r"an instance of it: MultiTaskLasso\(\)"):
-            ts.permutation_test(ts.MultiTaskLasso, x, y, task)
+            ts.permutation_test(ts.MultiTaskLasso, x, y, task=task)
         several = ts.MultiTaskElasticNetCV(l1_ratio=[0.5, 0.9], n_alphas=4, cv=3)
         with pytest.raises(ValueError, match="compares 2 models"):
-            ts.permutation_test(several, x, y, task)
-        several.fit(x, y, task)
+            ts.permutation_test(several, x, y, task=task)
+        several.fit(x, y, task=task)
         chosen = ts.MultiTaskElasticNet(l1_ratio=several.l1_ratio_)
-        first, second = (ts.permutation_test(model, x, y, task, n_permutations=3) for model in (several, chosen))
+        first, second = (ts.permutation_test(model, x, y, task=task, n_permutations=3) for model in (several, chosen))
         np.testing.assert_array_equal(first.null, second.null)
 
     def test_numbers(self) -> None:
         x, y, task = stacked()
         with pytest.raises(ValueError, match="n_permutations"):
-            ts.permutation_test(ts.MultiTaskLasso(), x, y, task, n_permutations=0)
+            ts.permutation_test(ts.MultiTaskLasso(), x, y, task=task, n_permutations=0)
         with pytest.raises(ValueError, match="random_state"):
-            ts.permutation_test(ts.MultiTaskLasso(), x, y, task, random_state=-1)
+            ts.permutation_test(ts.MultiTaskLasso(), x, y, task=task, random_state=-1)
         with pytest.raises(ValueError, match="every task has one row only"):
-            ts.permutation_test(ts.MultiTaskLasso(), x[:3], y[:3], [0, 1, 2])
+            ts.permutation_test(ts.MultiTaskLasso(), x[:3], y[:3], task=[0, 1, 2])
         with pytest.raises(ValueError, match="groups"):
-            ts.permutation_test(ts.MultiTaskLasso(), x, y, task, groups=[1, 2])
+            ts.permutation_test(ts.MultiTaskLasso(), x, y, task=task, groups=[1, 2])
 
     def test_progress_is_told(self) -> None:
         x, y, task = stacked()
         told: list[Any] = []
         with ts.watch(told.append):
-            ts.permutation_test(ts.MultiTaskLasso(), x, y, task, n_permutations=3)
+            ts.permutation_test(ts.MultiTaskLasso(), x, y, task=task, n_permutations=3)
         assert [(each.label, each.done, each.total) for each in told] == [("permutation_test", 3, 3)]

@@ -72,8 +72,8 @@ class TestRefit:
         if weighted:
             weight[::7] = 0.0
         options: dict[str, Any] = {"offset": offset} if weighted else {}
-        model = clone(model).fit(x, y, task, weight, **options)
-        found = ts.refit(model, x, y, task, weight, **options)
+        model = clone(model).fit(x, y, task=task, sample_weight=weight, **options)
+        found = ts.refit(model, x, y, task=task, sample_weight=weight, **options)
         assert type(found) is type(model)
         np.testing.assert_array_equal(found.coef_ != 0, model.coef_ != 0)
         assert 2 <= model.get_support().sum() < 12
@@ -93,15 +93,16 @@ class TestRefit:
             np.testing.assert_allclose(found.coef_[t, own], best[1:], rtol=1e-4, atol=1e-5)
             if model.fit_intercept:
                 assert found.intercept_[t] == pytest.approx(best[0] - centre @ best[1:], abs=1e-4)
-        predicted = found.predict(x, task, **options)
+        predicted = found.predict(x, task=task, **options)
         assert len(predicted) == len(y)
         if kind == "values":
-            assert found.score(x, y, task, weight, **options) > model.score(x, y, task, weight, **options)
+            rows = {"task": task, "sample_weight": weight, **options}
+            assert found.score(x, y, **rows) > model.score(x, y, **rows)
 
     def test_of_a_cross_validated_model_on_other_rows(self) -> None:
         x, y, task = data()
-        model = ts.MultiTaskLassoCV(cv=3, n_alphas=10).fit(x[::2], y[::2], task[::2])
-        found = ts.refit(model, x[1::2], y[1::2], task[1::2])
+        model = ts.MultiTaskLassoCV(cv=3, n_alphas=10).fit(x[::2], y[::2], task=task[::2])
+        found = ts.refit(model, x[1::2], y[1::2], task=task[1::2])
         own = np.flatnonzero(model.coef_[0])
         rows = np.flatnonzero(task == model.tasks_[0])
         rows = rows[rows % 2 == 1]
@@ -118,7 +119,7 @@ class TestRefit:
             parts = [task == t for t in range(3)]
             xs, ys = [x[own] for own in parts], [y[own] for own in parts]
             found = ts.refit(ts.MultiTaskLasso(0.3).fit(xs, ys), xs, ys)
-            truth = ts.refit(ts.MultiTaskLasso(0.3).fit(x, y, task), x, y, task)
+            truth = ts.refit(ts.MultiTaskLasso(0.3).fit(x, y, task=task), x, y, task=task)
             np.testing.assert_allclose(found.coef_, truth.coef_, rtol=1e-9)
             return
         wide = np.stack([y, y**2], axis=1)
@@ -133,7 +134,7 @@ class TestRefit:
 
     def test_nothing_selected(self) -> None:
         x, y, task = data()
-        found = ts.refit(ts.MultiTaskLasso(100.0).fit(x, y, task), x, y, task)
+        found = ts.refit(ts.MultiTaskLasso(100.0).fit(x, y, task=task), x, y, task=task)
         assert not found.coef_.any()
         np.testing.assert_allclose(found.intercept_, [y[task == t].mean() for t in range(3)])
 
@@ -141,8 +142,8 @@ class TestRefit:
         x, y, task = data()
         rng = np.random.default_rng(3)
         weight = rng.uniform(0.5, 2.0, len(y))
-        model = ts.MultiTaskLasso(0.3).fit(x, y, task, weight)
-        found, own = ts.refit(model, x, y, task, weight, ridge=0.4), np.flatnonzero(model.coef_[0])
+        model = ts.MultiTaskLasso(0.3).fit(x, y, task=task, sample_weight=weight)
+        found, own = ts.refit(model, x, y, task=task, sample_weight=weight, ridge=0.4), np.flatnonzero(model.coef_[0])
         rows = task == 0
         s = weight[rows] / weight[rows].sum()
         centred = x[rows][:, own] - s @ x[rows][:, own]
@@ -153,8 +154,8 @@ class TestRefit:
 
     def test_positive(self) -> None:
         x, y, task = data()
-        model = ts.MultiTaskLasso(0.05, positive=True).fit(x, y, task)
-        found, own = ts.refit(model, x, y, task), np.flatnonzero(model.coef_[0])
+        model = ts.MultiTaskLasso(0.05, positive=True).fit(x, y, task=task)
+        found, own = ts.refit(model, x, y, task=task), np.flatnonzero(model.coef_[0])
         rows = task == 0
         centred = x[rows][:, own] - x[rows][:, own].mean(axis=0)
         np.testing.assert_allclose(found.coef_[0, own], nnls(centred, y[rows] - y[rows].mean())[0], atol=1e-9)
@@ -165,28 +166,28 @@ class TestRefit:
         x, task = rng.standard_normal((46, 10)), np.repeat(["few", "many"], [6, 40])
         x[:, 1] = x[:, 0]
         y = x[:, 0] + x[:, 2] + rng.standard_normal(46)
-        model = ts.MultiTaskLasso(0.02).fit(x, y, task)
+        model = ts.MultiTaskLasso(0.02).fit(x, y, task=task)
         model.coef_[:] = 1.0
         with pytest.warns(UserWarning, match=r"2 task\(s\) have no unique fit \('few', 'many'\)"):
-            found = ts.refit(model, x, y, task)
+            found = ts.refit(model, x, y, task=task)
         for t, name in enumerate(["few", "many"]):
             rows = task == name
             centred = x[rows] - x[rows].mean(axis=0)
             sizes = np.linalg.norm(centred, axis=0)
             truth = np.linalg.pinv(centred / sizes, rcond=1e-10) @ (y[rows] - y[rows].mean()) / sizes
             np.testing.assert_allclose(found.coef_[t], truth, atol=1e-7)
-        np.testing.assert_allclose(found.predict(x[:6], task[:6]), y[:6], atol=1e-7)
+        np.testing.assert_allclose(found.predict(x[:6], task=task[:6]), y[:6], atol=1e-7)
 
     def test_a_combination_with_another_loss(self) -> None:
         x, y, task = data("signs")
         x[:, 1] = 2.0 * x[:, 0] + 3.0
-        model = ts.MultiTaskLogisticRegression(0.05).fit(x, y, task)
+        model = ts.MultiTaskLogisticRegression(0.05).fit(x, y, task=task)
         model.coef_[:] = 0.0
         model.coef_[:, :2] = 1.0
         with pytest.warns(UserWarning, match="no unique fit"):
-            both = ts.refit(model, x, y, task)
+            both = ts.refit(model, x, y, task=task)
         model.coef_[:, 1] = 0.0
-        alone = ts.refit(model, x, y, task)
+        alone = ts.refit(model, x, y, task=task)
         np.testing.assert_allclose(both.coef_[:, 0] + 2.0 * both.coef_[:, 1], alone.coef_[:, 0], rtol=1e-6)
         np.testing.assert_allclose(both.decision_function(x), alone.decision_function(x), rtol=1e-6, atol=1e-8)
 
@@ -195,17 +196,17 @@ class TestBadInput:
     def test_models(self) -> None:
         x, y, task = data()
         with pytest.raises(ValueError, match="GraphSVR selects nothing"):
-            ts.refit(ts.GraphSVR(), x, y, task)
+            ts.refit(ts.GraphSVR(), x, y, task=task)
         with pytest.raises(ValueError, match="not fitted"):
-            ts.refit(ts.MultiTaskLasso(), x, y, task)
-        three = ts.MultiTaskClassifier(alpha=0.05).fit(x, task, None)
+            ts.refit(ts.MultiTaskLasso(), x, y, task=task)
+        three = ts.MultiTaskClassifier(alpha=0.05).fit(x, task)
         with pytest.raises(ValueError, match="more than two classes"):
             ts.refit(three, x, task)
-        logistic = ts.MultiTaskLogisticRegression(0.05).fit(x, y > 0, task)
+        logistic = ts.MultiTaskLogisticRegression(0.05).fit(x, y > 0, task=task)
         with pytest.raises(ValueError, match="ridge is for least squares"):
-            ts.refit(logistic, x, y > 0, task, ridge=1.0)
+            ts.refit(logistic, x, y > 0, task=task, ridge=1.0)
         with pytest.raises(ValueError, match="ridge"):
-            ts.refit(logistic, x, y > 0, task, ridge=-1.0)
+            ts.refit(logistic, x, y > 0, task=task, ridge=-1.0)
 
     @pytest.mark.parametrize("kind", ["all", "some"])
     def test_separated_classes(self, kind: str) -> None:
@@ -218,32 +219,32 @@ class TestBadInput:
             x[first, 3] = x[own, 3].mean()
             y[own] = np.where(x[own, 3] > x[first[0], 3], "yes", "no")
             y[first] = ["yes", "no"]
-        model = ts.MultiTaskLogisticRegression(0.05).fit(x, y, task)
+        model = ts.MultiTaskLogisticRegression(0.05).fit(x, y, task=task)
         model.coef_[:] = 0.0
         model.coef_[:, 3] = 1.0
         with pytest.raises(ValueError, match=r"task 1 \(1 features, 70 rows\): its rows are explained ever better"):
-            ts.refit(model, x, y, task)
+            ts.refit(model, x, y, task=task)
 
     def test_counts_that_run_away(self) -> None:
         x, y, task = data("counts")
         x[:, 3] = np.arange(len(y)) % 2
         y[(task == 0) & (x[:, 3] == 1)] = 0
-        model = ts.MultiTaskPoisson(0.3).fit(x, y, task)
+        model = ts.MultiTaskPoisson(0.3).fit(x, y, task=task)
         model.coef_[:] = 0.0
         model.coef_[:, 3] = 1.0
         with pytest.raises(ValueError, match=r"task 0 .* does not exist"):
-            ts.refit(model, x, y, task)
+            ts.refit(model, x, y, task=task)
 
     def test_other_tasks_features_and_classes(self) -> None:
         x, y, task = data()
-        model = ts.MultiTaskLasso(0.3).fit(x, y, task)
+        model = ts.MultiTaskLasso(0.3).fit(x, y, task=task)
         with pytest.raises(ValueError, match="does not know 7"):
-            ts.refit(model, x, y, np.where(task == 1, 7, task))
+            ts.refit(model, x, y, task=np.where(task == 1, 7, task))
         with pytest.raises(ValueError, match="1 of the model have no rows"):
-            ts.refit(model, x[task != 1], y[task != 1], task[task != 1])
+            ts.refit(model, x[task != 1], y[task != 1], task=task[task != 1])
         with pytest.raises(ValueError, match="X has 5 features, but the model was fitted to 12"):
-            ts.refit(model, x[:, :5], y, task)
+            ts.refit(model, x[:, :5], y, task=task)
         x, y, task = data("signs")
-        model = ts.MultiTaskLogisticRegression(0.05).fit(x, y, task)
+        model = ts.MultiTaskLogisticRegression(0.05).fit(x, y, task=task)
         with pytest.raises(ValueError, match="classes of task"):
-            ts.refit(model, x, y == "yes", task)
+            ts.refit(model, x, y == "yes", task=task)

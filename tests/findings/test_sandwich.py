@@ -98,8 +98,8 @@ def test_rare_features_are_covered() -> None:
             x[start + rng.permutation(60)[:5], 1] = 1.0
         for effect, own in hits.items():
             y = 0.8 * x[:, 0] + effect * x[:, 1] + rng.standard_normal(120)
-            model = ts.MultiTaskLasso(0.15, standardize=True).fit(x, y, task)
-            found = ts.debiased_inference(model, x, y, task, [1], level=0.9)
+            model = ts.MultiTaskLasso(0.15, standardize=True).fit(x, y, task=task)
+            found = ts.debiased_inference(model, x, y, task=task, features=[1], level=0.9)
             own += ((found.lower <= effect) & (effect <= found.upper)).tolist()
     for own in hits.values():
         assert abs(np.mean(own) - 0.9) < 2.5 * np.sqrt(0.09 / len(own))

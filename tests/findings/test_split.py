@@ -31,8 +31,8 @@ def data(seed: int = 0, kind: str = "values", n: int = 60, d: int = 15) -> tuple
     return x, z + rng.standard_normal(3 * n) * (0.5 + np.abs(x[:, 2])), task
 
 
-def inferred(*arguments: Any, **options: Any) -> pandas.DataFrame:
-    return ts.split_inference(*arguments, **options).to_frame()
+def inferred(model: Any, x: Any, y: Any, task: Any = None, **options: Any) -> pandas.DataFrame:
+    return ts.split_inference(model, x, y, task=task, **options).to_frame()
 
 
 MODELS = {
@@ -80,7 +80,7 @@ class TestNumbers:
         first, second = np.empty(len(y)), np.empty(len(y))
         first[order], second[order] = halves.weights(0, given.weights), halves.weights(1, given.weights)
         assert (first * second == 0).all()
-        chosen = ts.refit(model.fit(x, y, task, first), x, y, task, second)
+        chosen = ts.refit(model.fit(x, y, task=task, sample_weight=first), x, y, task=task, sample_weight=second)
         assert set(found["feature"]) == set(np.flatnonzero(model.get_support()))
         for t, label in enumerate("abc"):
             rows, own = np.flatnonzero((task == label) & (second > 0)), np.flatnonzero(chosen.coef_[t])
@@ -142,14 +142,14 @@ class TestNumbers:
 
     def test_in_words(self) -> None:
         x, y, task = data()
-        found = ts.split_inference(MODELS["values"], x, y, task)
+        found = ts.split_inference(MODELS["values"], x, y, task=task)
         own = found.to_frame().drop_duplicates("feature")
         clear = int((own["row_pvalue"] * len(own) <= 0.05).sum())
         assert clear >= 2
         assert f"{len(own)} feature(s) were selected on one half" in found.summary()
         assert f"{clear} of these matter" in found.summary()
         assert repr(found) == f"SplitInference({len(own)} feature(s), {3 * len(own)} coefficient(s), level=0.9)"
-        nothing = ts.split_inference(ts.MultiTaskLasso(100.0), x, y, task)
+        nothing = ts.split_inference(ts.MultiTaskLasso(100.0), x, y, task=task)
         assert "Nothing was selected" in nothing.summary()
 
     def test_names_of_features(self) -> None:
@@ -245,7 +245,7 @@ class TestBadInput:
 
     def test_without_pandas(self, monkeypatch: pytest.MonkeyPatch) -> None:
         x, y, task = data()
-        found = ts.split_inference(MODELS["values"], x, y, task)
+        found = ts.split_inference(MODELS["values"], x, y, task=task)
         monkeypatch.setitem(sys.modules, "pandas", None)
         with pytest.raises(ImportError, match="pip install pandas"):
             found.to_frame()

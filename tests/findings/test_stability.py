@@ -38,7 +38,7 @@ def select(model: Any = None, **options: Any) -> ts.StabilitySelection:
 @pytest.fixture(scope="module")
 def fitted() -> ts.StabilitySelection:
     X, y, task = problem()
-    return select().fit(X, y, task)
+    return select().fit(X, y, task=task)
 
 
 def test_what_is_found(fitted: ts.StabilitySelection) -> None:
@@ -91,9 +91,9 @@ def test_the_path_by_alpha(fitted: ts.StabilitySelection) -> None:
 
 def test_change_is_a_new_fit_without_fitting() -> None:
     X, y, task = problem(seed=1)
-    wide = select(q=12, assumption="none").fit(X, y, task)
+    wide = select(q=12, assumption="none").fit(X, y, task=task)
     narrow = wide.change(q=5, threshold=0.8, assumption="r-concave")
-    again = select(q=5, threshold=0.8, assumption="r-concave").fit(X, y, task)
+    again = select(q=5, threshold=0.8, assumption="r-concave").fit(X, y, task=task)
     # values of alpha are chosen for q, so that the order of those that enter at one value may differ
     assert np.max(np.abs(narrow.selection_probabilities_ - again.selection_probabilities_)) <= 0.25
     assert (narrow.q_, narrow.threshold_, narrow.pfer_bounds_) == (5, again.threshold_, again.pfer_bounds_)
@@ -140,17 +140,18 @@ def same(one: ts.StabilitySelection, other: ts.StabilitySelection) -> None:
 def test_row_order_task_names_and_form(fitted: ts.StabilitySelection) -> None:
     X, y, task = problem()
     mixed = np.random.default_rng(1).permutation(len(y))
-    same(fitted, select().fit(X[mixed], y[mixed], task[mixed]))
-    same(fitted, select().fit(X, y, np.array(["z", "a", "m"])[task]))
+    same(fitted, select().fit(X[mixed], y[mixed], task=task[mixed]))
+    same(fitted, select().fit(X, y, task=np.array(["z", "a", "m"])[task]))
     parts = [task == t for t in range(3)]
     same(fitted, select().fit([X[part] for part in parts], [y[part] for part in parts]))
-    same(fitted, select().fit(scipy.sparse.csc_array(X), y, task))
+    same(fitted, select().fit(scipy.sparse.csc_array(X), y, task=task))
     frame = pandas.DataFrame(X, columns=[f"gene {j}" for j in range(60)])
-    named = select().fit(frame, pandas.Series(y), pandas.Series(task))
+    named = select().fit(frame, pandas.Series(y), task=pandas.Series(task))
     same(fitted, named)
     assert list(named.get_feature_names_out()) == ["gene 0", "gene 1"]
     padded = np.concatenate([y, [np.nan, 3.0]])
-    more = select().fit(np.vstack([X, X[:2]]), padded, np.append(task, [0, 1]), np.append(np.ones(len(y)), [1.0, 0.0]))
+    weight = np.append(np.ones(len(y)), [1.0, 0.0])
+    more = select().fit(np.vstack([X, X[:2]]), padded, task=np.append(task, [0, 1]), sample_weight=weight)
     same(fitted, more)
 
 
@@ -160,22 +161,22 @@ def test_a_shared_matrix_in_two_forms() -> None:
     X = rng.standard_normal((30, 40))
     Y = X[:, :1] + rng.standard_normal((30, 3))
     task, groups = np.repeat([0, 1, 2], 30), np.tile(np.arange(30), 3)
-    same(select().fit(X, Y), select().fit(np.vstack([X] * 3), Y.ravel(order="F"), task, groups=groups))
+    same(select().fit(X, Y), select().fit(np.vstack([X] * 3), Y.ravel(order="F"), task=task, groups=groups))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_threads(dtype: Any) -> None:
     X, y, task = problem(d=300)
-    one, two = (select(n_jobs=jobs).fit(X.astype(dtype), y, task) for jobs in (1, 3))
+    one, two = (select(n_jobs=jobs).fit(X.astype(dtype), y, task=task) for jobs in (1, 3))
     same(one, two)
     np.testing.assert_array_equal(one.alphas_, two.alphas_)
 
 
 def test_the_seed() -> None:
     X, y, task = problem()
-    one, two = (select(random_state=seed).fit(X, y, task) for seed in (0, 1))
+    one, two = (select(random_state=seed).fit(X, y, task=task) for seed in (0, 1))
     assert not np.array_equal(one.selection_probabilities_, two.selection_probabilities_)
-    same(one, select(random_state=None).fit(X, y, task))
+    same(one, select(random_state=None).fit(X, y, task=task))
 
 
 def test_task_weights_follow_their_tasks() -> None:
@@ -183,7 +184,7 @@ def test_task_weights_follow_their_tasks() -> None:
     model = ts.MultiTaskLasso(task_weights={0: 1.0, 1: 5.0, 2: 0.2})
     names = np.array(["z", "a", "m"])
     renamed = ts.MultiTaskLasso(task_weights={"z": 1.0, "a": 5.0, "m": 0.2})
-    same(select(model).fit(X, y, task), select(renamed).fit(X, y, names[task]))
+    same(select(model).fit(X, y, task=task), select(renamed).fit(X, y, task=names[task]))
 
 
 # -- every estimator --------------------------------------------------------------------------------------------------
@@ -210,7 +211,7 @@ REGRESSIONS = {
 @pytest.mark.parametrize("name", REGRESSIONS)
 def test_regressions(name: str) -> None:
     X, y, task = problem(n=24, d=30)
-    stable = select(REGRESSIONS[name], n_pairs=4, q=4, assumption="none").fit(X, y, task)
+    stable = select(REGRESSIONS[name], n_pairs=4, q=4, assumption="none").fit(X, y, task=task)
     assert stable.selection_probabilities_[0] == 1.0
     assert max(len(entries.numbers) for entries in stable._entries) == 4
 
@@ -221,13 +222,14 @@ def test_classifications() -> None:
     classes, three = np.where(y > 0, "yes", "no"), np.digitize(y, [-1.5, 1.5])
     options = {"n_pairs": 4, "q": 4, "assumption": "none"}
     for model in (ts.MultiTaskLogisticRegression(), ts.MultiTaskClassifier(loss="squared_hinge")):
-        assert select(model, **options).fit(X, classes, task).selection_probabilities_[0] == 1.0
-    assert select(ts.MultiTaskLogisticRegression(), **options).fit(X, three, task).selection_probabilities_[0] == 1.0
+        assert select(model, **options).fit(X, classes, task=task).selection_probabilities_[0] == 1.0
+    found = select(ts.MultiTaskLogisticRegression(), **options).fit(X, three, task=task)
+    assert found.selection_probabilities_[0] == 1.0
     assert select(ts.MultinomialOWL(), **options).fit(X, three).selection_probabilities_[0] == 1.0
     balanced = ts.MultiTaskLogisticRegression(class_weight="balanced")
-    assert select(balanced, **options).fit(X, y > 2, task).selection_probabilities_[0] == 1.0
+    assert select(balanced, **options).fit(X, y > 2, task=task).selection_probabilities_[0] == 1.0
     counts = np.floor(np.exp(0.4 * y))
-    assert select(ts.MultiTaskPoisson(), **options).fit(X, counts, task).selection_probabilities_[0] == 1.0
+    assert select(ts.MultiTaskPoisson(), **options).fit(X, counts, task=task).selection_probabilities_[0] == 1.0
 
 
 CUT = ("stacked", "shared", "classes", "survival", "dropped", "task weights")
@@ -268,7 +270,7 @@ def test_groups_of_features_are_what_is_counted(inside: Any) -> None:
     X, y, task = problem(d=60)
     labels = np.array(["abcdefghijklmnopqrst"[j // 3] for j in range(60)])
     model = ts.MultiTaskGroupLasso(feature_groups=labels, inside=inside)
-    stable = select(model, q=4, assumption="none").fit(X, y, task)
+    stable = select(model, q=4, assumption="none").fit(X, y, task=task)
     assert stable.n_selectable_ == 20
     assert stable.pfer_bound_ == ts.pfer_bound(20, 4, 0.75, 6, "none")
     np.testing.assert_array_equal(stable.change(threshold=1.0).get_support(indices=True), [0, 1, 2])
@@ -284,7 +286,7 @@ def test_unpenalised_features_are_not_counted() -> None:
     X, y, task = problem()
     weights = np.ones(60)
     weights[[0, 7]] = 0.0
-    stable = select(ts.MultiTaskLasso(feature_weights=weights), q=5, assumption="none").fit(X, y, task)
+    stable = select(ts.MultiTaskLasso(feature_weights=weights), q=5, assumption="none").fit(X, y, task=task)
     assert stable.n_selectable_ == 58
     assert np.all(np.isnan(stable.selection_probabilities_[[0, 7]]))
     assert np.nansum(stable.selection_probabilities_) == pytest.approx(5)
@@ -295,7 +297,7 @@ def test_unpenalised_features_are_not_counted() -> None:
 
 def test_nothing_to_find() -> None:
     X, _, task = problem()
-    stable = select().fit(X, np.ones(len(X)), task)
+    stable = select().fit(X, np.ones(len(X)), task=task)
     assert not stable.selection_probabilities_.any()
     assert not stable.get_support().any()
     assert stable.stability_path_.shape == (1, 60)
@@ -317,7 +319,7 @@ def test_progress() -> None:
     X, y, task = problem()
     heard: list[ts.Progress] = []
     with ts.watch(heard.append):
-        select(n_jobs=2).fit(X, y, task)
+        select(n_jobs=2).fit(X, y, task=task)
     assert [progress.done for progress in heard] == list(range(1, 13))
     assert {(told.label, told.unit, told.total) for told in heard} == {("StabilitySelection", "half", 12)}
 
@@ -329,10 +331,10 @@ def test_an_interruption_leaves_the_pairs_finished() -> None:
         if progress.done == 15:
             raise KeyboardInterrupt
 
-    whole = select(n_pairs=10, q=6, assumption="none").fit(X, y, task)
+    whole = select(n_pairs=10, q=6, assumption="none").fit(X, y, task=task)
     stopped = select(n_pairs=10, q=6, assumption="none", n_jobs=1)
     with ts.watch(stop), pytest.warns(UserWarning, match=r"interrupted: \d of 10 pairs are finished"):
-        stopped.fit(X, y, task)
+        stopped.fit(X, y, task=task)
     done = stopped.n_pairs_
     assert stopped.interrupted_
     assert 5 <= done < 8  # 15 halves
@@ -351,29 +353,29 @@ def test_an_interruption_before_a_pair_is_finished() -> None:
         raise KeyboardInterrupt
 
     with ts.watch(stop), pytest.raises(KeyboardInterrupt):
-        select(n_jobs=1).fit(X, y, task)
+        select(n_jobs=1).fit(X, y, task=task)
 
 
 def test_finished_halves_are_kept(tmp_path: Path) -> None:
     X, y, task = problem()
-    whole = select(n_pairs=10).fit(X, y, task)
+    whole = select(n_pairs=10).fit(X, y, task=task)
 
     def stop(progress: ts.Progress) -> None:
         if progress.done == 12:
             raise KeyboardInterrupt
 
     with ts.checkpoint(tmp_path), ts.watch(stop), pytest.warns(UserWarning, match="interrupted"):
-        select(n_pairs=10, n_jobs=1).fit(X, y, task)
+        select(n_pairs=10, n_jobs=1).fit(X, y, task=task)
     kept = set(tmp_path.iterdir())
     assert len(kept) >= 12
     before = {file: file.stat().st_mtime_ns for file in kept}
     with ts.checkpoint(tmp_path):
-        again = select(n_pairs=10).fit(X, y, task)
+        again = select(n_pairs=10).fit(X, y, task=task)
     same(whole, again)
     assert before == {file: file.stat().st_mtime_ns for file in kept}
     assert len(set(tmp_path.iterdir())) == 20
     with ts.checkpoint(tmp_path):  # another seed has other halves
-        select(n_pairs=2, random_state=1, q=5, assumption="none").fit(X, y, task)
+        select(n_pairs=2, random_state=1, q=5, assumption="none").fit(X, y, task=task)
     assert len(set(tmp_path.iterdir())) == 24
 
 
@@ -383,10 +385,10 @@ def test_readings_of_a_file_do_not_grow_with_the_number_of_halves(tmp_path: Path
     mapped = np.memmap(tmp_path / "x", dtype=np.float64, mode="w+", shape=X.shape, order="F")
     mapped[:] = X
     options = {"q": 8, "assumption": "none"}
-    few, many = (select(n_pairs=n, **options).fit(mapped, y, task) for n in (5, 50))
+    few, many = (select(n_pairs=n, **options).fit(mapped, y, task=task) for n in (5, 50))
     assert many.passes_ <= few.passes_ + 2
     assert many.passes_ < 15
-    in_memory = select(n_pairs=5, **options).fit(X, y, task)
+    in_memory = select(n_pairs=5, **options).fit(X, y, task=task)
     same(few, in_memory)
 
 
@@ -406,7 +408,7 @@ def test_readings_of_a_file_do_not_grow_with_the_number_of_halves(tmp_path: Path
 def test_estimators_without_a_path_of_features(estimator: Any, words: str) -> None:
     X, y, task = problem()
     with pytest.raises(ValueError, match=words):
-        ts.StabilitySelection(estimator).fit(X, y, task)
+        ts.StabilitySelection(estimator).fit(X, y, task=task)
 
 
 @pytest.mark.parametrize(
@@ -429,20 +431,20 @@ def test_estimators_without_a_path_of_features(estimator: Any, words: str) -> No
 def test_bad_parameters(options: dict[str, Any], words: str) -> None:
     X, y, task = problem()
     with pytest.raises(ValueError, match=words):
-        select().set_params(**options).fit(X, y, task)
+        select().set_params(**options).fit(X, y, task=task)
 
 
 def test_tasks_that_cannot_be_halved() -> None:
     X, y, task = problem()
     X, y, task = np.vstack([X, X[:1]]), np.append(y, 1.0), np.append(task, 9)
     with pytest.raises(ValueError, match=r"Task 9 has one row.*small_tasks='drop'"):
-        select().fit(X, y, task)
-    less = select(small_tasks="drop").fit(X, y, task)
+        select().fit(X, y, task=task)
+    less = select(small_tasks="drop").fit(X, y, task=task)
     assert less.dropped_tasks_ == [9]
-    without = select().fit(X[:-1], y[:-1], task[:-1])
+    without = select().fit(X[:-1], y[:-1], task=task[:-1])
     np.testing.assert_array_equal(less.selection_probabilities_, without.selection_probabilities_)
     with pytest.raises(ValueError, match="one group"):
-        select().fit(X, y, task, groups=np.where(task == 1, 1000, np.arange(len(y))))
+        select().fit(X, y, task=task, groups=np.where(task == 1, 1000, np.arange(len(y))))
 
 
 def test_one_feature() -> None:
@@ -544,7 +546,7 @@ def false_selections(n_data: int, n_pairs: int, d: int = 200, n_tasks: int = 5, 
             X[:, j] = 0.5 * X[:, j - 1] + np.sqrt(0.75) * X[:, j]
         y, task = rng.standard_normal(n_tasks * n), np.repeat(np.arange(n_tasks), n)
         for assumption, found in counts.items():
-            stable = ts.StabilitySelection(ts.MultiTaskLasso(), n_pairs, assumption=assumption).fit(X, y, task)
+            stable = ts.StabilitySelection(ts.MultiTaskLasso(), n_pairs, assumption=assumption).fit(X, y, task=task)
             found.append(int(stable.get_support().sum()))
             assert stable.pfer_bound_ <= 1.0
     return {name: np.array(found) for name, found in counts.items()}

@@ -30,8 +30,8 @@ SMALL: dict[str, Any] = {"n_alphas": 4, "eps": 0.05, "cv": 3}
 
 def test_curves_are_those_of_other_programs() -> None:
     X, y, task = data()
-    model = ts.MultiTaskLogisticRegressionCV(**SMALL).fit(X, y, task)
-    found = ts.probability_calibration(model, X, y, task, n_bins=5, level=0.8)
+    model = ts.MultiTaskLogisticRegressionCV(**SMALL).fit(X, y, task=task)
+    found = ts.probability_calibration(model, X, y, task=task, n_bins=5, level=0.8)
     assert set(found.weighting.tolist()) == {"as fitted"}
     assert set(found.label.tolist()) == {"yes"}
     for t, name in enumerate("uv"):
@@ -63,8 +63,8 @@ def test_curves_are_those_of_other_programs() -> None:
 @pytest.mark.parametrize("rule", ["balanced", {"yes": 6.0}])
 def test_without_features_the_corrected_probability_is_the_share_of_the_training_rows(rule: Any) -> None:
     X, y, task = data()
-    model = ts.MultiTaskLogisticRegressionCV(alphas=[1e3], cv=3, class_weight=rule, tol=1e-12).fit(X, y, task)
-    found = ts.probability_calibration(model, X, y, task, n_bins=1)
+    model = ts.MultiTaskLogisticRegressionCV(alphas=[1e3], cv=3, class_weight=rule, tol=1e-12).fit(X, y, task=task)
+    found = ts.probability_calibration(model, X, y, task=task, n_bins=1)
     for name in "uv":
         rows, own = task == name, (found.task == name) & (found.weighting == "corrected back")
         hit, fold = y[rows] == "yes", model.cv_fold_[rows]
@@ -80,8 +80,8 @@ def test_without_features_the_corrected_probability_is_the_share_of_the_training
 
 def test_class_weights_move_the_level_and_correcting_moves_it_back() -> None:
     X, y, task = data(sizes=(700, 900))
-    model = ts.MultiTaskLogisticRegressionCV(class_weight="balanced", **SMALL).fit(X, y, task)
-    lines = ts.probability_calibration(model, X, y, task).lines
+    model = ts.MultiTaskLogisticRegressionCV(class_weight="balanced", **SMALL).fit(X, y, task=task)
+    lines = ts.probability_calibration(model, X, y, task=task).lines
     fitted, back = lines.weighting == "as fitted", lines.weighting == "corrected back"
     shares = np.array([np.mean(y[task == name] == "yes") for name in "uv"])
     np.testing.assert_allclose(lines.intercept[fitted] - lines.intercept[back], logit(shares), rtol=1e-6)
@@ -93,8 +93,8 @@ def test_class_weights_move_the_level_and_correcting_moves_it_back() -> None:
 def test_several_classes_and_tasks_with_classes_of_their_own() -> None:
     X, y, task = data(sizes=(200, 250), classes=3)
     weights = {"very": 4.0, "yes": 2.0}
-    model = ts.MultiTaskLogisticRegressionCV(class_weight=weights, **SMALL).fit(X, y, task)
-    found = ts.probability_calibration(model, X, y, task, n_bins=1)
+    model = ts.MultiTaskLogisticRegressionCV(class_weight=weights, **SMALL).fit(X, y, task=task)
+    found = ts.probability_calibration(model, X, y, task=task, n_bins=1)
     order = model.classes_.tolist()
     assert order == ["no", "very", "yes"]
     p = model.cv_predictions_ / np.array([1.0, 4.0, 2.0])
@@ -105,8 +105,8 @@ def test_several_classes_and_tasks_with_classes_of_their_own() -> None:
     shares = [np.mean(y[task == name] == label) for name in "uv" for label in order]
     np.testing.assert_allclose(found.observed[back].astype(float), shares, rtol=1e-12)
     own = np.where(task == "u", np.where(y == "no", "a", "b"), y)  # two classes, and three others
-    each = ts.MultiTaskClassifierCV(**SMALL).fit(X, own, task)
-    found = ts.probability_calibration(each, X, own, task, n_bins=1)
+    each = ts.MultiTaskClassifierCV(**SMALL).fit(X, own, task=task)
+    found = ts.probability_calibration(each, X, own, task=task, n_bins=1)
     assert found.label.tolist() == ["b", "no", "very", "yes"]
     shares = [
         np.mean(own[task == name] == label) for name, label in zip(found.task, found.label, strict=True)
@@ -118,16 +118,16 @@ def test_several_classes_and_tasks_with_classes_of_their_own() -> None:
 def test_new_rows_weights_and_forms() -> None:
     X, y, task = data()
     fresh, labels, names = data(seed=1)
-    model = ts.MultiTaskLogisticRegression(0.01, class_weight={"yes": 3.0}).fit(X, y, task)
-    found = ts.probability_calibration(model, fresh, labels, names, new_rows=True, n_bins=1)
-    p = model.predict_proba(fresh, names)[names == "u", 1]
+    model = ts.MultiTaskLogisticRegression(0.01, class_weight={"yes": 3.0}).fit(X, y, task=task)
+    found = ts.probability_calibration(model, fresh, labels, task=names, new_rows=True, n_bins=1)
+    p = model.predict_proba(fresh, task=names)[names == "u", 1]
     np.testing.assert_allclose(
         found.predicted[:2], [p.mean(), np.mean(expit(logit(p) - np.log(3.0)))], rtol=1e-9
     )
     weight = np.random.default_rng(2).integers(0, 2, len(labels)).astype(float)
-    some = ts.probability_calibration(model, fresh, labels, names, new_rows=True, sample_weight=weight)
+    some = ts.probability_calibration(model, fresh, labels, task=names, new_rows=True, sample_weight=weight)
     kept = weight > 0.0
-    less = ts.probability_calibration(model, fresh[kept], labels[kept], names[kept], new_rows=True)
+    less = ts.probability_calibration(model, fresh[kept], labels[kept], task=names[kept], new_rows=True)
     for name in ("predicted", "observed", "lower"):
         np.testing.assert_allclose(some[name].astype(float), less[name].astype(float), rtol=1e-9)
     np.testing.assert_allclose(some.lines.slope_error, less.lines.slope_error, rtol=1e-9)
@@ -147,32 +147,32 @@ def test_new_rows_weights_and_forms() -> None:
 
 def test_lines_that_are_not_there() -> None:
     X, y, task = data()
-    model = ts.MultiTaskLogisticRegression(1e3).fit(X, y, task)
-    lines = ts.probability_calibration(model, X, y, task, new_rows=True).lines
+    model = ts.MultiTaskLogisticRegression(1e3).fit(X, y, task=task)
+    lines = ts.probability_calibration(model, X, y, task=task, new_rows=True).lines
     assert np.isnan(lines.slope).all()  # probabilities are all alike
     np.testing.assert_allclose(lines.intercept, 0.0, atol=1e-5)
-    sure = ts.MultiTaskLogisticRegression(0.01).fit(X, y, task)
-    apart = np.where(sure.predict_proba(X, task)[:, 1] > 0.3, "yes", "no")
-    lines = ts.probability_calibration(sure, X, apart, task, new_rows=True).lines
+    sure = ts.MultiTaskLogisticRegression(0.01).fit(X, y, task=task)
+    apart = np.where(sure.predict_proba(X, task=task)[:, 1] > 0.3, "yes", "no")
+    lines = ts.probability_calibration(sure, X, apart, task=task, new_rows=True).lines
     assert np.isnan(lines.slope).all()  # they separate the classes
 
 
 def test_refusals() -> None:
     X, y, task = data()
-    plain = ts.MultiTaskLogisticRegression(0.1, class_weight="balanced").fit(X, y, task)
+    plain = ts.MultiTaskLogisticRegression(0.1, class_weight="balanced").fit(X, y, task=task)
     with pytest.raises(ValueError, match=r"MultiTaskLogisticRegressionCV.*new_rows=True"):
-        ts.probability_calibration(plain, X, y, task)
+        ts.probability_calibration(plain, X, y, task=task)
     with pytest.raises(ValueError, match=r"class_weight='balanced'.*rows of the fit"):
-        ts.probability_calibration(plain, X, y, task, new_rows=True)
-    model = ts.MultiTaskLogisticRegressionCV(**SMALL).fit(X, y, task)
+        ts.probability_calibration(plain, X, y, task=task, new_rows=True)
+    model = ts.MultiTaskLogisticRegressionCV(**SMALL).fit(X, y, task=task)
     with pytest.raises(ValueError, match=r"other rows \(399 labels\).*new_rows"):
-        ts.probability_calibration(model, X[1:], y[1:], task[1:])
+        ts.probability_calibration(model, X[1:], y[1:], task=task[1:])
     for options in ({"n_bins": 0}, {"level": 1.0}):
         with pytest.raises(ts.ParameterError, match=next(iter(options))):
-            ts.probability_calibration(model, X, y, task, **options)  # type: ignore[arg-type]
-    numbers = ts.MultiTaskLassoCV(**SMALL).fit(X, X[:, 0], task)
+            ts.probability_calibration(model, X, y, task=task, **options)  # type: ignore[arg-type]
+    numbers = ts.MultiTaskLassoCV(**SMALL).fit(X, X[:, 0], task=task)
     with pytest.raises(ts.ParameterError, match="probabilities"):
-        ts.probability_calibration(numbers, X, X[:, 0], task)
-    hinge = ts.MultiTaskClassifierCV("squared_hinge", **SMALL).fit(X, y, task)
+        ts.probability_calibration(numbers, X, X[:, 0], task=task)
+    hinge = ts.MultiTaskClassifierCV("squared_hinge", **SMALL).fit(X, y, task=task)
     with pytest.raises(ts.ParameterError, match="probabilities"):
-        ts.probability_calibration(hinge, X, y, task)
+        ts.probability_calibration(hinge, X, y, task=task)

@@ -233,12 +233,12 @@ def test_frames_and_intervals(numbers):
 def test_from_moments(numbers, form):
     x, y, task = numbers
     fold = np.arange(90) // 3 % 3
-    given = (y, task) if form == "stacked" else (np.stack([y, x[:, 1] + y], axis=1), None)
-    moments = ts.TaskMoments(n_folds=3).add(x, *given, fold=fold)
+    given = {"y": y, "task": task} if form == "stacked" else {"y": np.stack([y, x[:, 1] + y], axis=1)}
+    moments = ts.TaskMoments(n_folds=3).add(x, **given, fold=fold)
     splits = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(3)]
     exact = {"alphas": [0.3, 0.1], "fold_tol": 1e-10}
     one = ts.MultiTaskLassoCV(**exact).fit_moments(moments).cv_quality_
-    other = ts.MultiTaskLassoCV(cv=splits, **exact).fit(x, *given).cv_quality_
+    other = ts.MultiTaskLassoCV(cv=splits, **exact).fit(x, **given).cv_quality_
     np.testing.assert_allclose(one.values, other.values, rtol=1e-6)
     np.testing.assert_allclose(one.null_values, other.null_values, rtol=1e-6)
     assert one.widening == other.widening

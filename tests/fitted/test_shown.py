@@ -77,7 +77,7 @@ OTHERS = [ts.MultiTaskLassoCV(cv=2, n_alphas=5), ts.GraphSVR(tol=1e-3), ts.Multi
 @pytest.mark.parametrize("model", OTHERS, ids=lambda model: type(model).__name__)
 def test_others_show_theirs(model: Any) -> None:
     X, y, task = data()
-    model.fit(X, np.arange(40) % 3) if isinstance(model, ts.MultinomialOWL) else model.fit(X, y, task)
+    model.fit(X, np.arange(40) % 3) if isinstance(model, ts.MultinomialOWL) else model.fit(X, y, task=task)
     html = table(model._repr_html_())
     assert "duality gap" in html
     assert ("alpha chosen" in html) == isinstance(model, ts.MultiTaskLassoCV)
@@ -86,7 +86,7 @@ def test_others_show_theirs(model: Any) -> None:
 def test_without_a_certificate_there_is_none() -> None:
     X, y, task = data()
     assert table(ts.MultiTaskLasso()._repr_html_()) == ""
-    assert table(ts.OnlineMultiTaskRegressor().partial_fit(X, y, task)._repr_html_()) == ""
+    assert table(ts.OnlineMultiTaskRegressor().partial_fit(X, y, task=task)._repr_html_()) == ""
     with sklearn.config_context(display="text"):
         assert not hasattr(ts.MultiTaskLasso(), "_repr_html_")
         assert "text/html" not in ts.MultiTaskLasso()._repr_mimebundle_()

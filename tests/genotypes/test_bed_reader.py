@@ -77,7 +77,7 @@ def test_files_written_are_read_by_bed_reader(rng, tmp_path):
     """People chosen and sorted by task; what is read back needs no copy."""
     X = ts.read_plink(str(FILES / "some_missing")).with_people(rng.permutation(100)[:61])
     task = rng.integers(0, 3, 61)
-    prefix = ts.genotypes.write_plink(X, tmp_path / "sorted", task)
+    prefix = ts.genotypes.write_plink(X, tmp_path / "sorted", task=task)
     order = np.argsort(task, kind="stable")
     with bed_reader.open_bed(f"{prefix}.bed") as bed:
         np.testing.assert_array_equal(bed.read(dtype="float64"), X.calls(np.arange(X.n_variants))[order])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from exact_numbers import wide
+from helpers import named_rows
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -351,7 +352,7 @@ def test_only_the_logistic_loss_has_more_than_two_classes(rng):
     assert set(model.predict(x, task=task)) <= {0, 1}
     assert not hasattr(model, "predict_proba")
     with pytest.raises(ValueError, match="Only binary classification"):
-        ts.MultiTaskClassifier(LeastSquares(), alpha=0.05).fit(*problem(rng))
+        ts.MultiTaskClassifier(LeastSquares(), alpha=0.05).fit(**named_rows(*problem(rng)))
     with pytest.raises(ValueError, match="a loss of signs"):
         ts.MultiTaskClassifier(ts.losses.Squared()).fit(x, y, task=task)
     with pytest.raises(ValueError, match="The 'loss' parameter must be one of 'logistic'"):

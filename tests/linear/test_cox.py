@@ -282,14 +282,14 @@ def test_curves() -> None:
     y = ts.survival(y["time"], y["event"], strata=strata)
     model = ts.MultiTaskCox(alpha=0.05).fit(x, y, task=task)
     times = np.array([0.0, 0.1, 0.5, 1e6])
-    at = model.predict_survival_function(x[:7], task[:7], times=times, strata=strata[:7])
+    at = model.predict_survival_function(x[:7], task=task[:7], times=times, strata=strata[:7])
     assert at.shape == (7, 4)
     assert np.all(at[:, 0] == 1.0)  # nobody dies at 0
     assert np.isnan(at[:, 3]).all()  # beyond all observations
     assert np.all(np.diff(at[:, :3], axis=1) <= 0.0)
-    functions = model.predict_survival_function(x[:7], task[:7], strata=strata[:7])
+    functions = model.predict_survival_function(x[:7], task=task[:7], strata=strata[:7])
     assert np.array([f(times[:3]) for f in functions]) == pytest.approx(at[:, :3], rel=1e-13)
-    hazard = model.predict_cumulative_hazard_function(x[:7], task[:7], times=times[:3], strata=strata[:7])
+    hazard = model.predict_cumulative_hazard_function(x[:7], task=task[:7], times=times[:3], strata=strata[:7])
     assert np.exp(-hazard) == pytest.approx(at[:, :3], rel=1e-13)
     everywhere = model.predict_survival_function(x[:7], times=times[:3], strata=strata[:7])
     assert everywhere[np.arange(7), task[:7]] == pytest.approx(at[:, :3])
@@ -299,9 +299,9 @@ def test_curves() -> None:
     frame = model.baseline_hazard_.to_frame()
     assert len(frame) == np.sum(y["event"])
     with pytest.raises(ValueError, match="fitted with strata"):
-        model.predict_survival_function(x, task)
+        model.predict_survival_function(x, task=task)
     with pytest.raises(ValueError, match=r"stratum 'x' in row 1 .*is unknown"):
-        model.predict_survival_function(x[:1], task[:1], strata=["x"])
+        model.predict_survival_function(x[:1], task=task[:1], strata=["x"])
     with pytest.raises(ValueError, match="fitted without strata"):
         ts.MultiTaskCox(alpha=0.1).fit(X, Y).predict_survival_function(X, strata=C["stratum"])
     with pytest.raises(NotFittedError):
@@ -380,9 +380,9 @@ def test_objective_is_what_the_docstring_says() -> None:
     assert model.objective_ == pytest.approx(total, rel=1e-12)
     tight = ts.MultiTaskCox(**options, task_weights=v, tol=1e-10).fit(x, y, task=task, sample_weight=s)
     assert model.objective_ - tight.objective_ <= model.dual_gap_
-    found = model.certificate(x, y, task, s)
+    found = model.certificate(x, y, task=task, sample_weight=s)
     assert found.objectives[0] == pytest.approx(model.objective_, rel=1e-10)
-    graded = ts.grade(W, None, x, y, task, s, loss="cox", task_weights=v, **options)
+    graded = ts.grade(W, None, x, y, task=task, sample_weight=s, loss="cox", task_weights=v, **options)
     assert 0.0 <= graded.excess <= graded.dual_gap
     assert graded.dual_gap <= model.dual_gap_ * (1.0 + 1e-6)
 
@@ -490,24 +490,24 @@ def test_partial_likelihood_of_held_out_rows_alone_needs_events() -> None:
 
 def test_findings() -> None:
     x, y, task = cohorts()
-    test = ts.permutation_test(ts.MultiTaskCox(), x, y, task, n_permutations=99)
+    test = ts.permutation_test(ts.MultiTaskCox(), x, y, task=task, n_permutations=99)
     assert test.pvalue == 0.01
     noise = np.random.default_rng(3).permutation(len(y))
-    assert ts.permutation_test(ts.MultiTaskCox(), x, y[noise], np.zeros(len(y)), n_permutations=99).pvalue > 0.02
+    assert ts.permutation_test(ts.MultiTaskCox(), x, y[noise], task=np.zeros(len(y)), n_permutations=99).pvalue > 0.02
     stable = ts.StabilitySelection(ts.MultiTaskCox(), n_pairs=10, q=3, threshold=0.8).fit(x, y, task=task)
     assert set(stable.get_support(indices=True)) >= {0, 1}
     fitted = ts.MultiTaskCox(alpha=0.1).fit(x, y, task=task)
-    again = ts.refit(fitted, x, y, task)
+    again = ts.refit(fitted, x, y, task=task)
     assert np.abs(again.coef_[:, 0]).mean() > np.abs(fitted.coef_[:, 0]).mean()
-    assert again.predict_survival_function(x, task, times=[0.1]).shape == (len(y), 1)
+    assert again.predict_survival_function(x, task=task, times=[0.1]).shape == (len(y), 1)
     with pytest.raises(ValueError, match="not of the partial-likelihood deviance"):
-        ts.split_inference(ts.MultiTaskCox(alpha=0.1), x, y, task)
+        ts.split_inference(ts.MultiTaskCox(alpha=0.1), x, y, task=task)
 
 
 def test_compare() -> None:
     x, y, task = cohorts(n=105, d=4)
     columns = np.column_stack([y["time"], y["event"]])
-    found = ts.compare(ts.MultiTaskCoxCV([0.2, 0.05], cv=2), x, columns, task, cv=3)
+    found = ts.compare(ts.MultiTaskCoxCV([0.2, 0.05], cv=2), x, columns, task=task, cv=3)
     assert found.loss == "partial-likelihood deviance"
     assert found.quality["shared"].measures[0] == "concordance"
     assert np.all(found.quality["mean"].values[:, 0] == 0.5)
@@ -517,7 +517,7 @@ def test_compare() -> None:
     assert "baseline hazard" in found.summary()
     few = ts.survival(y["time"], y["event"] & ((task != 1) | (np.cumsum((task == 1) & y["event"]) < 4)))
     with pytest.raises(ValueError, match=r"Task 1 has 3 event"):
-        ts.compare(ts.MultiTaskCoxCV(), x, few, task, cv=3)
+        ts.compare(ts.MultiTaskCoxCV(), x, few, task=task, cv=3)
 
 
 def test_permutations_stay_within_strata() -> None:
@@ -554,7 +554,7 @@ def test_a_task_without_events_leaves_the_loss() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert np.isfinite(model.score(x, y, task=task))
-        curve = model.predict_survival_function(x[task == 1][:1], np.array([1]), times=[0.01])
+        curve = model.predict_survival_function(x[task == 1][:1], task=np.array([1]), times=[0.01])
     assert curve[0, 0] == 1.0
 
 
@@ -575,7 +575,7 @@ def test_saved_models_keep_their_baseline(tmp_path: Path, monkeypatch: pytest.Mo
     save_model(run, SavedModel(model, "cox", Encoding([(word, None) for word in "abc"]), None, ["y"], "site", {}))
     again = load_model(run).estimator
     assert again.ties == "breslow"
-    curves = [own.predict_survival_function(x, task, times=[0.1, 0.4], strata=strata) for own in (model, again)]
+    curves = [own.predict_survival_function(x, task=task, times=[0.1, 0.4], strata=strata) for own in (model, again)]
     assert np.array_equal(*curves, equal_nan=True)
     arrays = dict(read_arrays(tmp_path / "model.npz"))
     arrays["baseline_task"] = arrays["baseline_task"] + 7
@@ -595,6 +595,6 @@ def test_checkpoints_and_problem_files(tmp_path: Path) -> None:
         other = clone(model).fit(x, ts.survival(y["time"], ~y["event"]), task=task)
     assert np.array_equal(first.cv_scores_, second.cv_scores_)
     assert not np.array_equal(first.cv_scores_, other.cv_scores_)
-    ts.save_problem(tmp_path / "problem.npz", ts.MultiTaskCox(alpha=0.1), x, y, task)
+    ts.save_problem(tmp_path / "problem.npz", ts.MultiTaskCox(alpha=0.1), x, y, task=task)
     found = ts.load_problem(tmp_path / "problem.npz")
     assert np.array_equal(found.fit().coef_, ts.MultiTaskCox(alpha=0.1).fit(x, y, task=task).coef_)

@@ -190,10 +190,10 @@ def test_intercepts_that_are_held(shared: Any, form: str) -> None:
     if form == "list":
         given = [X for X, _ in parts.values()], [y for _, y in parts.values()]
     coef = np.zeros((len(held), X.shape[1]))
-    found = ts.grade(coef, held, *given, task, alpha=0.1, fit_intercept="given")
+    found = ts.grade(coef, held, *given, task=task, alpha=0.1, fit_intercept="given")
     if form in ("one", "tasks"):
         offsets = 1.5 + np.r_[np.zeros(25), np.full(15, float(form == "tasks"))]
-        same = ts.grade(coef, None, *given, task, alpha=0.1, fit_intercept=False, offset=offsets)
+        same = ts.grade(coef, None, *given, task=task, alpha=0.1, fit_intercept=False, offset=offsets)
         assert found.objective == same.objective
     whole = [y] if form == "one" else [Y[:, 0], Y[:, 1]] if form == "shared" else [p[1] for p in parts.values()]
     n_bar = np.mean([len(part) for part in whole])

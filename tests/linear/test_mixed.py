@@ -250,7 +250,8 @@ def test_missing_labels_weights_and_offsets(rng):
     again.fit(*stacked(data)[:2], task=task, sample_weight=zero, offset=offset)
     np.testing.assert_allclose(again.coef_, other.coef_, rtol=1e-4, atol=1e-7)
     score = model.score(X, y, task=task, sample_weight=weights, offset=offset)
-    assert score == pytest.approx(model.score(X[kept], y[kept], task[kept], weights[kept], offset=offset[kept]))
+    rows = {"task": task[kept], "sample_weight": weights[kept], "offset": offset[kept]}
+    assert score == pytest.approx(model.score(X[kept], y[kept], **rows))
     masked = np.ma.array(np.asarray(stacked(data)[1]), mask=np.isin(np.arange(len(y)), gone))
     hidden = ts.MultiTaskMixed(LOSSES, alpha=0.2, tol=1e-9).fit(
         X, masked, task=task, sample_weight=weights, offset=offset

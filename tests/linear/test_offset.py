@@ -115,9 +115,10 @@ def test_of_differences_it_is_a_change_of_labels(data, model):
     first, second = (sklearn.clone(model).path(x, part, task=task, n_alphas=5, eps=0.1, **more)
                      for part, more in ((y, {"offset": offset}), (y - offset, {})))  # fmt: skip
     np.testing.assert_allclose(first.objectives, second.objectives, rtol=1e-9)
-    np.testing.assert_allclose(first.predict(x, 3, task, offset=offset), second.predict(x, 3, task) + offset, atol=1e-9)
+    there = second.predict(x, 3, task=task)
+    np.testing.assert_allclose(first.predict(x, 3, task=task, offset=offset), there + offset, atol=1e-9)
     np.testing.assert_allclose(
-        first.model(3).predict(x, task, offset=offset), second.model(3).predict(x, task) + offset, atol=1e-9
+        first.model(3).predict(x, task=task, offset=offset), second.model(3).predict(x, task=task) + offset, atol=1e-9
     )
     for predict in (lambda: first.predict(x, 3), lambda: first.model(3).predict(x), lambda: one.predict(x)):
         with pytest.raises(ValueError, match="was fitted with an offset: pass offset="):
@@ -312,8 +313,8 @@ def test_units_of_labels_are_those_of_offsets(data):
     large = 2.0**200
     two = ts.MultiTaskLasso(0.2 * large, tol=1e-9).fit(x, large * y, task=task, offset=large * offset)
     np.testing.assert_allclose(two.coef_ / large, one.coef_, rtol=1e-9)
-    found = two.predict(x, task, offset=large * offset)
-    np.testing.assert_allclose(found / large, one.predict(x, task, offset=offset))
+    found = two.predict(x, task=task, offset=large * offset)
+    np.testing.assert_allclose(found / large, one.predict(x, task=task, offset=offset))
 
 
 def test_tall_data_too(data, monkeypatch):

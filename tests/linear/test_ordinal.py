@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from helpers import named_rows
 
 import tasksieve as ts
 from tasksieve.fitted.new_rows import quality_on
@@ -29,7 +30,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def model(data):
-    return ts.MultiTaskOrdinal(alpha=0.1).fit(*data)
+    return ts.MultiTaskOrdinal(alpha=0.1).fit(**named_rows(*data))
 
 
 def test_predictions_are_those_of_thresholds(data, model):
@@ -46,7 +47,7 @@ def test_predictions_are_those_of_thresholds(data, model):
     assert every.shape == (len(x), TASKS, 4)
     np.testing.assert_allclose(every[np.arange(len(x)), task], found, atol=1e-13)
     assert np.array_equal(model.predict(x)[np.arange(len(x)), task], model.predict(x, task=task))
-    assert model.score(*data) == pytest.approx(
+    assert model.score(**named_rows(*data)) == pytest.approx(
         np.mean([np.mean((model.predict(x, task=task) == data[1])[task == t]) for t in range(TASKS)])
     )
     assert not model.intercept_.any()
@@ -121,7 +122,7 @@ def test_classes_of_ones_own(data):
     common = ts.MultiTaskOrdinal(alpha=0.1).fit(x, y, task=task)
     np.testing.assert_array_equal(model.coef_, common.coef_)
     assert common.thresholds_[0, 2] == np.inf
-    assert model.certificate(x, labels, task).verify(x, labels, task).proved
+    assert model.certificate(x, labels, task=task).verify(x, labels, task=task).proved
     chosen = ts.MultiTaskOrdinalCV(categories=categories, n_alphas=3, cv=2).fit(x, labels, task=task)
     assert [part.shape[1] for part in chosen.cv_predictions_] == [3, 4, 4]
 
@@ -132,7 +133,7 @@ def test_two_classes_are_logistic_regression(data):
     logistic = ts.MultiTaskLogisticRegression(alpha=0.05, tol=1e-10).fit(x, y > 1, task=task)
     gaps = ordinal.dual_gap_ + logistic.dual_gap_
     assert abs(ordinal.objective_ - logistic.objective_) <= gaps
-    assert ordinal.alpha_max(x, y > 1, task) == pytest.approx(logistic.alpha_max(x, y > 1, task), rel=1e-13)
+    assert ordinal.alpha_max(x, y > 1, task=task) == pytest.approx(logistic.alpha_max(x, y > 1, task=task), rel=1e-13)
     np.testing.assert_allclose(ordinal.thresholds_[:, 0], -logistic.intercept_, atol=1e-3)
     np.testing.assert_allclose(
         ordinal.predict_proba(x, task=task), logistic.predict_proba(x, task=task), atol=1e-4
@@ -158,20 +159,20 @@ def test_refusals_and_warnings(data):
     assert not one.coef_[1].any()
     assert np.all(one.predict(x, task=np.ones(len(x), dtype=int)) == 2)
     with pytest.raises(ValueError, match="not of the ordinal deviance"):
-        ts.split_inference(one, x, y, task)
+        ts.split_inference(one, x, y, task=task)
     with pytest.raises(ValueError, match="no thresholds"):
-        ts.MultiTaskLasso().path(x, x[:, 0], task, n_alphas=2).thresholds(0)
+        ts.MultiTaskLasso().path(x, x[:, 0], task=task, n_alphas=2).thresholds(0)
 
 
 def test_paths_states_and_pickles(data, model):
     x, y, task = data
-    path = ts.MultiTaskOrdinal().path(x, y, task, n_alphas=6, eps=0.05)
+    path = ts.MultiTaskOrdinal().path(x, y, task=task, n_alphas=6, eps=0.05)
     assert path.converged.all()
     again = path.model(4)
     np.testing.assert_array_equal(again.thresholds_, path.thresholds(4))
     direct = ts.MultiTaskOrdinal(alpha=path.alphas[4]).fit(x, y, task=task)
     np.testing.assert_allclose(again.predict_proba(x, task=task), direct.predict_proba(x, task=task), atol=1e-3)
-    np.testing.assert_allclose(path.predict(x, 4, task), again.decision_function(x, task=task), atol=1e-12)
+    np.testing.assert_allclose(path.predict(x, 4, task=task), again.decision_function(x, task=task), atol=1e-12)
     for other in (
         pickle.loads(pickle.dumps(model)),
         set_state(ts.MultiTaskOrdinal(alpha=0.1), **get_state(model)),
@@ -220,25 +221,25 @@ def test_cross_validation(data, tmp_path):
 
 def test_findings(data, model):
     x, y, task = data
-    refitted = ts.refit(model, x, y, task)
+    refitted = ts.refit(model, x, y, task=task)
     assert np.array_equal(refitted.get_support(), model.get_support())
-    assert refitted.score(x, y, task) > 0.4
-    unpenalised = ts.MultiTaskOrdinal(alpha=1e-9, tol=1e-8).fit(x[:, model.get_support()], y, task)
+    assert refitted.score(x, y, task=task) > 0.4
+    unpenalised = ts.MultiTaskOrdinal(alpha=1e-9, tol=1e-8).fit(x[:, model.get_support()], y, task=task)
     np.testing.assert_allclose(refitted.thresholds_, unpenalised.thresholds_, atol=1e-3)
     np.testing.assert_allclose(refitted.coef_[:, model.get_support()], unpenalised.coef_, atol=1e-3)
-    stable = ts.StabilitySelection(model, n_pairs=3, random_state=0).fit(x, y, task)
+    stable = ts.StabilitySelection(model, n_pairs=3, random_state=0).fit(x, y, task=task)
     assert stable.get_support()[[0, 1]].all()
-    assert ts.permutation_test(model, x, y, task, n_permutations=9, random_state=0).pvalue == 0.1
-    compared = ts.compare(ts.MultiTaskOrdinalCV(n_alphas=3, cv=2), x, y, task, cv=3)
+    assert ts.permutation_test(model, x, y, task=task, n_permutations=9, random_state=0).pvalue == 0.1
+    compared = ts.compare(ts.MultiTaskOrdinalCV(n_alphas=3, cv=2), x, y, task=task, cv=3)
     assert "log loss" in repr(compared)
-    graded = ts.grade(model.coef_, None, x, y, task, alpha=0.1, loss="ordinal", thresholds=model.thresholds_)
+    graded = ts.grade(model.coef_, None, x, y, task=task, alpha=0.1, loss="ordinal", thresholds=model.thresholds_)
     assert 0.0 <= graded.excess <= graded.dual_gap
-    worse = ts.grade(model.coef_, None, x, y, task, alpha=0.1, loss="ordinal", thresholds=model.thresholds_ + 0.3)
+    worse = ts.grade(model.coef_, None, x, y, task=task, alpha=0.1, loss="ordinal", thresholds=model.thresholds_ + 0.3)
     assert worse.excess > 1e-3
     with pytest.raises(ValueError, match="thresholds must have the shape"):
-        ts.grade(model.coef_, None, x, y, task, alpha=0.1, loss="ordinal")
+        ts.grade(model.coef_, None, x, y, task=task, alpha=0.1, loss="ordinal")
     with pytest.raises(ValueError, match="for the ordinal loss"):
-        ts.grade(model.coef_, None, x, y, task, alpha=0.1, thresholds=model.thresholds_)
+        ts.grade(model.coef_, None, x, y, task=task, alpha=0.1, thresholds=model.thresholds_)
 
 
 def test_certificates(data):
@@ -246,14 +247,14 @@ def test_certificates(data):
     absent = np.where((task == 0) & (y == 1), 2, np.where(task == 1, np.clip(y, 1, 2), y))
     weights = np.random.default_rng(0).uniform(0.2, 2.0, len(y))
     model = ts.MultiTaskOrdinal(alpha=0.05, ridge=0.1, class_weight="balanced", penalty="sparse_group", tol=1e-9)
-    model.fit(x, absent, task, weights, offset=x[:, 3])
-    certificate = model.certificate(x, absent, task, weights, offset=x[:, 3])
-    assert certificate.verify(x, absent, task, weights, offset=x[:, 3]).proved
+    model.fit(x, absent, task=task, sample_weight=weights, offset=x[:, 3])
+    certificate = model.certificate(x, absent, task=task, sample_weight=weights, offset=x[:, 3])
+    assert certificate.verify(x, absent, task=task, sample_weight=weights, offset=x[:, 3]).proved
     assert certificate.gaps[0] <= 2e-9 * model.null_objective_
     certificate.arrays["thresholds"] = certificate.arrays["thresholds"] + 0.1
-    assert not certificate.verify(x, absent, task, weights, offset=x[:, 3]).proved
-    path = ts.MultiTaskOrdinal().path(x, y, task, n_alphas=3, eps=0.2)
-    assert path.certificate(x, y, task).verify(x, y, task).proved
+    assert not certificate.verify(x, absent, task=task, sample_weight=weights, offset=x[:, 3]).proved
+    path = ts.MultiTaskOrdinal().path(x, y, task=task, n_alphas=3, eps=0.2)
+    assert path.certificate(x, y, task=task).verify(x, y, task=task).proved
 
 
 def test_screening_changes_nothing_but_work():
@@ -264,7 +265,7 @@ def test_screening_changes_nothing_but_work():
     y = np.digitize(2.0 * x[:, 0] - x[:, 1] + rng.logistic(size=len(x)), [-1.0, 0.5])
     model = ts.MultiTaskOrdinal(tol=1e-8)
     with_rule, without = (
-        model.set_params(screening=rule).path(x, y, task, n_alphas=15, eps=0.1) for rule in ("auto", None)
+        model.set_params(screening=rule).path(x, y, task=task, n_alphas=15, eps=0.1) for rule in ("auto", None)
     )
     assert np.all(np.abs(with_rule.objectives - without.objectives) <= with_rule.dual_gaps + without.dual_gaps)
     for k in range(15):

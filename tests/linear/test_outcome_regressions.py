@@ -279,7 +279,7 @@ class TestFindings:
             slope = loss.slope(y[own], x[own] @ again.coef_[t] + again.intercept_[t])
             pulls = np.column_stack([np.ones(own.sum()), x[np.ix_(own, used)]]).T @ slope
             assert np.max(np.abs(pulls)) <= 1e-8 * np.abs(slope).sum()
-        found = ts.split_inference(model, x, y, TASK)
+        found = ts.split_inference(model, x, y, task=TASK)
         assert np.all(found.lower < found.upper)
         first = found.feature == 0
         assert np.mean((found.lower[first] < 0.7) & (found.upper[first] > 0.7)) >= 1 / 3
@@ -318,14 +318,14 @@ class TestFindings:
         model = model_of(name)
         found = ts.StabilitySelection(model, n_pairs=4, q=2, threshold=0.75).fit(x, y, task=TASK)
         assert found.selection_probabilities_[0] > 0.5
-        assert ts.permutation_test(model, x, y, TASK, n_permutations=19).pvalue == pytest.approx(0.05)
+        assert ts.permutation_test(model, x, y, task=TASK, n_permutations=19).pvalue == pytest.approx(0.05)
 
     def test_comparisons(self) -> None:
         """Rows that are not there (a missing label is 0 inside) do not disturb the deviance."""
         x, y = data("gamma")
         y[[3, 70]] = np.nan
         model = ts.MultiTaskRegressorCV("gamma", n_alphas=6, eps=0.1, cv=3)
-        found = ts.compare(model, x, y, TASK, cv=3)
+        found = ts.compare(model, x, y, task=TASK, cv=3)
         assert found.loss == "gamma deviance"
         losses = found.to_frame()
         assert np.isfinite(losses.select_dtypes("number").to_numpy()).any(axis=0).all()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from exact_numbers import wide
+from helpers import named_rows
 from sklearn.exceptions import ConvergenceWarning
 
 import tasksieve as ts
@@ -116,7 +117,8 @@ def test_lists_and_sample_weights(monkeypatch: pytest.MonkeyPatch, gathered: lis
     assert not gathered
     stacked = ts.MultiTaskLasso().path(X, y, task=task, sample_weight=weights, n_alphas=6)
     same_paths(path, stacked)
-    same_paths(path, ordinarily(monkeypatch, lambda: ts.MultiTaskLasso().path(X, y, task, weights, n_alphas=6)))
+    rows = {"task": task, "sample_weight": weights}
+    same_paths(path, ordinarily(monkeypatch, lambda: ts.MultiTaskLasso().path(X, y, **rows, n_alphas=6)))
 
 
 @pytest.mark.parametrize("hidden", [False, True])
@@ -150,14 +152,14 @@ def test_fit_sets_what_fit_sets(monkeypatch: pytest.MonkeyPatch, gathered: list[
     np.testing.assert_allclose(one.scale_, other.scale_, rtol=1e-12)
     np.testing.assert_allclose(one.coef_, other.coef_, atol=2e-3)
     assert abs(one.objective_ - other.objective_) <= one.dual_gap_ + other.dual_gap_
-    largest = ordinarily(monkeypatch, lambda: one.alpha_max(frame, y, task))
-    np.testing.assert_allclose(one.alpha_max(frame, y, task), largest)
+    largest = ordinarily(monkeypatch, lambda: one.alpha_max(frame, y, task=task))
+    np.testing.assert_allclose(one.alpha_max(frame, y, task=task), largest)
 
 
 def test_scales_are_warned_of_where_the_user_asks(gathered: list[Any]) -> None:
     X, y, task = make()
     X[:, 3] *= 1e4
-    moments = ts.TaskMoments(n_folds=3).add(X, y, task)
+    moments = ts.TaskMoments(n_folds=3).add(X, y, task=task)
     for ask in (
         lambda: ts.MultiTaskLasso().path(X, y, task=task, n_alphas=3),
         lambda: ts.MultiTaskLasso().fit(X, y, task=task),
@@ -240,10 +242,10 @@ def test_everyday_fits_need_no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = RowSource.make_storage
     monkeypatch.setattr(RowSource, "make_storage", lambda self: asked.append(self) or whole(self))
     X, y, task = make()
-    for given in ((X, y), (X, y, task), (X, np.stack([y, -y], axis=1))):
-        model = ts.MultiTaskLasso(0.1).fit(*given)
+    for given in ({"y": y}, {"y": y, "task": task}, {"y": np.stack([y, -y], axis=1)}):
+        model = ts.MultiTaskLasso(0.1).fit(X, **given)
         assert model.dual_gap_ <= 1e-6 * model.null_objective_
-        assert model.path(*given, n_alphas=5).passes == 1.0
+        assert model.path(X, **given, n_alphas=5).passes == 1.0
     assert not asked
     ts.MultiTaskLasso(0.1).fit(X[:12], y[:12])  # few rows beside the features
     assert asked
@@ -303,11 +305,11 @@ def test_folds_that_overlap_and_checkpoints_go_the_ordinary_way(gathered: list[A
     X, y, task = make()
     rows = np.random.default_rng(0).permutation(600)
     splits = [(rows[200:], rows[:200]), (rows[:300], rows[300:]), (rows[100:], rows[:100])]
-    ts.MultiTaskLassoCV(n_alphas=5, cv=splits).fit(X, y, task)
+    ts.MultiTaskLassoCV(n_alphas=5, cv=splits).fit(X, y, task=task)
     assert len(gathered)
     gathered.clear()
     with ts.checkpoint(tmp_path):
-        ts.MultiTaskLassoCV(n_alphas=5).fit(X, y, task)
+        ts.MultiTaskLassoCV(n_alphas=5).fit(X, y, task=task)
     assert len(gathered)
 
 
@@ -317,7 +319,7 @@ def test_held_out_errors_without_digits_are_taken_from_the_rows(gathered: list[A
     y = X @ np.array([1.0, 2.0, 0.0, 0.0])
     model = ts.MultiTaskLassoCV(n_alphas=30, eps=1e-9, tol=1e-16, fold_tol=1e-16, max_iter=50)
     with pytest.warns(ConvergenceWarning):
-        model.fit(X, y, task)
+        model.fit(X, y, task=task)
     assert len(gathered)
 
 
@@ -356,7 +358,7 @@ def chunks(n: int, *cuts: int) -> list[slice]:
 def added(X: Any, y: Any, task: Any, cuts: tuple[int, ...] = (100, 130), **options: Any) -> ts.TaskMoments:
     moments = ts.TaskMoments(**options)
     for part in chunks(len(y), *cuts):
-        moments.add(X[part], y[part], None if task is None else task[part])
+        moments.add(X[part], y[part], task=None if task is None else task[part])
     return moments
 
 
@@ -373,13 +375,13 @@ def test_moments_give_the_same_fit() -> None:
     names = np.array(["a", "bcd", "e", "f"])
     for alpha in (0.1, 1e6):
         one = ts.MultiTaskElasticNet(alpha).fit_moments(added(X, y, names[task]))
-        other = ts.MultiTaskElasticNet(alpha).fit(X, y, names[task])
+        other = ts.MultiTaskElasticNet(alpha).fit(X, y, task=names[task])
         assert one.tasks_.tolist() == other.tasks_.tolist()
         assert abs(one.objective_ - other.objective_) <= one.dual_gap_ + other.dual_gap_
         np.testing.assert_allclose(one.coef_, other.coef_, atol=2e-3)
-        np.testing.assert_allclose(one.predict(X, names[task]), other.predict(X, names[task]), atol=0.05)
+        np.testing.assert_allclose(one.predict(X, task=names[task]), other.predict(X, task=names[task]), atol=0.05)
         moments = added(X, y, names[task])
-        left = y - one.predict(X, names[task])
+        left = y - one.predict(X, task=names[task])
         expected = [1.0 - np.sum(left[task == t] ** 2) / (np.var(y[task == t]) * np.sum(task == t)) for t in range(4)]
         np.testing.assert_allclose(moments.r2(one), expected, atol=1e-9)
         np.testing.assert_allclose(moments.deviations(), X.std(axis=0), rtol=1e-9)
@@ -415,11 +417,11 @@ def test_cross_validation_from_moments(shared: bool) -> None:
     fold = rng.integers(-1, 4, 300)
     moments = ts.TaskMoments(n_folds=4)
     for part in chunks(300, 77, 200):
-        moments.add(X[part], y[part], None if task is None else task[part], fold=fold[part])
+        moments.add(X[part], y[part], task=None if task is None else task[part], fold=fold[part])
     splits = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(4)]
     options = {"n_alphas": 15, "tol": 1e-9, "fold_tol": 1e-9, "task_weights": "balanced"}
     one = ts.MultiTaskElasticNetCV(l1_ratio=[0.5, 0.9], **options).fit_moments(moments)
-    other = ts.MultiTaskElasticNetCV(l1_ratio=[0.5, 0.9], cv=splits, **options).fit(X, y, task)
+    other = ts.MultiTaskElasticNetCV(l1_ratio=[0.5, 0.9], cv=splits, **options).fit(X, y, task=task)
     np.testing.assert_allclose(one.cv_scores_, other.cv_scores_, rtol=1e-4)
     assert one.l1_ratio_ == other.l1_ratio_
     np.testing.assert_allclose(one.alpha_, other.alpha_, rtol=1e-9)
@@ -432,11 +434,11 @@ def test_cross_validation_from_moments(shared: bool) -> None:
 def test_early_stopping_from_moments() -> None:
     X, y, task = make(200, 8, 2, seed=3)
     fold = np.random.default_rng(1).integers(0, 3, 200)
-    moments = ts.TaskMoments(n_folds=3).add(X, y, task, fold=fold)
+    moments = ts.TaskMoments(n_folds=3).add(X, y, task=task, fold=fold)
     splits = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(3)]
     options = {"n_alphas": 60, "eps": 1e-5, "early_stopping": True, "fold_tol": 1e-9}
     one = ts.MultiTaskLassoCV(**options).fit_moments(moments)
-    other = ts.MultiTaskLassoCV(cv=splits, **options).fit(X, y, task)
+    other = ts.MultiTaskLassoCV(cv=splits, **options).fit(X, y, task=task)
     assert one.n_scored_ == other.n_scored_ < 60
     np.testing.assert_allclose(one.alpha_, other.alpha_)
     np.testing.assert_allclose(one.cv_scores_, other.cv_scores_, rtol=1e-5)
@@ -459,7 +461,7 @@ def test_drift_and_recentred_moments() -> None:
     assert not moments.well_centred
     again = moments.recentred()
     for part in chunks(3000, 1, 40):
-        again.add(X[part], y[part], task[part])
+        again.add(X[part], y[part], task=task[part])
     assert again.well_centred
     path = ts.MultiTaskLasso(standardize=True).path_moments(again, n_alphas=4)
     assert np.all(path.relative_gaps <= 1e-6)
@@ -469,14 +471,14 @@ def test_too_few_digits_are_said_and_the_gap_is_true() -> None:
     X, y, task = make(500)
     X[:, 2] += 1e9
     moments = ts.TaskMoments()
-    moments.add(np.zeros((4, 9)), np.zeros(4), np.arange(4))  # shifts of 0: squares of 1e18 drown what varies
-    moments.add(X, y, task)
+    moments.add(np.zeros((4, 9)), np.zeros(4), task=np.arange(4))  # shifts of 0: squares of 1e18 drown what varies
+    moments.add(X, y, task=task)
     model = ts.MultiTaskLasso(alpha=0.01, feature_weights=np.r_[1.0, 1.0, 2.0, np.ones(6)])
     with pytest.warns(ConvergenceWarning, match="digits"):
         model.fit_moments(moments)
     rows = np.vstack([np.zeros((4, 9)), X]), np.r_[np.zeros(4), y], np.r_[np.arange(4), task]
     weights = model.feature_weights
-    exact = ts.MultiTaskLasso(alpha=0.01, feature_weights=weights).fit(*rows)
+    exact = ts.MultiTaskLasso(alpha=0.01, feature_weights=weights).fit(**named_rows(*rows))
     fitted = np.sum(wide(rows[0]) * wide(model.coef_)[rows[2]], axis=1) + model.intercept_[rows[2]]
     left = rows[1] - fitted
     objective = float(left @ left) / (2 * 504 / 4) + 0.01 * weights @ np.linalg.norm(model.coef_, axis=0)
@@ -509,13 +511,13 @@ def test_refusals() -> None:
     with pytest.raises(TypeError, match="TaskMoments"):
         ts.MultiTaskLasso().fit_moments(X)
     with pytest.raises(ValueError, match="3 features"):
-        moments.add(X[:, :3], y, task)
+        moments.add(X[:, :3], y, task=task)
     with pytest.raises(ValueError, match="form"):
         moments.add(X, y)
     with pytest.raises(ValueError, match="n_folds"):
-        moments.add(X, y, task, fold=task)
+        moments.add(X, y, task=task, fold=task)
     with pytest.raises(ValueError, match="fold is 2 in row 3"):
-        ts.TaskMoments(2).add(X, y, task, fold=np.arange(60))
+        ts.TaskMoments(2).add(X, y, task=task, fold=np.arange(60))
     with pytest.raises(ValueError, match="one after the other"):
         moments.add([X, X], [y, y])
     with pytest.raises(ValueError, match="n_folds"):

@@ -350,7 +350,7 @@ def test_pretraining_in_other_forms_and_in_compare() -> None:
     assert model.cv_scores_.shape == (5, 3)
     assert model.score(X, y, task=task) > 0.8
     assert len(model.get_support(indices=True)) >= 4
-    found = ts.compare(ts.Pretraining(ts.MultiTaskLassoCV(**PATH)), X, y, task, cv=3)
+    found = ts.compare(ts.Pretraining(ts.MultiTaskLassoCV(**PATH)), X, y, task=task, cv=3)
     assert found.models == ("shared", "pretrained", "own", "pooled", "mean")
     assert found.quality["pretrained"].overall[0] > 0.8
     assert "models of tasks that start from one for all rows" in found.summary()

@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from helpers import named_rows
 from sklearn.base import clone
 
 import tasksieve as ts
@@ -67,13 +68,13 @@ def test_readers_see_whole_chunks(kind, rng):
     else:
         model = ts.OnlineMultiTaskClassifier(alpha=0.002, gamma=100.0, fit_intercept=False)
         chunks = [(X, np.where(y > 0, "yes", "no"), task) for X, y, task in chunks]
-    model.partial_fit(*chunks[0])
+    model.partial_fit(**named_rows(*chunks[0]))
     # one feature less its twin: the score is 0 whenever the model is whole
     probe = np.hstack([np.eye(HALF)[:20], -np.eye(HALF)[:20]])
 
     def learn():
         for chunk in chunks[1:]:
-            model.partial_fit(*chunk)
+            model.partial_fit(**named_rows(*chunk))
 
     def read():
         for _ in range(60):
@@ -101,7 +102,7 @@ def test_readers_see_whole_chunks(kind, rng):
     run_threads(learn, read, read, keep, judge)
     alone = clone(model)
     for chunk in chunks:
-        alone.partial_fit(*chunk)
+        alone.partial_fit(**named_rows(*chunk))
     np.testing.assert_array_equal(model.coef_, alone.coef_)
 
 
@@ -112,7 +113,7 @@ def test_several_learners_lose_no_row(rng):
     def learn(part):
         def work():
             for chunk in part:
-                model.partial_fit(*chunk)
+                model.partial_fit(**named_rows(*chunk))
 
         return work
 

@@ -33,8 +33,8 @@ def changed(certificate: Certificate, header: dict[str, Any] | None = None, **ar
 @pytest.fixture(scope="module")
 def proved() -> tuple[np.ndarray, np.ndarray, np.ndarray, Any, Certificate]:
     X, y, task = data()
-    model = ts.MultiTaskLasso(alpha=0.5, standardize=True).fit(ts.by_pattern(X, task), y)
-    return X, y, task, model, model.certificate(ts.by_pattern(X, task), y)
+    model = ts.MultiTaskLasso(alpha=0.5, standardize=True).fit(ts.by_pattern(X, task=task), y)
+    return X, y, task, model, model.certificate(ts.by_pattern(X, task=task), y)
 
 
 @pytest.mark.parametrize("exact", [False, True])
@@ -50,8 +50,8 @@ def test_the_rows_as_they_were_given_prove_it(proved: Any, exact: bool) -> None:
         assert certificate.header["patterns"]["of"] == ["A"] * 4 + ["B"] * 4
         assert model.proven_nonzero_.sum() >= 2  # also in tasks that lack features of the support
         assert verify.verify(certificate.to_bytes(), X, y, task=model.patterns_.names[
-            ts.by_pattern(X, task).codes]).proved  # fmt: skip
-        assert certificate.verify(ts.by_pattern(X, task), y).proved
+            ts.by_pattern(X, task=task).codes]).proved  # fmt: skip
+        assert certificate.verify(ts.by_pattern(X, task=task), y).proved
 
 
 def test_other_data_are_refused(proved: Any) -> None:
@@ -62,7 +62,7 @@ def test_other_data_are_refused(proved: Any) -> None:
     other[row, column] = 0.0  # the hole is none
     assert "no task with the columns" in verify.verify(file, other, y, task=task).words
     assert "absent in the certificate, and the data have values" in verify.verify(
-        file, np.nan_to_num(X), y, task=ts.by_pattern(X, task).task
+        file, np.nan_to_num(X), y, task=ts.by_pattern(X, task=task).task
     ).words
     other = X.copy()
     row = np.flatnonzero(~np.isnan(X).any(axis=1))[0]
@@ -93,7 +93,7 @@ def test_forged_claims_about_absent_features_are_refused(proved: Any) -> None:
     starts = np.cumsum([0, *map(len, listed)])
     forged = changed(certificate, absent=np.concatenate(listed), absent_start=starts)
     assert not verify.verify(forged, X, y, task=task).proved
-    names = ts.by_pattern(X, task).task
+    names = ts.by_pattern(X, task=task).task
     assert "the data have values of it" in verify.verify(forged, X, y, task=names).words
     leaving_out = changed(
         certificate, {"patterns": {**certificate.header["patterns"], "dropped": 1}}, absent=np.concatenate(listed),
@@ -150,11 +150,11 @@ def test_what_was_merged_is_found_again_and_told() -> None:
 
 def test_paths_grades_and_files() -> None:
     X, y, task = data()
-    rows = ts.by_pattern(X, task)
+    rows = ts.by_pattern(X, task=task)
     path = ts.MultiTaskLasso().path(rows, y, n_alphas=4, eps=0.1)
     assert path.certificate(rows, y).verify(rows, y).proved
     part = np.flatnonzero(task == "A")
-    alone = ts.by_pattern(X[part], task[part])
+    alone = ts.by_pattern(X[part], task=task[part])
     np.testing.assert_allclose(path.predict(alone, 3), path.predict(rows, 3)[part])
     model = path.model(3)
     np.testing.assert_allclose(model.predict(alone), path.predict(alone, 3))
@@ -169,7 +169,7 @@ def test_paths_grades_and_files() -> None:
 
 def test_a_problem_file_keeps_the_holes(tmp_path: Any) -> None:
     X, y, task = data()
-    rows = ts.by_pattern(X, task)
+    rows = ts.by_pattern(X, task=task)
     model = ts.MultiTaskLasso(alpha=0.2)
     ts.save_problem(tmp_path / "problem.npz", model, rows, y)
     found = ts.load_problem(tmp_path / "problem.npz")

@@ -101,9 +101,9 @@ def test_every_form_of_data(data: Rows, form: str) -> None:
 @pytest.mark.parametrize("loss", ["squared", "square-root"])
 def test_weights_in_extreme_units(data: Rows, loss: str) -> None:
     weight = np.full(len(data.y), 1e-150)
-    model = ts.MultiTaskRegressor(loss, alpha=0.1).fit(data.X, data.y, data.task, weight)
-    certificate = model.certificate(data.X, data.y, data.task, weight)
-    assert certificate.verify(data.X, data.y, data.task, weight)
+    model = ts.MultiTaskRegressor(loss, alpha=0.1).fit(data.X, data.y, task=data.task, sample_weight=weight)
+    certificate = model.certificate(data.X, data.y, task=data.task, sample_weight=weight)
+    assert certificate.verify(data.X, data.y, task=data.task, sample_weight=weight)
     assert certificate.gaps[0] <= 1.01 * model.dual_gap_ + 1e-9
 
 
@@ -360,6 +360,6 @@ def test_a_ridge_and_columns_far_from_zero(seed: int) -> None:
         alpha=0.0086, penalty=penalties.SparseGroup(l1=0.5, group=1.0), ridge=0.1, fit_intercept=False, tol=1e-5,
         task_weights=[0.9, 1.7],
     )  # fmt: skip
-    certificate = model.fit(X, y, task).certificate(X, y, task)
-    assert certificate.verify(X, y, task).proved
-    assert certificate.verify(X, y, task, exact=True).proved
+    certificate = model.fit(X, y, task=task).certificate(X, y, task=task)
+    assert certificate.verify(X, y, task=task).proved
+    assert certificate.verify(X, y, task=task, exact=True).proved

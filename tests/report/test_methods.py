@@ -6,6 +6,7 @@ import inspect
 
 import numpy as np
 import pytest
+from helpers import named_rows
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 
 import tasksieve as ts
@@ -81,8 +82,8 @@ def test_designs_that_are_shared() -> None:
     page = render(content)
     assert "of the same 60 rows" in page
     assert "60 rows each" not in page
-    stacked = np.vstack([X, X]), Y[:, :2].ravel(order="F"), np.repeat([0, 1], 60)
-    own = content_from_model(ts.MultiTaskLasso(alpha=0.1).fit(*stacked), *stacked, n_alphas=3)
+    stacked = named_rows(np.vstack([X, X]), Y[:, :2].ravel(order="F"), np.repeat([0, 1], 60))
+    own = content_from_model(ts.MultiTaskLasso(alpha=0.1).fit(**stacked), **stacked, n_alphas=3)
     assert not own.shared
     assert "60 rows each" in render(own)
 
@@ -97,7 +98,7 @@ def test_an_empty_model_reads_sanely() -> None:
 def test_machines_on_a_graph_select_nothing() -> None:
     task, y = np.repeat([0, 1, 2], 20), np.where(X[:, 0] > 0, "yes", "no")
     model = ts.GraphSVC(np.ones((3, 3)) - np.eye(3)).fit(X, y, task=task)
-    content = content_from_model(model, X, y, task)
+    content = content_from_model(model, X, y, task=task)
     assert not content.selects
     page = render(content)
     for words in ("features selected", "Selected features<", "is selected"):

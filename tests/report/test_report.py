@@ -262,7 +262,7 @@ def test_the_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_from_a_model(problem: tuple[np.ndarray, ...], tmp_path: Path) -> None:
     X, y, task = problem
     model = ts.MultiTaskLasso(alpha=0.3).fit(X, y, task=task)
-    content = content_from_model(model, X, y, task, n_alphas=7, held_out=(X[::2], y[::2], task[::2]))
+    content = content_from_model(model, X, y, task=task, n_alphas=7, held_out=(X[::2], y[::2], task[::2]))
     assert content.alphas is not None
     assert len(content.alphas) == 7
     assert content.alphas[-1] == 0.3
@@ -281,7 +281,7 @@ def test_from_a_model(problem: tuple[np.ndarray, ...], tmp_path: Path) -> None:
 def test_from_cross_validation(problem: tuple[np.ndarray, ...]) -> None:
     X, y, task = problem
     model = ts.MultiTaskLassoCV(n_alphas=8, eps=0.05, cv=3).fit(X, y, task=task)
-    content = content_from_model(model, X, y, task, feature_names=[f"f{j}" for j in range(12)])
+    content = content_from_model(model, X, y, task=task, feature_names=[f"f{j}" for j in range(12)])
     np.testing.assert_array_equal(content.cv_scores, model.cv_scores_)
     assert content.alphas is not None
     assert content.alphas[content.chosen] == model.alpha_
@@ -315,7 +315,7 @@ def test_from_models_of_every_kind(problem: tuple[np.ndarray, ...]) -> None:
         (ts.OnlineMultiTaskRegressor(alpha=0.01).partial_fit(X, y, task=task), X, y, task),
     ]
     for model, rows, targets, tasks in cases:
-        content = content_from_model(model, rows, targets, tasks, n_alphas=3)
+        content = content_from_model(model, rows, targets, task=tasks, n_alphas=3)
         assert np.all(np.isfinite(content.quality[0].values)), model
         assert page_data(render(content))["nTasks"] == len(content.tasks)
 
@@ -343,7 +343,7 @@ def test_quality_of_tasks_that_are_absent(problem: tuple[np.ndarray, ...]) -> No
     X, y, task = problem
     model = ts.MultiTaskLasso(alpha=0.3).fit(X, y, task=task)
     rows = task != "b"
-    quality = task_quality(model, X[rows], y[rows], task[rows])
+    quality = task_quality(model, X[rows], y[rows], task=task[rows])
     assert np.isnan(quality.values[1])
     assert quality.rows.tolist() == [30, 0, 30]
 
@@ -481,7 +481,7 @@ def test_a_dict_of_pairs_as_fit_takes_it(tmp_path: Path) -> None:
     pairs = {f"site {t}": (X[task == t], y[task == t]) for t in np.unique(task)}
     model = ts.MultiTaskLasso(alpha=1.0).fit(pairs)
     named = ts.report.content_from_model(model, pairs, n_alphas=3)
-    stacked = ts.report.content_from_model(model, X, y, np.array([f"site {t}" for t in task]), n_alphas=3)
+    stacked = ts.report.content_from_model(model, X, y, task=np.array([f"site {t}" for t in task]), n_alphas=3)
     assert named.quality[0].measure == stacked.quality[0].measure
     np.testing.assert_array_equal(named.quality[0].values, stacked.quality[0].values)
     assert ts.write_report(model, tmp_path / "report.html", X=pairs).exists()

@@ -21,7 +21,7 @@ def rows(rng):
 def test_dirty_has_two_tables_that_add_up(rows):
     X, z, task, _ = rows
     model = ts.MultiTaskRegressor(penalty="dirty", alpha=0.05, standardize=True).fit(X, z, task=task)
-    shared, specific = content_from_model(model, X, z, task, n_alphas=0).tables
+    shared, specific = content_from_model(model, X, z, task=task, n_alphas=0).tables
     assert shared.title == "What tasks share"
     assert specific.title == "What single tasks add"
     assert list(shared.columns) == ["Feature", "a", "b", "c"]
@@ -37,7 +37,7 @@ def test_groups_open_to_their_features(rows):
     X, z, task, _ = rows
     groups = ["g1", "g1", "g2", "g2", "g3", "g3"]
     model = ts.MultiTaskGroupLasso(alpha=0.3, feature_groups=groups).fit(X, z, task=task)
-    content = content_from_model(model, X, z, task, n_alphas=0)
+    content = content_from_model(model, X, z, task=task, n_alphas=0)
     (table,) = content.tables
     assert [row[0] for row in table.rows] == list(model.selected_groups_)
     assert [name for name, _ in table.inside[0]] == ["x0", "x1"]
@@ -49,7 +49,7 @@ def test_rates(rows):
     X, z, task, rng = rows
     counts = rng.poisson(np.exp(0.3 * z))
     model = ts.MultiTaskPoisson(alpha=0.05).fit(X, counts, task=task, offset=np.zeros(90))
-    content = content_from_model(model, X, counts, task, offset=np.zeros(90), n_alphas=3)
+    content = content_from_model(model, X, counts, task=task, offset=np.zeros(90), n_alphas=3)
     (table,) = content.tables
     assert table.title == "Rate ratios"
     name, *cells = table.rows[0]
@@ -61,7 +61,7 @@ def test_a_table_for_each_class(rows):
     X, z, task, _ = rows
     labels = np.array(["low", "mid", "high"])[np.digitize(z, [-1.0, 1.0])]
     model = ts.MultiTaskClassifier(alpha=0.05).fit(X, labels, task=task)
-    content = content_from_model(model, X, labels, task, n_alphas=3)
+    content = content_from_model(model, X, labels, task=task, n_alphas=3)
     quality, *classes = content.tables
     assert [table.title for table in classes] == ["Class “high”", "Class “low”", "Class “mid”"]
     assert quality.title == "How well each task is fitted"  # its rows are not those of the coefficients
@@ -78,7 +78,7 @@ def test_a_table_for_each_class(rows):
 
 def test_other_models_have_none(rows):
     X, z, task, _ = rows
-    assert not content_from_model(ts.MultiTaskLasso(alpha=0.1).fit(X, z, task=task), X, z, task, n_alphas=0).tables
+    assert not content_from_model(ts.MultiTaskLasso(alpha=0.1).fit(X, z, task=task), X, z, task=task, n_alphas=0).tables
 
 
 def test_unlike_outcomes_on_one_page(rng):

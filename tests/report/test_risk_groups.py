@@ -50,7 +50,7 @@ def test_marks_are_round():
 
 def test_groups_of_a_model(cohorts):
     X, y, task = cohorts
-    found = risk_groups(ts.MultiTaskCox(alpha=0.02).fit(X, y, task=task), X, y, task)
+    found = risk_groups(ts.MultiTaskCox(alpha=0.02).fit(X, y, task=task), X, y, task=task)
     assert not found.held_out
     assert list(found.tasks) == ["a", "b"]
     for groups, name in zip(found.groups, "ab", strict=True):
@@ -75,7 +75,7 @@ def test_calibration_by_brute_force(cohorts):
     """The slope of the scores out of fold, and observed and expected shares of a third at the median event time."""
     X, y, task = cohorts
     model = ts.MultiTaskCoxCV(n_alphas=8, cv=3).fit(X, y, task=task)
-    found = risk_groups(model, X, y, task)
+    found = risk_groups(model, X, y, task=task)
     assert found.middle == np.median(y["time"][y["event"]])
     for t, name in enumerate("ab"):
         own = task == name
@@ -105,10 +105,10 @@ def test_calibration_by_brute_force(cohorts):
 def test_groups_out_of_fold(cohorts):
     X, y, task = cohorts
     model = ts.MultiTaskCoxCV(n_alphas=8, cv=3).fit(X, y, task=task)
-    found = risk_groups(model, X, y, task)
+    found = risk_groups(model, X, y, task=task)
     assert found.held_out
-    assert risk_groups(ts.MultiTaskCox(alpha=99.0).fit(X, y, task=task), X, y, task) is None  # all scores are 0
-    text = ts.report.render(ts.report.content_from_model(model, X, y, task))
+    assert risk_groups(ts.MultiTaskCox(alpha=99.0).fit(X, y, task=task), X, y, task=task) is None  # all scores are 0
+    text = ts.report.render(ts.report.content_from_model(model, X, y, task=task))
     assert "Survival by thirds of predicted risk" in text
     assert "had not learned" in text
     assert "Hazard ratios" in text
@@ -118,7 +118,7 @@ def test_groups_out_of_fold(cohorts):
 
 def test_a_file_of_them(cohorts):
     X, y, task = cohorts
-    found = risk_groups(ts.MultiTaskCox(alpha=0.02).fit(X, y, task=task), X, y, task)
+    found = risk_groups(ts.MultiTaskCox(alpha=0.02).fit(X, y, task=task), X, y, task=task)
     again = as_read(json.loads(json.dumps(as_written(found))))
     assert again.tasks == found.tasks
     assert np.array_equal(again.marks, found.marks)

@@ -42,8 +42,8 @@ def test_a_report_from_python_ranks_per_standard_deviation(classes: int) -> None
     labels = y if not classes else np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
     model: Any = ts.MultiTaskLasso(alpha=0.3, standardize=True)
     model = ts.MultiTaskLogisticRegression(alpha=0.05, standardize=True) if classes else model
-    model.fit(X, labels, task)
-    content = ts.report.content_from_model(model, X, labels, task, n_alphas=4)
+    model.fit(X, labels, task=task)
+    content = ts.report.content_from_model(model, X, labels, task=task, n_alphas=4)
     packed = pack(content)
     coef = np.asarray(model.coef_).reshape(-1, 6)
     # by hand: deviations of the rows of each task; rows of coefficients are tasks, or classes of tasks
@@ -65,8 +65,8 @@ def test_a_report_from_python_ranks_per_standard_deviation(classes: int) -> None
 
 def test_without_standardising_strengths_are_in_units() -> None:
     X, y, task = rows()
-    model = ts.MultiTaskLasso(alpha=0.3).fit(X / UNITS, y, task)
-    content = ts.report.content_from_model(model, X / UNITS, y, task, n_alphas=3)
+    model = ts.MultiTaskLasso(alpha=0.3).fit(X / UNITS, y, task=task)
+    content = ts.report.content_from_model(model, X / UNITS, y, task=task, n_alphas=3)
     assert content.column_scales is None
     assert pack(content).data["columnScales"] is None
     page = render(content)
@@ -76,7 +76,7 @@ def test_without_standardising_strengths_are_in_units() -> None:
 
 def test_many_numbers_become_one_for_each_feature(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, task = rows()
-    content = ts.report.content_from_model(ts.MultiTaskLasso(alpha=0.3, standardize=True).fit(X, y, task))
+    content = ts.report.content_from_model(ts.MultiTaskLasso(alpha=0.3, standardize=True).fit(X, y, task=task))
     assert content.coef.size < MAX_SCALES
     whole = pack(content)
     monkeypatch.setattr("tasksieve.report.packing.MAX_SCALES", 1)
@@ -92,7 +92,7 @@ def test_a_run_ranks_as_the_report_from_python(cli: CommandLine, reports: list[R
     pd.DataFrame(X, columns=names).assign(y=y, task=task).to_csv(tmp_path / "t.csv", index=False)
     run = tmp_path / "run"
     cli("fit", tmp_path / "t.csv", "-y", "y", "-t", "task", "--alphas", 5, "--cv", 3, "-o", run)
-    model = ts.MultiTaskLasso(alpha=load_model(RunFolder(run)).estimator.alpha, standardize=True).fit(X, y, task)
+    model = ts.MultiTaskLasso(alpha=load_model(RunFolder(run)).estimator.alpha, standardize=True).fit(X, y, task=task)
     strength = np.linalg.norm(model.coef_ * model.scale_, axis=0)
     table = pd.read_csv(run / "features.csv")
     assert list(table) == ["feature", "strength_per_standard_deviation", "tasks_in_use"]

@@ -149,11 +149,11 @@ def test_findings_of_the_library_in_a_report_of_a_model() -> None:
     with pytest.raises(ValueError, match="stability is not fitted"):
         ts.report.content_from_model(model, stability=stable)
     stable.fit(X, y, task=task)
-    test = ts.permutation_test(ts.MultiTaskLasso(), X, y, task, n_permutations=19)
-    versus = ts.compare(model, X, y, task, cv=3)
-    effects = ts.split_inference(ts.MultiTaskLasso(alpha=0.3), X, y, task)
+    test = ts.permutation_test(ts.MultiTaskLasso(), X, y, task=task, n_permutations=19)
+    versus = ts.compare(model, X, y, task=task, cv=3)
+    effects = ts.split_inference(ts.MultiTaskLasso(alpha=0.3), X, y, task=task)
     found = {"stability": stable, "permutation": test, "comparison": versus, "intervals": effects}
-    content = ts.report.content_from_model(model, X, y, task, **found, task_names=["north", "south"])
+    content = ts.report.content_from_model(model, X, y, task=task, **found, task_names=["north", "south"])
     assert content.answered.startswith("1 feature is stable (x2): found again in at least")
     assert content.trust is not None
     assert content.trust.stability is not None

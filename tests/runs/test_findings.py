@@ -38,7 +38,8 @@ def folder_at(path: Path) -> RunFolder:
 
 def test_a_permutation_test_comes_back(rows: tuple[Any, ...], tmp_path: Path) -> None:
     X, y, task = rows
-    found, folder = ts.permutation_test(ts.MultiTaskLasso(), X, y, task, n_permutations=30), folder_at(tmp_path / "r")
+    found = ts.permutation_test(ts.MultiTaskLasso(), X, y, task=task, n_permutations=30)
+    folder = folder_at(tmp_path / "r")
     assert read_permutation(folder) is None
     write_permutation(folder, found)
     again = read_permutation(folder)
@@ -71,7 +72,7 @@ def test_stability_comes_back(rows: tuple[Any, ...], tmp_path: Path) -> None:
 
 def test_a_comparison_comes_back(rows: tuple[Any, ...], tmp_path: Path) -> None:
     X, y, task = rows
-    found = ts.compare(ts.MultiTaskLassoCV(n_alphas=5, cv=3), X, y, task, cv=3)
+    found = ts.compare(ts.MultiTaskLassoCV(n_alphas=5, cv=3), X, y, task=task, cv=3)
     folder = folder_at(tmp_path / "r")
     write_comparison(folder, sharing_finding(found))
     again = read_comparison(folder)

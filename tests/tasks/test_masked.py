@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers import named_rows
 from sklearn.base import clone
 from sklearn.metrics import mean_squared_error
 
@@ -150,7 +151,7 @@ def test_masks_elsewhere_are_refused_in_other_forms_and_parameters():
         ((X, np.stack([y, y], axis=1), None, hide(np.ones((N, 2)), 2, 1)), "sample_weight is masked in row 3 .*task 1"),
     ):
         with pytest.raises(ValueError, match=words):
-            ts.MultiTaskLasso().fit(*arguments)
+            ts.MultiTaskLasso().fit(**named_rows(*arguments))
     for model, words in (
         (ts.MultiTaskLasso(feature_weights=hide(np.ones(D), 1)), r"feature_weights is masked in feature_weights\[1\]"),
         (ts.MultiTaskLasso(task_weights=hide(np.ones(T), 2)), "task_weights is masked in task 2"),

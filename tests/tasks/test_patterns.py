@@ -32,7 +32,7 @@ def filled(rows: Any) -> np.ndarray:
 
 def test_patterns_are_tasks_and_their_labels_say_of_which() -> None:
     X, _, task = data()
-    rows = ts.by_pattern(X, task)
+    rows = ts.by_pattern(X, task=task)
     assert rows.patterns.names.tolist() == [f"{name}/{k}" for name in "AB" for k in (1, 2, 3, 4)]
     assert rows.patterns.of.tolist() == ["A"] * 4 + ["B"] * 4
     assert rows.present[0].all()  # most columns first
@@ -46,11 +46,11 @@ def test_patterns_are_tasks_and_their_labels_say_of_which() -> None:
     assert frame["columns"].tolist() == [12, 8, 8, 8] * 2
     assert repr(rows) == "120 rows of 12 columns in 8 patterns"
     pd, names = pytest.importorskip("pandas"), [f"v{j}" for j in range(12)]
-    named = ts.by_pattern(pd.DataFrame(X, columns=names).assign(site=task), "site")  # the tasks are a column
+    named = ts.by_pattern(pd.DataFrame(X, columns=names).assign(site=task), task="site")  # the tasks are a column
     assert named.feature_names.tolist() == names
     np.testing.assert_array_equal(named.task, rows.task)
     with pytest.raises(ValueError, match="task='hospital' is no column of X"):
-        ts.by_pattern(pd.DataFrame(X, columns=names), "hospital")
+        ts.by_pattern(pd.DataFrame(X, columns=names), task="hospital")
 
 
 @pytest.mark.parametrize("standardize", [False, True])
@@ -59,7 +59,7 @@ def test_the_explicit_problem_agrees(standardize: bool) -> None:
     import cvxpy as cp
 
     X, y, task = data()
-    rows = ts.by_pattern(X, task)
+    rows = ts.by_pattern(X, task=task)
     alpha = 0.15
     model = ts.MultiTaskLasso(alpha=alpha, tol=1e-12, standardize=standardize).fit(rows, y)
     labels = model.tasks_.tolist()
@@ -133,7 +133,7 @@ def test_a_graph_of_tasks_is_refused() -> None:
 
 def test_only_what_is_present_is_stored_and_multiplied() -> None:
     X, y, task = data()
-    rows = ts.by_pattern(X, task)
+    rows = ts.by_pattern(X, task=task)
     order = np.argsort(rows.codes, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(rows.codes))])
     storage = rows.in_task_order(order, offsets)
@@ -167,12 +167,12 @@ def test_float32_stays_what_it_is() -> None:
 
 def test_rows_to_predict_find_their_patterns_by_their_columns() -> None:
     X, y, task = data()
-    model = ts.MultiTaskLasso(alpha=0.1).fit(ts.by_pattern(X, task), y)
+    model = ts.MultiTaskLasso(alpha=0.1).fit(ts.by_pattern(X, task=task), y)
     some = np.flatnonzero((task == "B") & np.isnan(X[:, 0]))  # one pattern only: alone it has another label
-    alone = ts.by_pattern(X[some], task[some])
+    alone = ts.by_pattern(X[some], task=task[some])
     assert alone.task.tolist() == ["B"] * len(some)
-    np.testing.assert_array_equal(model.predict(alone), model.predict(ts.by_pattern(X, task))[some])
-    assert model.score(ts.by_pattern(X, task), y) > 0.8
+    np.testing.assert_array_equal(model.predict(alone), model.predict(ts.by_pattern(X, task=task))[some])
+    assert model.score(ts.by_pattern(X, task=task), y) > 0.8
     complete = ~np.isnan(X).any(axis=1)
     whole = ts.MultiTaskLasso(alpha=0.1).fit(X[complete], y[complete])
     np.testing.assert_array_equal(whole.predict(ts.by_pattern(X[complete])), whole.predict(X[complete]))
@@ -180,30 +180,30 @@ def test_rows_to_predict_find_their_patterns_by_their_columns() -> None:
 
 def test_unseen_patterns_are_refused_or_predicted_by_the_nearest_part() -> None:
     X, y, task = data()
-    model = ts.MultiTaskLasso(alpha=0.1).fit(ts.by_pattern(X, task), y)
+    model = ts.MultiTaskLasso(alpha=0.1).fit(ts.by_pattern(X, task=task), y)
     complete = np.flatnonzero(~np.isnan(X).any(axis=1))[:3]
     new = X[complete].copy()
     new[1:, 11] = np.nan  # nearest: the pattern without the last block
     with pytest.raises(ValueError, match=r"rows 2, 3.* 11 of 12 columns.*unseen=\"nearest\"") as refused:
-        model.predict(ts.by_pattern(new, ["A"] * 3))
+        model.predict(ts.by_pattern(new, task=["A"] * 3))
     assert "row 1 is the first" in str(refused.value)
-    predicted = model.predict(ts.by_pattern(new, ["A"] * 3, unseen="nearest"))
+    predicted = model.predict(ts.by_pattern(new, task=["A"] * 3, unseen="nearest"))
     part = new.copy()
     part[1:, 8:] = np.nan
-    np.testing.assert_array_equal(predicted, model.predict(ts.by_pattern(part, ["A"] * 3)))
+    np.testing.assert_array_equal(predicted, model.predict(ts.by_pattern(part, task=["A"] * 3)))
     nothing = np.full((1, D), np.nan)
     nothing[0, 0] = 1.0
     with pytest.raises(ValueError, match="no pattern that was fitted needs only these"):
-        model.predict(ts.by_pattern(nothing, ["A"], unseen="nearest"))
+        model.predict(ts.by_pattern(nothing, task=["A"], unseen="nearest"))
     with pytest.raises(ValueError, match="task 'C' in row 1"):
-        model.predict(ts.by_pattern(new, ["C"] * 3))
+        model.predict(ts.by_pattern(new, task=["C"] * 3))
     with pytest.raises(ValueError, match="no task"):
         model.predict(ts.by_pattern(new))
 
 
 def test_cross_validation_uses_every_row_once() -> None:
     X, y, task = data()
-    rows = ts.by_pattern(X, task)
+    rows = ts.by_pattern(X, task=task)
     model = ts.MultiTaskLassoCV(n_alphas=15, cv=3).fit(rows, y)
     other = ts.MultiTaskLassoCV(n_alphas=15, cv=3).fit(filled(rows), y, task=rows.task)
     assert model.cv_predictions_.shape == y.shape
@@ -212,14 +212,14 @@ def test_cross_validation_uses_every_row_once() -> None:
     assert not model.coef_[~model.present_].any()
     assert model.path_.coef(5).toarray()[~model.present_].any() == np.False_
     again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict(ts.by_pattern(X, task)), model.predict(rows))
+    np.testing.assert_array_equal(again.predict(ts.by_pattern(X, task=task)), model.predict(rows))
 
 
 @pytest.mark.parametrize("given", [True, False], ids=["tasks", "one task"])
 def test_quality_of_the_tasks_that_patterns_are_parts_of(given: bool) -> None:
     """From predictions out of fold, rows of all patterns of a task together."""
     X, y, task = data(n=160)
-    rows = ts.by_pattern(X, task if given else None)
+    rows = ts.by_pattern(X, task=task if given else None)
     families = {"A": task == "A", "B": task == "B"} if given else {"all rows": np.ones(160, dtype=bool)}
 
     model = ts.MultiTaskLassoCV(n_alphas=8, cv=3).fit(rows, y)
@@ -253,7 +253,7 @@ def test_quality_of_survival_compares_rows_of_a_pattern() -> None:
     """Hazards of different patterns have no scale in common: pairs are of one pattern, sums of all of a task."""
     X, y, task = data(n=160)
     label = ts.survival(np.exp(-y), event=np.arange(160) % 4 > 0)
-    rows = ts.by_pattern(X, task)
+    rows = ts.by_pattern(X, task=task)
     model = ts.MultiTaskCoxCV(n_alphas=4, cv=3).fit(rows, label)
     risk, fold, whole = model.cv_predictions_, model.cv_fold_, model.cv_quality_by_task_
     time, event = label["time"], label["event"]
@@ -306,7 +306,7 @@ def test_data_frames_of_other_columns_are_united() -> None:
     B.loc[3, "d"] = None
     assert ts.by_pattern({"A": A, "B": B}, columns="union").patterns.names.tolist() == ["A", "B/1", "B/2"]
     with pytest.raises(ValueError, match="column 'z'"):
-        model.predict(ts.by_pattern(A[:2].rename(columns={"a": "z"}), ["A", "A"]))
+        model.predict(ts.by_pattern(A[:2].rename(columns={"a": "z"}), task=["A", "A"]))
 
 
 def test_small_patterns_are_told_of_or_merged() -> None:
@@ -347,7 +347,7 @@ def test_merging_leaves_no_small_pattern() -> None:
 def test_bad_input_is_refused_by_name() -> None:
     X, y, task = data()
     with pytest.raises(ValueError, match="task was given with rows of by_pattern"):
-        ts.MultiTaskLasso().fit(ts.by_pattern(X, task), y, task=task)
+        ts.MultiTaskLasso().fit(ts.by_pattern(X, task=task), y, task=task)
     bad = X.copy()
     bad[4, 2] = np.inf
     with pytest.raises(ValueError, match="row 5 "):
@@ -359,16 +359,16 @@ def test_bad_input_is_refused_by_name() -> None:
         with pytest.raises(ts.ParameterError, match=next(iter(options))):
             ts.by_pattern(X, **options)
     with pytest.raises(ValueError, match="y of 2 columns"):
-        ts.MultiTaskLasso().fit(ts.by_pattern(X, task), np.stack([y, y], axis=1))
+        ts.MultiTaskLasso().fit(ts.by_pattern(X, task=task), np.stack([y, y], axis=1))
 
 
 def test_labels_do_not_collide() -> None:
     X, _, _ = data()
     task = np.where(np.arange(len(X)) < 60, "A", "A/1")
-    names = ts.by_pattern(X, task).patterns.names.tolist()
+    names = ts.by_pattern(X, task=task).patterns.names.tolist()
     assert len(set(names)) == len(names) == 8
-    assert ts.by_pattern(np.ones((4, 2)), [3, 3, 1, 1]).patterns.names.tolist() == [1, 3]
-    assert ts.by_pattern(X, np.arange(len(X)) % 2).patterns.names[:2].tolist() == ["0/1", "0/2"]
+    assert ts.by_pattern(np.ones((4, 2)), task=[3, 3, 1, 1]).patterns.names.tolist() == [1, 3]
+    assert ts.by_pattern(X, task=np.arange(len(X)) % 2).patterns.names[:2].tolist() == ["0/1", "0/2"]
 
 
 def test_a_model_of_one_task_is_refused() -> None:

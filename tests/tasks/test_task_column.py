@@ -208,7 +208,7 @@ def test_findings_certificates_and_reports_take_the_column(tmp_path):
         few = {"n_permutations": 5} if finding is ts.permutation_test else {"cv": 3} if finding is ts.compare else {}
         chooser = ts.MultiTaskLassoCV(n_alphas=5, cv=3) if finding is ts.compare else ts.MultiTaskLasso(alpha=0.05)
         one = finding(clone(chooser).set_params(task="hospital"), frame, y, **few)
-        assert str(one) == str(finding(chooser, plain, y, task, **few))
+        assert str(one) == str(finding(chooser, plain, y, task=task, **few))
     report = ts.write_report(model, tmp_path / "report.html", X=frame, y=y, held_out=(frame, y)).read_text()
     assert "model.predict(X)" in report
     assert "task=task" not in report

@@ -54,17 +54,18 @@ def classes(X: Array, labels: list[str], task: Array) -> Array:
     assert_type(model, ts.MultiTaskLogisticRegression)
     chances = model.predict_proba(X, task=task)
     print(chances[:, 1].mean(), model.decision_function(X, task=task).max())
-    any_pair = ts.MultiTaskClassifier("squared_hinge", ts.penalties.SparseGroup(0.2), alpha=0.1).fit(X, labels, task)
+    any_pair = ts.MultiTaskClassifier("squared_hinge", ts.penalties.SparseGroup(0.2), alpha=0.1)
+    any_pair.fit(X, labels, task=task)
     assert_type(any_pair, ts.MultiTaskClassifier)
-    return np.asarray(any_pair.predict(X, task))
+    return np.asarray(any_pair.predict(X, task=task))
 
 
 def findings(X: Array, y: Array, task: Array) -> list[int]:
     """What would be found again."""
-    stable = ts.StabilitySelection(ts.MultiTaskLasso(), n_pairs=20).fit(X, y, task)
+    stable = ts.StabilitySelection(ts.MultiTaskLasso(), n_pairs=20).fit(X, y, task=task)
     assert_type(stable, ts.StabilitySelection)
     print(stable.pfer_bound_, stable.to_frame().head())
-    test = ts.permutation_test(ts.MultiTaskLasso(), X, y, task, n_permutations=100)
+    test = ts.permutation_test(ts.MultiTaskLasso(), X, y, task=task, n_permutations=100)
     print(test.pvalue < 0.05)
     return [int(j) for j in np.flatnonzero(stable.get_support())]
 
@@ -82,8 +83,8 @@ def online(rows: list[tuple[dict[str, float], float, str]]) -> ts.OnlineMultiTas
 def graphs(X: Array, y: Array, task: Array) -> None:
     """Machines on a graph of tasks."""
     graph = ts.graph.complete_graph(3)
-    machine = ts.GraphSVR(graph, C=10.0).fit(X, y, task)
+    machine = ts.GraphSVR(graph, C=10.0).fit(X, y, task=task)
     assert_type(machine, ts.GraphSVR)
-    chosen = ts.GraphSVRCV(graph).fit(X, y, task)
+    chosen = ts.GraphSVRCV(graph).fit(X, y, task=task)
     assert_type(chosen, ts.GraphSVRCV)
-    print(machine.predict(X, task).shape, chosen.C_)
+    print(machine.predict(X, task=task).shape, chosen.C_)

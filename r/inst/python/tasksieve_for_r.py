@@ -310,7 +310,7 @@ def survival_curves(
 ) -> Any:
     """Survival of new rows at some times, (rows, times)."""
     fitted = one(loss, options, data)
-    return np.asarray(fitted.predict_survival_function(newx, task, times=times, strata=strata))
+    return np.asarray(fitted.predict_survival_function(newx, task=task, times=times, strata=strata))
 
 
 def event_times(y: Any) -> Any:

@@ -246,7 +246,7 @@ def _in_patterns(model: Any, rows: dict[str, Any]) -> dict[str, Any]:
     known = getattr(model, "patterns_", None)
     if known is None or hasattr(rows["X"], "patterns"):
         return rows
-    X = by_pattern(rows["X"], rows.get("task"), unseen="nearest").as_fitted(known, None)
+    X = by_pattern(rows["X"], task=rows.get("task"), unseen="nearest").as_fitted(known, None)
     return {**rows, "X": X, "task": X.task}
 
 

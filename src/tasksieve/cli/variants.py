@@ -35,7 +35,7 @@ def write_variants(job: Job, fitted: Fitted, probabilities: Array | None) -> Non
     for name in ("chr", "pos", "id", "effect_allele", "other_allele"):
         columns[name] = table[name].tolist()
     tasks = [""] if problem.task is None else [f"_{label}" for label in np.unique(problem.task)]
-    counts = X.counts(ever - q, problem.task)
+    counts = X.counts(ever - q, task=problem.task)
     sizes = np.array([X.n_rows]) if problem.task is None else np.unique(problem.task, return_counts=True)[1]
     for t, suffix in enumerate(tasks):
         called = sizes[t] - counts[:, t, 2]

@@ -48,8 +48,8 @@ def compare(
     model: Any,
     X: Any,
     y: Any = None,
-    task: Any = None,
     *,
+    task: Any = None,
     sample_weight: Any = None,
     groups: Any = None,
     cv: int = 5,
@@ -124,7 +124,7 @@ def compare(
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.standard_normal((120, 40)), np.repeat(["a", "b", "c", "d"], 30)
     >>> y = X[:, :4] @ [1.0, -1.0, 1.0, 1.0] + rng.standard_normal(120)
-    >>> found = ts.compare(ts.MultiTaskLassoCV(n_alphas=20, eps=0.05, cv=3), X, y, task, cv=3)
+    >>> found = ts.compare(ts.MultiTaskLassoCV(n_alphas=20, eps=0.05, cv=3), X, y, task=task, cv=3)
     >>> found.differences["own"].overall < 0  # the same features matter in all tasks: sharing helps
     True
     >>> found.to_frame()["task"].tolist()

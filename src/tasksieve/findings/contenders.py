@@ -104,11 +104,11 @@ class Contenders:
         model = clone(self._model).set_params(cv=_splits(of_row.max(axis=1) if labels.shared else of_row))
         if name == PRETRAINED:
             model = Pretraining(model, shares=self._shares)
-        model.fit(self._X, self._y, self._task, sample_weight=by_row)
+        model.fit(self._X, self._y, task=self._task, sample_weight=by_row)
         if name == PRETRAINED:
             return self._judge(lambda t: model, weights)
         if isinstance(self._model, PathEstimatorCV):  # a machine on a graph penalises intercepts, too
-            null = fit_null(self._model._model(), self._X, self._y, self._task, sample_weight=by_row)
+            null = fit_null(self._model._model(), self._X, self._y, task=self._task, sample_weight=by_row)
         beside = self._judge(lambda t: null, weights)
         return self._judge(lambda t: model, weights) | {f"null_{name}": own for name, own in beside.items()}
 

@@ -105,10 +105,10 @@ def debiased_inference(
     model: Any,
     X: Any,
     y: Any = None,
+    *,
     task: Any = None,
     features: Any = "selected",
     level: float = 0.95,
-    *,
     sample_weight: Any = None,
     offset: Any = None,
     groups: Any = None,
@@ -211,8 +211,8 @@ def debiased_inference(
     --------
     >>> import tasksieve as ts
     >>> X, y, task, _ = ts.datasets.make_small_tasks(effects=(2.0, 2.0), noise=1.0, n_rows=60)
-    >>> model = ts.MultiTaskLasso(alpha=0.5).fit(X, y, task)
-    >>> found = ts.debiased_inference(model, X, y, task, features=[0])
+    >>> model = ts.MultiTaskLasso(alpha=0.5).fit(X, y, task=task)
+    >>> found = ts.debiased_inference(model, X, y, task=task, features=[0])
     >>> found.estimate.round(2), found.lower.round(2), found.upper.round(2)
     (array([2.08, 2.36]), array([1.76, 2.03]), array([2.4, 2.7]))
     """

@@ -130,7 +130,7 @@ class MultipleImputation(MetaEstimatorMixin, FeatureSelector):
 
     @takes_named_tasks
     @described_by(DATA, returns="self")
-    def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, task: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Impute, and fit all imputations together."""
         check_number(self.m, "m", low=1, closed=True, integer=True)
         check_switch(self.within_tasks, "within_tasks")
@@ -143,7 +143,7 @@ class MultipleImputation(MetaEstimatorMixin, FeatureSelector):
         self.missing_ = np.isnan(whole).sum(axis=0)
         self.imputers_, tables = [], []
         for seed in seeds_of(self.random_state, int(self.m)):
-            table, own = self.complete(whole, rows.imputed_in, seed)
+            table, own = self.complete(whole, task=rows.imputed_in, seed=seed)
             self.imputers_.append(own)
             tables.append(table)
         if self.m > 1 and self.missing_.any() and all(np.array_equal(tables[0], other) for other in tables[1:]):
@@ -153,7 +153,7 @@ class MultipleImputation(MetaEstimatorMixin, FeatureSelector):
             )
         return self._fit(tables, rows, X)
 
-    def complete(self, rows: Array, task: Array, seed: int) -> tuple[Array, dict[Any, Any]]:
+    def complete(self, rows: Array, *, task: Array, seed: int) -> tuple[Array, dict[Any, Any]]:
         """One imputation of some rows, learned from them alone: the completed rows, and the imputers by task.
 
         Parameters
@@ -179,9 +179,9 @@ class MultipleImputation(MetaEstimatorMixin, FeatureSelector):
         self,
         tables: Sequence[Any],
         y: Any = None,
+        *,
         task: Any = None,
         sample_weight: Any = None,
-        *,
         groups: Any = None,
     ) -> Self:
         """Fit tables that were completed elsewhere.
@@ -279,7 +279,7 @@ class MultipleImputation(MetaEstimatorMixin, FeatureSelector):
 
     @takes_named_tasks
     @described_by(ROWS)
-    def predict(self, X: Any, task: Any = None) -> Any:
+    def predict(self, X: Any, *, task: Any = None) -> Any:
         """Predict numbers or classes from the mean over the imputations of the linear predictors.
 
         Missing values of X are completed by each of the imputers. With losses of counts and of positive numbers, it is
@@ -296,7 +296,7 @@ class MultipleImputation(MetaEstimatorMixin, FeatureSelector):
     @available_if(lambda self: hasattr(self.model, "predict_proba"))
     @takes_named_tasks
     @described_by(ROWS)
-    def predict_proba(self, X: Any, task: Any = None) -> Any:
+    def predict_proba(self, X: Any, *, task: Any = None) -> Any:
         """Probabilities of the classes, at the mean of the linear predictors.
 
         Returns
@@ -309,7 +309,7 @@ class MultipleImputation(MetaEstimatorMixin, FeatureSelector):
 
     @takes_named_tasks
     @described_by(DATA)
-    def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, *, task: Any = None, sample_weight: Any = None) -> float:
         """Mean over tasks of the measure of the model: R², D², accuracy or concordance.
 
         Returns

@@ -69,7 +69,7 @@ def by_imputation(imputation: MultipleImputation, X: Any, n_halves: int) -> tupl
 
     def complete(h: int, inside: Array, task: Array) -> Array:
         table = np.zeros_like(holed)  # rows of the other half have no weight
-        table[inside], _ = imputation.complete(holed[inside], task[inside], seeds[h])
+        table[inside], _ = imputation.complete(holed[inside], task=task[inside], seed=seeds[h])
         return table
 
     return complete, seeds

@@ -98,7 +98,7 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.standard_normal((400, 50)), np.repeat(np.arange(4), 100)
     >>> y = X[:, :8].sum(axis=1) + rng.standard_normal(400)
-    >>> found = ts.KnockoffSelection(ts.MultiTaskLasso()).fit(X, y, task)
+    >>> found = ts.KnockoffSelection(ts.MultiTaskLasso()).fit(X, y, task=task)
     >>> found.get_support(indices=True)
     array([ 0,  1,  2,  3,  4,  5,  6,  7, 22])
     """
@@ -126,7 +126,7 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
     @tells_callbacks
     @takes_named_tasks
     @described_by(DATA, returns="self")
-    def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, task: Any = None, sample_weight: Any = None, offset: Any = None) -> Self:
         """Make copies, follow the path, and compare. X is made dense, twice."""
         refuse_patterns(X, type(self).__name__)
         model = clone(path_model(self.model, type(self).__name__))

@@ -88,8 +88,8 @@ def permutation_test(
     model: Any,
     X: Any,
     y: Any = None,
-    task: Any = None,
     *,
+    task: Any = None,
     sample_weight: Any = None,
     offset: Any = None,
     groups: Any = None,
@@ -145,9 +145,9 @@ def permutation_test(
     >>> X, y, task, _ = ts.datasets.make_small_tasks(
     ...     effects=[2.0, 2.0, 2.0], noise=1.0, n_rows=20, n_features=100, random_state=1
     ... )
-    >>> ts.permutation_test(ts.MultiTaskLasso(), X, y, task, n_permutations=99).pvalue
+    >>> ts.permutation_test(ts.MultiTaskLasso(), X, y, task=task, n_permutations=99).pvalue
     0.01
-    >>> ts.permutation_test(ts.MultiTaskLasso(), X, y - 2.0 * X[:, 0], task, n_permutations=99).pvalue
+    >>> ts.permutation_test(ts.MultiTaskLasso(), X, y - 2.0 * X[:, 0], task=task, n_permutations=99).pvalue
     0.44
     """
     model = path_model(model, "permutation_test")

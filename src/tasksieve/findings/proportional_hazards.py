@@ -71,9 +71,9 @@ def proportional_hazards_test(
     model: Any,
     X: Any,
     y: Any = None,
+    *,
     task: Any = None,
     sample_weight: Any = None,
-    *,
     offset: Any = None,
     transform: str = "km",
 ) -> ProportionalHazardsTest:

@@ -29,9 +29,9 @@ def refit(
     model: Any,
     X: Any,
     y: Any = None,
+    *,
     task: Any = None,
     sample_weight: Any = None,
-    *,
     offset: Any = None,
     ridge: float = 0.0,
 ) -> Any:
@@ -71,8 +71,8 @@ def refit(
     --------
     >>> import tasksieve as ts
     >>> X, y, task, _ = ts.datasets.make_small_tasks(effects=(2.0, 2.0))
-    >>> model = ts.MultiTaskLasso(alpha=0.5).fit(X, y, task)
-    >>> model.coef_[:, 0].round(2), ts.refit(model, X, y, task).coef_[:, 0].round(2)
+    >>> model = ts.MultiTaskLasso(alpha=0.5).fit(X, y, task=task)
+    >>> model.coef_[:, 0].round(2), ts.refit(model, X, y, task=task).coef_[:, 0].round(2)
     (array([1.5 , 1.42]), array([2.01, 1.98]))
     """
     check_linear(model, "selects nothing that could be refitted; give a fitted linear model.")

@@ -79,10 +79,10 @@ def split_inference(
     model: Any,
     X: Any,
     y: Any = None,
+    *,
     task: Any = None,
     level: float = 0.9,
     random_state: Any = 0,
-    *,
     sample_weight: Any = None,
     offset: Any = None,
     groups: Any = None,
@@ -140,7 +140,7 @@ def split_inference(
     --------
     >>> import tasksieve as ts
     >>> X, y, task, _ = ts.datasets.make_small_tasks(effects=(2.0, 2.0), noise=1.0, n_rows=60)
-    >>> table = ts.split_inference(ts.MultiTaskLasso(alpha=0.5), X, y, task)
+    >>> table = ts.split_inference(ts.MultiTaskLasso(alpha=0.5), X, y, task=task)
     >>> table.feature[:2], table.task[:2], table.lower[:2].round(2), table.upper[:2].round(2)
     (array([0, 0]), array(['a', 'b'], dtype='<U1'), array([1.88, 1.64]), array([2.76, 2.36]))
     """
@@ -155,7 +155,7 @@ def split_inference(
     if groups is not None and hasattr(model, "cv"):
         options["groups"] = groups
     factors = 1.0 if data.class_factors is None else data.class_factors  # which class_weight will put there again
-    chosen = clone(model).fit(matrices, y, task, data.unflatten(selecting / factors), **options)
+    chosen = clone(model).fit(matrices, y, task=task, sample_weight=data.unflatten(selecting / factors), **options)
     supports = [np.flatnonzero(own) for own in chosen._learned().rows]
     kept = _large_enough(data, estimating, supports, small_tasks)
     half = data.with_weights(estimating)

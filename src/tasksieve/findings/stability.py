@@ -180,7 +180,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
     @tells_callbacks
     @takes_named_tasks
     @described_by(DATA)
-    def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, task: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Follow the path of every half, and count.
 
         Parameters

@@ -81,7 +81,7 @@ def checkpoint(store: str | os.PathLike[str] | FoldStore) -> Iterator[FoldStore]
     >>> with tempfile.TemporaryDirectory() as folder, ts.watch(lambda progress: labels.append(progress.label)):
     ...     for _ in range(2):
     ...         with ts.checkpoint(folder):
-    ...             model = ts.MultiTaskLassoCV(alphas=[1.0, 0.1], cv=2).fit(X, y, task)
+    ...             model = ts.MultiTaskLassoCV(alphas=[1.0, 0.1], cv=2).fit(X, y, task=task)
     >>> sorted(label.partition(", ")[2] for label in labels)  # two values each; the folds are solved once
     ['all rows', 'all rows', 'all rows', 'all rows', 'fold 1', 'fold 1', 'fold 2', 'fold 2']
     """

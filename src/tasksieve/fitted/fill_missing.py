@@ -91,7 +91,7 @@ class FillMissing(TransformerMixin, BaseEstimator):
         self.task = task
 
     @described_by(DATA, returns="self")
-    def fit(self, X: Any, y: Any = None, task: Any = None) -> FillMissing:
+    def fit(self, X: Any, y: Any = None, *, task: Any = None) -> FillMissing:
         """Find the means."""
         check_choice(self.how, "how", HOW)
         rows, labels = self._read(X, task)
@@ -113,7 +113,7 @@ class FillMissing(TransformerMixin, BaseEstimator):
             self.feature_names_in_ = names
         return self
 
-    def transform(self, X: Any, task: Any = None) -> Any:
+    def transform(self, X: Any, *, task: Any = None) -> Any:
         """Fill in, and put indicators behind.
 
         Parameters
@@ -150,14 +150,14 @@ class FillMissing(TransformerMixin, BaseEstimator):
         return self._like(X, out)
 
     @described_by(DATA)
-    def fit_transform(self, X: Any, y: Any = None, task: Any = None) -> Any:
+    def fit_transform(self, X: Any, y: Any = None, *, task: Any = None) -> Any:
         """`fit` and `transform` of the same rows.
 
         Returns
         -------
         ndarray, or a data frame of the kind of X
         """
-        return self.fit(X, y, task).transform(X, task)
+        return self.fit(X, y, task=task).transform(X, task=task)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the features of the output: those of X, and "missing(...)" of indicators.

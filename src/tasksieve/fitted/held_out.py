@@ -29,7 +29,7 @@ class SurvivalScorer:
     def __init__(self, name: str, ties: str) -> None:
         self.name, self._ties = name, ties
 
-    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def __call__(self, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None) -> float:
         y = encode(read_outcome(y))[0]
         risk, weights = np.asarray(estimator.predict(X)), np.ones(len(y)) if sample_weight is None else sample_weight
         if self.name == "concordance":

@@ -121,7 +121,7 @@ def places_of_tasks(labels: TaskLabels, tasks: np.ndarray) -> np.ndarray:
 
 
 def scores_by_task(
-    model: Any, X: Any, y: Any, task: Any = None, sample_weight: Any = None, offset: Any = None
+    model: Any, X: Any, y: Any, *, task: Any = None, sample_weight: Any = None, offset: Any = None
 ) -> tuple[str, Array, Array]:
     """Name of the measure (R², D², accuracy), its values (NaN for a task with too few labels to say) and the number of
     labels, in the order of ``tasks_``."""
@@ -129,7 +129,7 @@ def scores_by_task(
         labels = model._read_test_labels(X, y, task, sample_weight)
         counts = np.zeros(len(model.tasks_), dtype=np.int64)
         counts[places_of_tasks(labels, model.tasks_)] = np.add.reduceat(labels.weights > 0.0, labels.offsets[:-1])
-        return "D²", model.deviance_explained(X, y, task, sample_weight, offset=offset), counts
+        return "D²", model.deviance_explained(X, y, task=task, sample_weight=sample_weight, offset=offset), counts
     measure = measure_of(model)
     labels = read_labels(count_rows(X), y, task, sample_weight, targets=model._raw_targets, allow_empty=True)
     options = {name: given for name, given in (("task", task), ("offset", offset)) if given is not None}

@@ -66,7 +66,7 @@ class TaskKFold(BaseEstimator):
         self.random_state = random_state
         self.task = task
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None, task: Any = None) -> int:
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None, *, task: Any = None) -> int:
         """Number of folds.
 
         Parameters
@@ -81,7 +81,7 @@ class TaskKFold(BaseEstimator):
         return self.n_splits
 
     def split(
-        self, X: Any, y: Any = None, groups: Any = None, task: Any = None
+        self, X: Any, y: Any = None, groups: Any = None, *, task: Any = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Row indices of the training and the held-out part of each fold.
 
@@ -159,7 +159,7 @@ class TaskScorer:
         self._requests: dict[str, Any] = {"task": True, "sample_weight": None, "offset": None}
 
     def __call__(
-        self, estimator: Any, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None
+        self, estimator: Any, X: Any, y: Any, *, task: Any = None, sample_weight: Any = None, offset: Any = None
     ) -> float:
         """Mean over tasks of the metric, larger is better.
 
@@ -232,7 +232,7 @@ def task_scorer(
     Returns
     -------
     TaskScorer
-        ``scorer(estimator, X, y, task=None, sample_weight=None, *, offset=None)``. Under metadata routing it asks for
+        ``scorer(estimator, X, y, *, task=None, sample_weight=None, offset=None)``. Under metadata routing it asks for
         ``task``; of an estimator that reads tasks from a column of X it knows the column.
 
     Examples

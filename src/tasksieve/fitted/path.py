@@ -279,9 +279,9 @@ class RegularizationPath(SolvedValues):
         self,
         X: Any,
         y: Any,
+        *,
         task: Any = None,
         sample_weight: Any = None,
-        *,
         offset: Any = None,
         need: int | None = None,
     ) -> Any:
@@ -315,7 +315,7 @@ class RegularizationPath(SolvedValues):
             raise ValueError(f"need={need}: the path has {len(self)} values.")
         return self._estimator._certificate_of_path(self, self._points, need, X, y, task, sample_weight, offset)
 
-    def predict(self, X: Any, k: int, task: Any = None, *, offset: Any = None) -> Predictions:
+    def predict(self, X: Any, k: int, *, task: Any = None, offset: Any = None) -> Predictions:
         """Linear predictions x . w_t + b_t + offset of the solution at value k.
 
         Parameters

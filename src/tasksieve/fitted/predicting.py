@@ -33,7 +33,7 @@ class Predicting:
 
     @takes_named_tasks
     @described_by(ROWS, returns=PREDICTIONS)
-    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
+    def predict(self, X: Any, *, task: Any = None, offset: Any = None) -> Predictions:
         """Predict numbers or classes.
 
         Numbers are x . w_t + b_t + offset (with losses of counts and of positive numbers its exponential, a mean),
@@ -43,7 +43,7 @@ class Predicting:
 
     @takes_named_tasks
     @described_by(DATA)
-    def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, *, task: Any = None, sample_weight: Any = None, offset: Any = None) -> float:
         """Mean over tasks of the accuracy (classes), of R², or of D² (of deviances, of the pinball loss not
         smoothed, of asymmetric squares).
 
@@ -62,7 +62,7 @@ class PredictingMeans(Predicting):
     @takes_named_tasks
     @described_by(ROWS + UNKNOWN, returns=PREDICTIONS)
     def predict(
-        self, X: Any, task: Any = None, *, offset: Any = None, unknown_task: Literal["error", "mean"] = "error"
+        self, X: Any, *, task: Any = None, offset: Any = None, unknown_task: Literal["error", "mean"] = "error"
     ) -> Predictions:
         """Predict numbers or classes.
 
@@ -94,7 +94,7 @@ class TaskSurvival(Predicting):
 
     @takes_named_tasks
     @described_by(ROWS, returns=PREDICTIONS)
-    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
+    def predict(self, X: Any, *, task: Any = None, offset: Any = None) -> Predictions:
         """Predict the logarithm of the hazard relative to the baseline, x . w_t + offset: the larger, the earlier an
         event is expected.
 
@@ -104,7 +104,7 @@ class TaskSurvival(Predicting):
 
     @takes_named_tasks
     @described_by(DATA)
-    def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, *, task: Any = None, sample_weight: Any = None, offset: Any = None) -> float:
         """Mean over tasks of Harrell's concordance.
 
         Of the pairs of rows of one task and stratum of which one has an event while the other is known to be without
@@ -129,7 +129,7 @@ class TaskClassification(PredictingMeans, ClassifierMixin):
 
     @takes_named_tasks
     @described_by(ROWS)
-    def decision_function(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
+    def decision_function(self, X: Any, *, task: Any = None, offset: Any = None) -> Predictions:
         """Score of the larger class, x . w_t + b_t + offset (with the logistic loss its log-odds).
 
         Returns
@@ -144,7 +144,7 @@ class TaskClassification(PredictingMeans, ClassifierMixin):
     @takes_named_tasks
     @described_by(ROWS + UNKNOWN)
     def predict_proba(
-        self, X: Any, task: Any = None, *, offset: Any = None, unknown_task: Literal["error", "mean"] = "error"
+        self, X: Any, *, task: Any = None, offset: Any = None, unknown_task: Literal["error", "mean"] = "error"
     ) -> Predictions:
         """Probabilities of the classes (logistic loss).
 

@@ -97,7 +97,7 @@ def watch(callback: Callable[[Progress], Any]) -> Iterator[None]:
     >>> import tasksieve as ts
     >>> X, y, task, _ = ts.datasets.make_small_tasks()
     >>> with ts.watch(lambda progress: print(progress.label, progress.done, progress.total, progress.detail)):
-    ...     path = ts.MultiTaskLasso().path(X, y, task, alphas=[10.0, 0.1])
+    ...     path = ts.MultiTaskLasso().path(X, y, task=task, alphas=[10.0, 0.1])
     MultiTaskLasso 1 2 0 features selected
     MultiTaskLasso 2 2 1 features selected
     """

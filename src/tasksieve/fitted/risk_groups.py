@@ -58,7 +58,7 @@ class RiskGroups:
 
 
 def risk_groups(
-    model: Any, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None
+    model: Any, X: Any, y: Any, *, task: Any = None, sample_weight: Any = None, offset: Any = None
 ) -> RiskGroups | None:
     """Of the rows that a model was fitted to; None where no task has rows enough, or the model ranks none.
 

@@ -71,7 +71,7 @@ class Dosages(Genotypes):
             low += len(own)
         return out
 
-    def count_blocks(self, task: Any = None, variants: Array | None = None) -> Iterator[tuple[Array, Array]]:
+    def count_blocks(self, *, task: Any = None, variants: Array | None = None) -> Iterator[tuple[Array, Array]]:
         """(variants, three numbers of each task), some at a time: 0, all copies, and missing ones, so that frequencies
         are what they are of `Genotypes`."""
         order, offsets = task_order(self.n_rows, task)

@@ -50,7 +50,7 @@ def filter_variants(
     sizes = np.diff(offsets)
     left: list[Array] = []
     counted: dict[str, int] = {}
-    for own, counts in X.count_blocks(task):
+    for own, counts in X.count_blocks(task=task):
         stay = np.ones(len(own), dtype=bool)
         by_task = np.concatenate([counts, (sizes[:, None] - counts[..., 2:])], axis=-1)
         for words, bad in _too_little(by_task, sizes, given).items():

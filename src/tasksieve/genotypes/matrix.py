@@ -295,7 +295,7 @@ class Genotypes(Storage):
             else:
                 yield own, self._packed(own, order, thread_count())
 
-    def counts(self, variants: Array | None = None, task: Any = None) -> Array:
+    def counts(self, variants: Array | None = None, *, task: Any = None) -> Array:
         """Calls of two copies, of one copy, and missing ones.
 
         Parameters
@@ -311,10 +311,10 @@ class Genotypes(Storage):
             Tasks in sorted order.
         """
         n_tasks = len(task_order(self.n_rows, task)[1]) - 1
-        found = [counts for _, counts in self.count_blocks(task, variants)]
+        found = [counts for _, counts in self.count_blocks(task=task, variants=variants)]
         return np.concatenate([np.empty((0, n_tasks, 3), dtype=np.int32), *found])
 
-    def count_blocks(self, task: Any = None, variants: Array | None = None) -> Iterator[tuple[Array, Array]]:
+    def count_blocks(self, *, task: Any = None, variants: Array | None = None) -> Iterator[tuple[Array, Array]]:
         """(variants, their `counts`), so many at a time."""
         order, offsets = task_order(self.n_rows, task)
         for own, packed in self.packed_blocks(order, variants):
@@ -368,7 +368,7 @@ class Genotypes(Storage):
         variants : array of int
         codes : array of int, one per person
         """
-        counts = self.counts(variants, codes).astype(np.int64)
+        counts = self.counts(variants, task=codes).astype(np.int64)
         copies = 2 * counts[:, :, 0] + counts[:, :, 1]
         called = np.unique(codes, return_counts=True)[1] - counts[:, :, 2]
         uncalled = called == 0

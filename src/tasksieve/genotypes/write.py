@@ -14,7 +14,7 @@ from .matrix import Genotypes, task_order
 Array = np.ndarray[Any, Any]
 
 
-def write_plink(X: Genotypes, prefix: Any, task: Any = None) -> str:
+def write_plink(X: Genotypes, prefix: Any, *, task: Any = None) -> str:
     """Write a .bed, a .bim and a .fam file.
 
     Rows that are in task order already are read where they lie, without a copy in memory: worth it where the same

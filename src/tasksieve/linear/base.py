@@ -120,7 +120,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     @tells_callbacks
     @takes_named_tasks
     @described_by(DATA, returns="self")
-    def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, task: Any = None, sample_weight: Any = None, offset: Any = None) -> Self:
         """Fit the model."""
         self._check_alpha()
         self._check_parameters()
@@ -164,9 +164,9 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         self,
         X: Any,
         y: Any = None,
+        *,
         task: Any = None,
         sample_weight: Any = None,
-        *,
         alphas: Any = None,
         n_alphas: int = 100,
         eps: float = 1e-2,
@@ -204,7 +204,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     @takes_named_tasks
     @described_by(DATA, returns="float")
     def alpha_max(
-        self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None
+        self, X: Any, y: Any = None, *, task: Any = None, sample_weight: Any = None, offset: Any = None
     ) -> float:
         """The smallest alpha whose solution is zero (but for features that are never penalised)."""
         self._check_parameters()

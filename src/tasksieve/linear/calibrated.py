@@ -120,7 +120,7 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
     ) -> None:
         keep_parameters(self, locals())
 
-    def universal_alpha(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+    def universal_alpha(self, X: Any, y: Any, *, task: Any = None, sample_weight: Any = None) -> float:
         """The alpha that ``alpha="universal"`` stands for: it depends on X and on which labels are observed, not on y.
 
         Parameters

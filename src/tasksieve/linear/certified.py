@@ -32,9 +32,9 @@ class CertifiedModel:
         self,
         X: Any,
         y: Any = None,
+        *,
         task: Any = None,
         sample_weight: Any = None,
-        *,
         offset: Any = None,
         need: bool = False,
     ) -> Certificate:

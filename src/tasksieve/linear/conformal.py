@@ -197,8 +197,8 @@ class ConformalPredictions(TaskLinearModel):
     def predict_interval(
         self,
         X: Any,
-        task: Any = None,
         *,
+        task: Any = None,
         coverage: float = 0.9,
         upper: Any = None,
         spread: Any = None,
@@ -303,8 +303,8 @@ class ConformalPredictions(TaskLinearModel):
     def predict_set(
         self,
         X: Any,
-        task: Any = None,
         *,
+        task: Any = None,
         coverage: float = 0.9,
         score: Literal["probability", "cumulative"] = "probability",
         borrow: bool | int = False,

@@ -77,7 +77,7 @@ class CoxRegression(TaskSurvival, AnyMembers):
     @takes_named_tasks
     @described_by(ROWS + _CURVES)
     def predict_survival_function(
-        self, X: Any, task: Any = None, *, times: Any = None, strata: Any = None, offset: Any = None
+        self, X: Any, *, task: Any = None, times: Any = None, strata: Any = None, offset: Any = None
     ) -> Any:
         r"""Predict the probability to be without an event until t, :math:`S(t \mid x) = \exp(-H_0(t) e^{x \cdot w})`.
 
@@ -93,7 +93,7 @@ class CoxRegression(TaskSurvival, AnyMembers):
     @takes_named_tasks
     @described_by(ROWS + _CURVES)
     def predict_cumulative_hazard_function(
-        self, X: Any, task: Any = None, *, times: Any = None, strata: Any = None, offset: Any = None
+        self, X: Any, *, task: Any = None, times: Any = None, strata: Any = None, offset: Any = None
     ) -> Any:
         r"""Predict the cumulative hazard, :math:`H(t \mid x) = H_0(t) e^{x \cdot w}`.
 

@@ -106,9 +106,9 @@ class PathEstimatorCV(CrossValidated, CertifiedModel, Transferring, ConformalPre
         self,
         X: Any,
         y: Any = None,
+        *,
         task: Any = None,
         sample_weight: Any = None,
-        *,
         groups: Any = None,
         offset: Any = None,
     ) -> Self:

@@ -190,7 +190,7 @@ class Grade:
             data = model._read_with(X, y, task, sample_weight, offset)
             model._fit_from(X, data, case.rows[k].T)
             seconds = time.process_time() - start
-            proof = model.certificate(X, y, task, sample_weight, offset=offset)
+            proof = model.certificate(X, y, task=task, sample_weight=sample_weight, offset=offset)
         gap = float(proof.gaps[0])
         coef, intercept = case.outward(model.coef_, model.intercept_)
         return Polished(coef, intercept, gap, gap / case.null if case.null > 0.0 else gap, proof, seconds, model)

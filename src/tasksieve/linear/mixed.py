@@ -239,7 +239,7 @@ class _AnyLosses(Predicting, AnyMembers):
 
     @takes_named_tasks
     @described_by(ROWS)
-    def decision_function(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
+    def decision_function(self, X: Any, *, task: Any = None, offset: Any = None) -> Predictions:
         """Linear scores, x . w_t + b_t + offset, in every task: what `predict` is made of.
 
         Returns
@@ -250,7 +250,7 @@ class _AnyLosses(Predicting, AnyMembers):
         return like(X, self._scores(X, task, offset=offset))
 
     @described_by(ROWS)
-    def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
+    def predict_proba(self, X: Any, *, task: Any = None, offset: Any = None) -> Any:
         """Probabilities of the classes, of tasks whose loss has them.
 
         Returns
@@ -260,12 +260,12 @@ class _AnyLosses(Predicting, AnyMembers):
             the task's own rows with it. None for other tasks. By task where X is a dict.
         """
         if is_named(X):
-            found, places = self._all_probabilities(X, task, offset=offset), self.tasks_.tolist()
+            found, places = self._all_probabilities(X, task=task, offset=offset), self.tasks_.tolist()
             return {name: own[places.index(name)] for name, own in found.items()}
-        return self._all_probabilities(X, task, offset=offset)
+        return self._all_probabilities(X, task=task, offset=offset)
 
     @takes_named_tasks
-    def _all_probabilities(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
+    def _all_probabilities(self, X: Any, *, task: Any = None, offset: Any = None) -> Any:
         """A list by task."""
         scores = self._scores(X, task, offset=offset)
         n_tasks = len(self.tasks_)
@@ -289,13 +289,13 @@ class _AnyLosses(Predicting, AnyMembers):
     # -- how good ---------------------------------------------------------------------------------------------------
 
     def _task_score(self, X: Any, y: Any, task: Any, sample_weight: Any, offset: Any = None) -> float:
-        values = self.deviance_explained(X, y, task, sample_weight, offset=offset)
+        values = self.deviance_explained(X, y, task=task, sample_weight=sample_weight, offset=offset)
         known = values[np.isfinite(values)]
         return float(np.mean(known)) if len(known) else float("nan")
 
     @takes_named_tasks
     @described_by(DATA)
-    def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, *, task: Any = None, sample_weight: Any = None, offset: Any = None) -> float:
         """Mean over tasks of the deviance explained, D²: comparable, whatever the outcomes are.
 
         Returns
@@ -308,7 +308,7 @@ class _AnyLosses(Predicting, AnyMembers):
     @takes_named_tasks
     @described_by(DATA)
     def deviance_explained(
-        self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None
+        self, X: Any, y: Any = None, *, task: Any = None, sample_weight: Any = None, offset: Any = None
     ) -> Array:
         """Of each task: 1 - deviance / deviance of the task's best constant (R² where the loss is the squared one).
 

@@ -57,7 +57,7 @@ class NullModel:
 
 
 def fit_null(
-    model: PathEstimator, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None
+    model: PathEstimator, X: Any, y: Any, *, task: Any = None, sample_weight: Any = None, offset: Any = None
 ) -> PathEstimator:
     """The null model as an estimator that predicts; rows are those of `fit`."""
     null = clone(model)

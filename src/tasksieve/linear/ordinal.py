@@ -54,7 +54,7 @@ class _OrdinalLoss(TaskClassification, AnyMembers):
 
     @takes_named_tasks
     @described_by(ROWS)
-    def decision_function(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
+    def decision_function(self, X: Any, *, task: Any = None, offset: Any = None) -> Predictions:
         """The linear score x . w_t + offset: the larger, the higher the class.
 
         Class k lies between ``thresholds_[t, k - 1]`` and ``thresholds_[t, k]``. Scores of different tasks are not
@@ -65,12 +65,12 @@ class _OrdinalLoss(TaskClassification, AnyMembers):
         ndarray of shape (n,) or (n, T), or list of ndarray
             As `predict`.
         """
-        return super().decision_function(X, task, offset=offset)
+        return super().decision_function(X, task=task, offset=offset)
 
     @takes_named_tasks
     @described_by(ROWS)
     def predict(  # type: ignore[override]  # thresholds have no mean
-        self, X: Any, task: Any = None, *, offset: Any = None
+        self, X: Any, *, task: Any = None, offset: Any = None
     ) -> Predictions:
         """Predict the most probable class.
 
@@ -83,12 +83,12 @@ class _OrdinalLoss(TaskClassification, AnyMembers):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to a 1-D y
             without task); a list for a list.
         """
-        return super().predict(X, task, offset=offset)
+        return super().predict(X, task=task, offset=offset)
 
     @takes_named_tasks
     @described_by(ROWS)
     def predict_proba(  # type: ignore[override]
-        self, X: Any, task: Any = None, *, offset: Any = None
+        self, X: Any, *, task: Any = None, offset: Any = None
     ) -> Predictions:
         """Probabilities of the classes, differences of 1/(1 + exp(score - threshold)).
 
@@ -99,7 +99,7 @@ class _OrdinalLoss(TaskClassification, AnyMembers):
             fitted to a 1-D y without task. Tasks with classes of their own: a list by task, (n, K_t) without ``task``,
             and with it the probabilities of that task's rows.
         """
-        return super().predict_proba(X, task, offset=offset)
+        return super().predict_proba(X, task=task, offset=offset)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

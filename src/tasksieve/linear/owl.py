@@ -323,7 +323,7 @@ class ManyClasses(ClassifierMixin):
         return like(X, map_rows(lambda rows, _: self.classes_[np.argmax(rows, axis=1)], scores))
 
     @described_by(ROWS_OF_CLASSES)
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
+    def score(self, X: Any, y: Any, *, sample_weight: Any = None, offset: Any = None) -> float:
         """Share of rows (by weight) whose class is predicted.
 
         Parameters

@@ -124,7 +124,7 @@ class Pretraining(MetaEstimatorMixin, PredictingMeans, TaskLinearModel):
     @takes_named_tasks
     @described_by(DATA, returns="self")
     def fit(
-        self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, groups: Any = None
+        self, X: Any, y: Any = None, *, task: Any = None, sample_weight: Any = None, groups: Any = None
     ) -> Self:
         """Fit the model of all rows, then those of the tasks."""
         refuse_patterns(X, "Pretraining")
@@ -204,7 +204,7 @@ class Pretraining(MetaEstimatorMixin, PredictingMeans, TaskLinearModel):
     @available_if(_has_probabilities)
     @takes_named_tasks
     @described_by(ROWS)
-    def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Predictions:
+    def predict_proba(self, X: Any, *, task: Any = None, offset: Any = None) -> Predictions:
         """Probabilities of the two classes (logistic loss).
 
         Returns

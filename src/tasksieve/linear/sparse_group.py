@@ -156,7 +156,7 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
         keep_parameters(self, locals())
 
     def zero_coefficients(
-        self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None
+        self, X: Any, y: Any, *, task: Any = None, sample_weight: Any = None, offset: Any = None
     ) -> np.ndarray:
         """Coefficients that are zero in every solution, proved by the safe row and entry tests at this model.
 

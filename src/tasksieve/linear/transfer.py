@@ -214,7 +214,7 @@ class NewTask:
         """
         return self._fitted().predict_proba(X, offset=offset)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
+    def score(self, X: Any, y: Any, *, sample_weight: Any = None, offset: Any = None) -> float:
         """R², D² or accuracy, as `score` of the model.
 
         Parameters
@@ -230,7 +230,7 @@ class NewTask:
         """
         return float(self._fitted().score(X, y, sample_weight=sample_weight, offset=offset))
 
-    def certificate(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = 0.0) -> Any:
+    def certificate(self, X: Any, y: Any, *, sample_weight: Any = None, offset: Any = 0.0) -> Any:
         """The proof of the fit, about the difference to `centre`, whose predictions are its offset.
 
         Parameters
@@ -242,9 +242,9 @@ class NewTask:
         -------
         Certificate
         """
-        return self.model.certificate(X, y, sample_weight=sample_weight, offset=self.offset(X, offset))
+        return self.model.certificate(X, y, sample_weight=sample_weight, offset=self.offset(X, offset=offset))
 
-    def offset(self, X: Any, offset: Any = 0.0) -> Any:
+    def offset(self, X: Any, *, offset: Any = 0.0) -> Any:
         """What `model` is given as the offset of rows.
 
         Parameters
@@ -511,7 +511,7 @@ class _Search:
         if self._data.class_factors is not None:  # the model multiplies by them
             weights = weights / self._data.class_factors
         return self._model(way).fit(
-            self._X, self._y, None, weights, groups=self._groups, offset=self._offset(way)
+            self._X, self._y, sample_weight=weights, groups=self._groups, offset=self._offset(way)
         )
 
     def _fit_by(self, way: Way, data: TaskData, folds: Folds) -> Any:

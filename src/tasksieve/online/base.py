@@ -380,7 +380,7 @@ class OnlineLinearModel(SelectingModel):
     @tells_callbacks
     @takes_named_tasks
     @described_by(ONLINE_DATA, DATA)
-    def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, task: Any = None, sample_weight: Any = None) -> Self:
         """Learn from ``max_iter`` passes over the rows, each in a new random order (if ``shuffle``).
 
         With ``missing="rounds"`` every pass is arranged in rounds of one row per task, as in the paper.

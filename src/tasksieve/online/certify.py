@@ -83,9 +83,9 @@ class Certifying(OnlineLinearModel):
         self,
         X: Any,
         y: Any,
+        *,
         task: Any = None,
         sample_weight: Any = None,
-        *,
         weights: Literal["last", "averaged"] = "last",
         needed: bool = True,
     ) -> Certificate:
@@ -141,7 +141,7 @@ class Certifying(OnlineLinearModel):
             data.tasks,
         )
 
-    def certificate(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Certificate:
+    def certificate(self, X: Any, y: Any, *, task: Any = None, sample_weight: Any = None) -> Certificate:
         """Refused: `certify` gives what an online model proves, and a file of it is the batch problem's.
 
         Parameters

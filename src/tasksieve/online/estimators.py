@@ -97,7 +97,7 @@ class OnlineMultiTaskRegressor(TaskRegression, Certifying, Streaming, SingleRows
     def __init__(self, alpha: float = 1.0, **options: Unpack[OnlineRegressorOptions]) -> None:
         keep_parameters(self, locals())
 
-    def partial_fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, *, task: Any = None, sample_weight: Any = None) -> Self:
         """Learn from some more rows, in the order given; how rows are cut into calls changes nothing.
 
         Parameters
@@ -112,7 +112,7 @@ class OnlineMultiTaskRegressor(TaskRegression, Certifying, Streaming, SingleRows
         return self._partial_fit(X, y, task, sample_weight)
 
     @described_by(ONE_ROW)
-    def learn_one(self, x: Any, y: float, task: Any = None, w: float = 1.0) -> None:
+    def learn_one(self, x: Any, y: float, *, task: Any = None, w: float = 1.0) -> None:
         """Learn from one row.
 
         Parameters
@@ -126,7 +126,7 @@ class OnlineMultiTaskRegressor(TaskRegression, Certifying, Streaming, SingleRows
         self._learn_row(x, None if math.isnan(value) else value, task, w)
 
     @described_by(ONE_ROW)
-    def predict_one(self, x: Any, task: Any = None) -> float:
+    def predict_one(self, x: Any, *, task: Any = None) -> float:
         """Predict one row.
 
         Returns
@@ -206,7 +206,7 @@ class OnlineMultiTaskClassifier(TaskClassification, Certifying, Streaming, Singl
         keep_parameters(self, locals())
 
     def partial_fit(
-        self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, classes: Any = None
+        self, X: Any, y: Any, *, task: Any = None, sample_weight: Any = None, classes: Any = None
     ) -> Self:
         """Learn from some more rows, in the order given; how rows are cut into calls changes nothing.
 
@@ -268,7 +268,7 @@ class OnlineMultiTaskClassifier(TaskClassification, Certifying, Streaming, Singl
         self._classes.classes(self._labels)
 
     @described_by(ONE_ROW)
-    def learn_one(self, x: Any, y: Any, task: Any = None, w: float = 1.0) -> None:
+    def learn_one(self, x: Any, y: Any, *, task: Any = None, w: float = 1.0) -> None:
         """Learn from one row.
 
         Parameters
@@ -287,7 +287,7 @@ class OnlineMultiTaskClassifier(TaskClassification, Certifying, Streaming, Singl
         return self._classes.signs[code][y]
 
     @described_by(ONE_ROW)
-    def predict_one(self, x: Any, task: Any = None) -> Any:
+    def predict_one(self, x: Any, *, task: Any = None) -> Any:
         """Predict the class of one row; None where no class is known yet.
 
         Returns
@@ -302,7 +302,7 @@ class OnlineMultiTaskClassifier(TaskClassification, Certifying, Streaming, Singl
 
     @available_if(gives_probabilities)
     @described_by(ONE_ROW)
-    def predict_proba_one(self, x: Any, task: Any = None) -> dict[Any, float]:
+    def predict_proba_one(self, x: Any, *, task: Any = None) -> dict[Any, float]:
         """Probabilities of the classes of one row (loss="logistic").
 
         Returns

@@ -205,10 +205,10 @@ class Streaming(SingleRows):
     def _learn_chunk(self, X: Any, y: Any, task: Any, weight: Any, before: int) -> int:
         """Learn a chunk, or a single row; returns how many rows it has."""
         if isinstance(X, dict):
-            self.learn_one(X, y, task, 1.0 if weight is None else weight)
+            self.learn_one(X, y, task=task, w=1.0 if weight is None else weight)
             return 1
         try:
-            self.partial_fit(X, y, task, weight)
+            self.partial_fit(X, y, task=task, sample_weight=weight)
         except RefusedRow as error:  # say where in the stream the row is
             raise RefusedRow(before + error.row, error.reason) from None
         return len(y)

@@ -44,9 +44,9 @@ def content_from_model(
     model: Any,
     X: Any = None,
     y: Any = None,
+    *,
     task: Any = None,
     sample_weight: Any = None,
-    *,
     offset: Any = None,
     along: RegularizationPath | None = None,
     held_out: tuple[Any, ...] | None = None,
@@ -108,7 +108,7 @@ def content_from_model(
     >>> import tasksieve as ts
     >>> X, y, task, _ = ts.datasets.load_digits_tasks(20)
     >>> model = ts.MultiTaskLogisticRegression(alpha=0.3).fit(X, y, task=task)
-    >>> content = ts.report.content_from_model(model, X, y, task, n_alphas=5)
+    >>> content = ts.report.content_from_model(model, X, y, task=task, n_alphas=5)
     >>> content.coef.shape, len(content.alphas), content.quality[0].measure
     ((10, 64), 5, 'Accuracy on the training rows')
     """
@@ -169,7 +169,8 @@ def _content_of_model(
     if X is not None:
         quality.append(task_quality(model, X, y, **given, where="the training rows"))
     if held_out is not None:
-        quality.append(replace(task_quality(model, *held_out, where="held-out rows"), unseen=True))
+        others = dict(zip(("X", "y", "task"), held_out, strict=False))
+        quality.append(replace(task_quality(model, **others, where="held-out rows"), unseen=True))
     named = [str(name) for name in getattr(model, "tasks_", ())]
     quality += unseen_quality(getattr(model, "cv_quality_", None), trust.sharing, named)
 
@@ -235,9 +236,9 @@ def task_quality(
     model: Any,
     X: Any,
     y: Any,
+    *,
     task: Any = None,
     sample_weight: Any = None,
-    *,
     offset: Any = None,
     where: str = "these rows",
 ) -> FitQuality:
@@ -266,7 +267,7 @@ def task_quality(
             np.array([right[rows].mean() if rows.any() else np.nan for rows in members]),
             np.array([np.count_nonzero(rows) for rows in members]),
         )
-    name, values, counts = scores_by_task(model, X, y, task, sample_weight, offset)
+    name, values, counts = scores_by_task(model, X, y, task=task, sample_weight=sample_weight, offset=offset)
     return FitQuality(f"{capital(name)} on {where}", values, counts)
 
 

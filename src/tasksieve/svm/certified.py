@@ -24,7 +24,7 @@ class CertifiedMachine:
     """A fitted machine that can write down the proof of its answer."""
 
     @takes_named_tasks
-    def certificate(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> Certificate:
+    def certificate(self, X: Any, y: Any = None, *, task: Any = None, sample_weight: Any = None) -> Certificate:
         """The proof of the fit, to be checked with the data.
 
         Parameters

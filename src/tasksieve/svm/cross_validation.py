@@ -69,7 +69,7 @@ class GraphModelCV(CrossValidated, GraphRows):
     @tells_callbacks
     @takes_named_tasks
     @described_by(MACHINE_DATA, DATA)
-    def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, task: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose C and graph_strength by cross-validation and fit on all rows.
 
         Returns

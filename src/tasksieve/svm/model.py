@@ -173,7 +173,7 @@ class GraphModel(GraphRows):
     @tells_callbacks
     @takes_named_tasks
     @described_by(MACHINE_DATA, DATA)
-    def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, task: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model.
 
         Returns
@@ -201,9 +201,9 @@ class GraphModel(GraphRows):
         self,
         X: Any,
         y: Any = None,
+        *,
         task: Any = None,
         sample_weight: Any = None,
-        *,
         Cs: Any = 10,
         graph_strengths: Any = None,
     ) -> GraphPath:

@@ -150,7 +150,7 @@ class GraphPath(SolvedValues):
         return model
 
     @described_by(_POSITION)
-    def certificate(self, X: Any, y: Any, k: int, task: Any = None, sample_weight: Any = None) -> Certificate:
+    def certificate(self, X: Any, y: Any, k: int, *, task: Any = None, sample_weight: Any = None) -> Certificate:
         """The proof of one value, to be checked with the data: another C, or another strength, is another problem.
 
         Parameters
@@ -166,7 +166,7 @@ class GraphPath(SolvedValues):
         return self.model(k).certificate(X, y, task=task, sample_weight=sample_weight)
 
     @described_by(_POSITION)
-    def predict(self, X: Any, k: int, task: Any = None) -> Predictions:
+    def predict(self, X: Any, k: int, *, task: Any = None) -> Predictions:
         """Predictions of the model at value k.
 
         Parameters

@@ -294,10 +294,10 @@ class ChunkedTable:
                 columns = list(X.T)
             fold = None if folds is None else _next_folds(rows, folds)
             if several:
-                moments.add(X, rows.y, None, rows.weights, fold=fold)
+                moments.add(X, rows.y, sample_weight=rows.weights, fold=fold)
                 continue
             labels = self._codes.labels if self.task is not None else None
-            moments.add_columns(columns, rows.y, rows.task, labels, rows.weights, fold)
+            moments.add_columns(columns, rows.y, rows.task, labels, sample_weight=rows.weights, fold=fold)
 
 
 @dataclass

@@ -73,7 +73,7 @@ class TaskMoments:
     >>> for chunk in range(10):
     ...     X, task = rng.standard_normal((100, 8)), rng.choice(["a", "b"], 100)
     ...     y = X[:, 0] * np.where(task == "a", 2.0, -1.0) + 0.1 * rng.standard_normal(100)
-    ...     moments = moments.add(X, y, task)
+    ...     moments = moments.add(X, y, task=task)
     >>> moments
     TaskMoments of 1,000 rows, 2 tasks, 8 features, 5 folds
     >>> model = ts.MultiTaskLassoCV(n_alphas=20, selection_rule="1se").fit_moments(moments)
@@ -117,7 +117,7 @@ class TaskMoments:
 
     # -- rows in ------------------------------------------------------------------------------------------------------
 
-    def add(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, fold: Any = None) -> TaskMoments:
+    def add(self, X: Any, y: Any, *, task: Any = None, sample_weight: Any = None, fold: Any = None) -> TaskMoments:
         """Add rows.
 
         Parameters
@@ -159,6 +159,7 @@ class TaskMoments:
         y: Array,
         codes: Array,
         labels: Sequence[Any] | None,
+        *,
         sample_weight: Array | None = None,
         fold: Array | None = None,
     ) -> None:
@@ -322,7 +323,7 @@ class TaskMoments:
 
     def _filled(self) -> RowSums | SharedSums:
         if self._sums is None:
-            raise ValueError("These moments hold no rows yet: add some with `add(X, y, task)`.")
+            raise ValueError("These moments hold no rows yet: add some with `add(X, y, task=task)`.")
         if isinstance(self._sums, RowSums):
             self._sums.grow(len(self._labels))
         return self._sums

@@ -116,7 +116,7 @@ def pattern_rows(X: Any, task: Any, model: Any = None) -> tuple[Any, Any]:
         X = X.as_fitted(known, names)
     labels = [label for label in (own, X.task) if label is not None]
     if task is not None and not any(np.array_equal(np.asarray(to_numpy(task)), label) for label in labels):
-        raise ValueError("task was given with rows of by_pattern, which know their tasks: by_pattern(X, task).")
+        raise ValueError("task was given with rows of by_pattern, which know their tasks: by_pattern(X, task=task).")
     return X, X.task
 
 

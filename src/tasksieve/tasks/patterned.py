@@ -251,8 +251,8 @@ def _merging(count: int) -> Any:
 
 def by_pattern(
     X: Any,
-    task: Any = None,
     *,
+    task: Any = None,
     columns: Literal["same", "union"] = "same",
     min_rows: int | None = None,
     unseen: Unseen = "error",

@@ -135,7 +135,9 @@ class Source:
                 f"{row_name(row)}, feature number {feature + 1}",
             ),
             how=either(" (ts.FillMissing, ts.MultipleImputation)" if self.searched else ""),
-            more=either("; ts.by_pattern(X, task) fits rows that lack columns as they are" if np.isnan(value) else ""),
+            more=either(
+                "; ts.by_pattern(X, task=task) fits rows that lack columns as they are" if np.isnan(value) else ""
+            ),
         )
 
 
