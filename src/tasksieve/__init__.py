@@ -65,6 +65,7 @@ _NAMES = {
     "svm": ("GraphPath", "GraphSVC", "GraphSVCCV", "GraphSVR", "GraphSVRCV", "WeightedDegreeHasher"),
     "tasks": ("TaskMoments", "by_pattern", "on_device"),
     "tasks.cluster": ("open_zarr",),
+    "tasks.many_tasks": ("ManyTasksWarning",),
 }  # fmt: skip
 _HOME = {name: home for home, names in _NAMES.items() for name in names}
 
@@ -147,6 +148,7 @@ if TYPE_CHECKING:
     from .tasks import by_pattern as by_pattern
     from .tasks import on_device as on_device
     from .tasks.cluster import open_zarr as open_zarr
+    from .tasks.many_tasks import ManyTasksWarning as ManyTasksWarning
 
     checks: Any  # above all estimators: nothing of the package may depend on it
 

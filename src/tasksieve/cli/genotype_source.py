@@ -24,8 +24,9 @@ from ..genotypes.people import are_coded_missing, are_missing
 from ..tables import SurvivalColumns, TableProblem
 from ..tables.categories import Categories
 from ..tables.encode import Encoding
-from ..tables.row_columns import Labels, RowColumns
+from ..tables.row_columns import Labels, RowColumns, fraction_words
 from ..tables.table import Column, NamedRows, Table, tidy_labels
+from ..tasks.labels import first_fraction
 from .exit_codes import UsageError
 from .options import flag, refuse
 from .outcomes import mixed_labels, survival_of
@@ -294,7 +295,13 @@ class PeopleColumns:
 
     def labels(self, key: str, rows: Array) -> Array | None:
         words = self._asked(key)
-        return None if words is None else tidy_labels(words[rows])
+        if words is None:
+            return None
+        name, words = self._config[key], words[rows]
+        odd = first_fraction(as_numbers(words, name)) if key == "task" and are_numbers(words) else None
+        if odd is not None:
+            raise UsageError(fraction_words(self._names[rows[odd]], name, float(words[odd])))
+        return tidy_labels(words)
 
     def numbers(self, key: str, rows: Array) -> Array | None:
         words = self._asked(key)

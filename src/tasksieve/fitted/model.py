@@ -48,6 +48,7 @@ from .predictions import Predictions
 from .progress import reporter
 from .shown import Shown
 from .state import LinearState, read_rows, thresholds_by_task
+from .without_task import warn_of_all_tasks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,6 +137,8 @@ class FittedModel(Shown, CallbackSupportMixin, BaseEstimator):
         if offset is not None and not self._takes_offset:
             raise TypeError(f"{type(self).__name__} has no offset: leave it out, or add it to what is predicted.")
         X, task = pattern_rows(X, task, self)
+        if task is None:
+            warn_of_all_tasks()
         return (state or self._learned()).scores(X, task, self._read_matrix, self._score_rows, offset)
 
     def _read_test_labels(

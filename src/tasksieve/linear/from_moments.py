@@ -23,6 +23,7 @@ from ..losses import Squared
 from ..messages import ParameterError
 from ..path.policy import Kind, choose_for_data
 from ..tasks import GatheredFolds, TaskData, TaskMoments, gather_rows, read_task_weights
+from ..tasks.many_tasks import warn_many
 from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
 from .fold_paths import Fold, FoldResult, FoldSource
@@ -219,6 +220,8 @@ def moments_solver(model: Any, moments: TaskMoments) -> SumSolver:
     if model.screening != "auto" or getattr(model, "warm_start", False):
         raise ValueError("screening and warm_start are for rows: from moments, models have screening='auto'.")
     whole = moments.whole()
+    if moments.form == "stacked":
+        warn_many(len(moments.tasks_), int(moments.rows_per_task_.sum()))
     found = sum_solver(model, whole, facts_of(model, whole, str(moments.form), moments.tasks_))
     if not found.problem.ordinary:
         raise ValueError(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.murmurhash import murmurhash3_32
 
+from ..tasks.labels import is_fraction
 from .base import OnlineLinearModel
 
 
@@ -67,6 +68,8 @@ class SingleRows(OnlineLinearModel):
             self._set_l1()
         if task is None and self._labels and not self._single:
             raise ValueError("The model has learned rows with task labels: pass task.")
+        if is_fraction(task):
+            raise ValueError(f"task is {task}, no word and no whole number: is this the outcome, y?")
         self._single = task is None
         return self._join(0 if task is None else task)
 

@@ -20,6 +20,7 @@ from ..fitted.progress import reporter, tells_callbacks
 from ..messages import Message, either, estimator_name, value_error
 from ..parameters import Parameter
 from ..tasks import TaskLabels, label_array, read_graph, read_labels, read_stacked, some_of
+from ..tasks.many_tasks import warn_many_tasks
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
 from .certified import CertifiedMachine
@@ -144,6 +145,7 @@ class GraphModel(GraphRows):
         labels = read_labels(rows, y, task, sample_weight, targets=self._raw_targets, allow_empty=True)
         if not np.any(labels.weights > 0):
             raise value_error("No row is left to fit: every label is missing or has zero {sample_weight}.")
+        warn_many_tasks(labels)
         targets = self._encode(labels)
         tasks, position, graph = self._read_graph(labels)
         self._remember_features(X if self.hasher is None else source.text, source.shape[1])

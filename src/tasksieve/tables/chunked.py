@@ -23,7 +23,7 @@ from .encode import Encoding
 from .filling import filled_with, means_of, told_means
 from .frame_columns import from_arrow, from_frame
 from .frames import counted_size, need, read_arrow, read_frames
-from .row_columns import Missing, RowColumns, refuse_missing, told_rows, words_or_numbers
+from .row_columns import Missing, RowColumns, refuse_fractions, refuse_missing, told_rows, words_or_numbers
 from .seen import SeenColumn, SeenTable
 from .table import NAMED_CELLS, Array, Table, TableError
 from .task_codes import TaskCodes
@@ -237,6 +237,8 @@ class ChunkedTable:
         task = np.zeros(len(kept), dtype=np.int64)
         if self.task is not None:
             column = words_or_numbers(chunk, self.task, "--task")
+            if column.kind == "number":
+                refuse_fractions(chunk, self.task, column, kept)
             task = self._codes.codes(column, None if len(kept) == chunk.n_rows else kept)
         return _Rows(np.asarray(columns.labels(chunk, kept)), task, columns.read_weights(chunk, kept), kept, chunk)
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..tasks.labels import first_fraction
 from .encode import Encoding, number_values, refuse_error_cells, refuse_infinite, refuse_spoilt_numbers
 from .labels_by_task import LabelsByTask
 from .survival_columns import SurvivalColumns, side_by_side
@@ -225,7 +226,28 @@ def labels_of_rows(table: Table, rows: Array, name: str, flag: str) -> Array:
 
 
 def _names(table: Table, rows: Array, name: str | None, flag: str) -> Array | None:
-    return None if name is None else tidy_labels(words_or_numbers(table, name, flag).values[rows])
+    if name is None:
+        return None
+    column = words_or_numbers(table, name, flag)
+    if flag == "--task":
+        refuse_fractions(table, name, column, rows)
+    return tidy_labels(column.values[rows])
+
+
+def refuse_fractions(table: Table, name: str, column: Column, rows: Array) -> None:
+    """Refuse a column of tasks that holds measurements."""
+    values = column.values[rows]
+    odd = first_fraction(values)
+    if odd is not None:
+        raise TableError(fraction_words(row_words(table.source, table.first + int(rows[odd])), name, values[odd]))
+
+
+def fraction_words(place: str, name: str, value: float) -> str:
+    """Why a number is not the label of a task."""
+    return (
+        f"--task: {place}, column {name!r} is {value:g}, no whole number: is this the outcome (--target)? A task is a "
+        "label that rows share, a school, a patient, a site; write labels that are such numbers as words"
+    )
 
 
 def _numbers(

@@ -16,6 +16,7 @@ from ..design import Design, RepeatedStorage, SomeRows
 from ..messages import value_error
 from .fills import Fills
 from .labels import read_labels
+from .many_tasks import warn_many_tasks
 from .matrix import read_source, read_task_list
 from .ordered import encode_ordered, known_order
 from .patterns import Patterns
@@ -181,6 +182,8 @@ def read_tasks(
             "task, or one matrix for all of them. Fill in what is missing.",
             n=len(known),
         )
+    if labels.form == "stacked":
+        warn_many_tasks(labels, known)
     source = RowSource(sources, labels.order, None if labels.shared else labels.offsets)
     return TaskData(
         **vars(labels),

@@ -181,7 +181,34 @@ def row_labels(values: Any, n_rows: int, name: str) -> np.ndarray:
             f"{name} has no label in {row_name(row)}: every row belongs to a {name.removesuffix('s')}. Label it or "
             "drop it."
         )
+    odd = first_fraction(labels) if name == "task" else None
+    if odd is not None:
+        raise value_error(
+            "{task} is {label} in {row}, and {task} says which task a row belongs to, by one label (a school, a "
+            "patient, a site) per row: is this the outcome? {how}Labels that are no whole numbers are written as "
+            "words{words}.",
+            label=labels[odd : odd + 1].tolist()[0],
+            row=row_name(odd),
+            how=either("Pass the outcome as y: fit(X, y, task=task). "),
+            words=either(": [str(label) for label in task]"),
+        )
     return labels
+
+
+def first_fraction(labels: np.ndarray) -> int | None:
+    """The first of some labels, none missing, that is a number, and no whole one; None where there is none."""
+    if labels.dtype.kind == "f":
+        odd = np.isinf(labels) | (labels != np.floor(labels))
+    elif labels.dtype.kind == "O":
+        odd = np.fromiter(map(is_fraction, labels.tolist()), bool, len(labels))
+    else:
+        return None
+    return int(np.argmax(odd)) if odd.any() else None
+
+
+def is_fraction(label: Any) -> bool:
+    """Whether a label is a number, and no whole one: a measurement, not the name of a task."""
+    return isinstance(label, float | np.floating) and not float(label).is_integer()
 
 
 def sorted_labels(labels: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -45,9 +45,12 @@ def takes_named_tasks(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """
     form = signature(function)
     position, per_row = list(form.parameters).index("X"), [name for name in _PER_ROW if name in form.parameters]
+    by_place = [name for name, given in form.parameters.items() if given.kind is not given.KEYWORD_ONLY]
 
     @wraps(function)
     def taking(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        if len(args) > len(by_place):
+            raise TypeError(_too_many(args[0] if position else None, function.__name__, by_place, len(args)))
         X = args[position] if len(args) > position else kwargs.get("X")
         model: Any = args[0] if position else None
         # arrays and their tasks are what most calls have: they need not enter another file
@@ -76,6 +79,18 @@ def takes_named_tasks(function: Callable[_P, _R]) -> Callable[_P, _R]:
         return _by_task(first[0], partial(call, **given), **options)  # type: ignore[return-value]
 
     return taking
+
+
+def _too_many(model: Any, name: str, by_place: Sequence[str], given: int) -> str:
+    """Why a call is refused: scikit-learn's third argument is sample_weight, other libraries' is something else."""
+    method = model is not None and by_place[0] == "self"
+    known = list(by_place[method:])
+    whose = f"{type(model).__name__}.{name}" if method else name
+    taken = " and ".join(filter(None, [", ".join(known[:-1]), known[-1]]))
+    return (
+        f"{whose} takes {taken} by position, and the rest by name: "
+        f"{name}({', '.join([*known, 'task=...'])}); got {given - method} positional arguments."
+    )
 
 
 def _tell_patterns(method: str, given: dict[str, Any], per_row: Sequence[str], position: int) -> None:
