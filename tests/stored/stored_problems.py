@@ -1,0 +1,2 @@
+INTERRUPTED = {}
+FILES = {}
