@@ -373,6 +373,7 @@ def our_path(
         extra={
             "seconds_per_value": np.asarray(path.seconds).tolist(),
             "n_selected": np.asarray(path.n_selected).tolist(),
+            "iterations": int(np.sum(path.n_iter)),
             "rejection_ratios": np.asarray(path.rejection_ratios).tolist(),
         },
     )

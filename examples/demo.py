@@ -96,7 +96,6 @@ def synthetic(file: Path, n_features: int) -> Path:
             ("seconds, the whole path", f"{seconds:.2f}"),
             ("largest relative duality gap on the path", f"{worst:.1e}"),
             ("features in use at the end", f"{path.n_selected[-1]} of {n_features:,}"),
-            ("rejection ratio, mean over the path", f"{path.rejection_ratios.mean():.2f}"),
             ("full passes over the data", f"{path.passes:.1f}"),
         ],
     )

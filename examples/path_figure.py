@@ -1,4 +1,4 @@
-"""A path in three panels: strengths, features in use with the rejection ratio, duality gaps."""
+"""A path in three panels: strengths, features in use, duality gaps."""
 
 from __future__ import annotations
 
@@ -39,11 +39,6 @@ def path_figure(path: ts.RegularizationPath, truth: np.ndarray | None = None, to
 
     middle.plot(scale, path.n_selected, color=BLUE)
     middle.set(title="features in use")
-    middle.yaxis.label.set_color(BLUE)
-    ratio = middle.twinx()
-    ratio.plot(scale, path.rejection_ratios, color=ORANGE, lw=1)
-    ratio.set(ylim=(0, 1.02), ylabel="rejection ratio")
-    ratio.yaxis.label.set_color(ORANGE)
 
     right.semilogy(scale, np.maximum(path.relative_gaps, 1e-17), ".", color=BLUE, ms=4)
     right.axhline(tol, color=ORANGE, lw=1)

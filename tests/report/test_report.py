@@ -289,6 +289,18 @@ def test_from_cross_validation(problem: tuple[np.ndarray, ...]) -> None:
     assert "f0" in render(content)
 
 
+@pytest.mark.parametrize("screening", ["auto", "dpc", None, "dpc-published"])
+def test_rejection_ratios_are_drawn_of_a_rule_that_is_run_at_every_value(
+    problem: tuple[np.ndarray, ...], screening: str | None
+) -> None:
+    X, y, task = problem
+    path = ts.MultiTaskLasso(screening=screening).path(X, y, task=task, n_alphas=6, eps=0.05)
+    page = render(content_from_model(path))
+    drawn = screening == "dpc-published"
+    assert ('id="plot-rejection"' in page) == drawn
+    assert (page_data(page)["path"]["rejection"] is not None) == drawn
+
+
 def test_from_a_path(problem: tuple[np.ndarray, ...]) -> None:
     X, y, task = problem
     path = ts.MultiTaskLasso().path(X, y, task=task, n_alphas=6, eps=0.05)

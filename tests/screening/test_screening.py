@@ -686,6 +686,15 @@ def plain_design(X):
     return Design(as_storage(X.reshape(-1, features)), rows * np.arange(tasks + 1), fit_intercept=False)
 
 
+def test_screen_takes_a_column_of_a_matrix(rng):
+    X, y = rng.standard_normal((2, 10, 40)), rng.standard_normal((20, 3))
+    design = plain_design(X)
+    lam = 0.9 * float(np.linalg.norm(design.correlate(y[:, 1].copy()), axis=1).max())
+    found, expected = (screen(design, v, v, lam) for v in (y[:, 1], y[:, 1].copy()))
+    assert expected.any()
+    np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("weights", [False, True])
 def test_screen_from_any_vector(rng, weights):
     batch = problems(rng, size=25, shape=(3, 6, 25), weights=weights)

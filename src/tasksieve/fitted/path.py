@@ -92,10 +92,11 @@ class RegularizationPath(SolvedValues):
     n_selected : int ndarray of shape (K,)
         Penalised features with a non-zero row of coefficients; those of weight 0 in ``feature_weights`` do not count.
     rejection_ratios : ndarray of shape (K,)
-        Rows that the safe rule rejected before value k was solved / zero rows of its solution. On small paths of
-        logistic and Poisson loss, which are one compiled call, rows that the value's own gap proves to be zero (for
-        Poisson none: its curvature has no bound).
-        1 where no row is zero: there was nothing to reject.
+        Rows proved zero before value k was solved / zero rows of its solution, by whatever proves them; with
+        ``screening="dpc-published"``, by that rule, which is run at every value. By default bounds from past readings
+        of X prove them, and the ratio jumps: it falls until X is read again. On small paths of logistic and Poisson
+        loss, which are one compiled call, rows that the value's own gap proves to be zero (for Poisson none: its
+        curvature has no bound). 1 where no row is zero: there was nothing to reject.
     rejected_entries : int ndarray of shape (K,)
         Where the penalty has an l1 part: single coefficients, in rows that were solved for, that the safe rule proved
         to be zero and that were left out of the (last) solve of value k.
@@ -392,6 +393,8 @@ class RegularizationPath(SolvedValues):
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the path in four panels: coefficient row norms, selected features, rejection ratio, gap.
+
+        What the ratio counts: see ``rejection_ratios``.
 
         Parameters
         ----------

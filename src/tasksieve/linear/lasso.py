@@ -26,8 +26,9 @@ class MultiTaskLasso(TaskRegression, FitsMoments):
     Parameters
     ----------
     screening : {"auto", "dpc", "dpc-published", "midpoint", "gap", None}, default="auto"
-        Rule that discards features before and while solving. All are safe; "dpc-published" is the rule as printed in
-        [1]_, for study, and its results are checked. None: no screening.
+        Rule that discards features before and while solving. All are safe but "dpc-published", the system of [1]_, for
+        study: exact products at every value, its sequential rule, and all rows that are left are solved for, without
+        working sets; its results are checked. None: no screening.
 
     See Also
     --------

@@ -78,7 +78,9 @@ class Engine:
 
     - `working_set`: False: every row that screening leaves is solved for, as in the papers on screening.
     - `lazy`: False: a full pass over the data at every value, as in the papers.
-    - `single`: Only one value will be requested.
+    - `single`: Only one value will be requested; it is not screened.
+
+    A rule that is not safe is there for study: a single value is screened by it, too, and there are no working sets.
     """
 
     def __init__(
@@ -97,6 +99,8 @@ class Engine:
         self.strategy, self.columns = strategy, strategy.columns
         self.max_iter = max_iter
         self.wrong_rejections = 0
+        if not all(rule.safe for rule in rules):
+            working_set = single = False
         self._lazy, self._single, self._guess = lazy, single, start
         self.lam_max = problem.lambda_max()
         self._n_penalised = int(np.count_nonzero(problem.penalty.penalised))
@@ -107,7 +111,7 @@ class Engine:
         self._bounds_all = not few or screens
         #: the vectors over features; summaries suffice where no feature is queried by itself
         self.ledger = problem.ledger(
-            summaries=lazy and self._bounds_all and not self._all_in and all(rule.safe for rule in rules)
+            summaries=lazy and self._bounds_all and not self._all_in
         )
         self._sieve = Sieve(problem, rules, self.columns, self.ledger) if screens else None
         self._safe = self._sieve is not None and self._sieve.safe

@@ -74,11 +74,28 @@ class Sieve:
     ) -> int:
         """Reject rows that are zero at a new strength, from the pair of the last one; returns how many. `about` and
         `promising` are the next requests to the ledger."""
-        reaches = self._reaches(pair, lam, penalty)
+        reaches = self._reaches(pair, lam, penalty) if self.safe else []
         proven, _ = self._ledger.reject(Rejection(reaches, penalty, self._kept(pair), about, promising))
+        if not self.safe:
+            rejected = self._rejected_by_products(pair, lam, penalty)
+            self._ledger.drop(rejected)
+            proven = len(rejected)
         self.rules[0].sequential_counts.append(proven)
         self._undecided = 1.0 - proven / max(self._design.n_features, 1)
         return proven
+
+    def _rejected_by_products(self, pair: Pair, lam: float, penalty: RowPenalty) -> Array:
+        """The same as papers have it: products of each ball's centre with all columns, and the maximum over the ball
+        itself, where bounds from past passes would stand in for both."""
+        rejected = np.zeros(self._design.n_features, dtype=bool)
+        for ball in self._pair_balls(pair, lam, penalty):
+            centre = ball.residual_coef * pair.dual.at.residual + ball.y_coef * self._target
+            if ball.cut_coef and self._cut is not None:
+                centre = centre + ball.cut_coef * self._cut.image
+            products, norms = self._design.correlate(centre), self._design.norms()
+            rejected |= penalty.inactive(penalty.row_reach(products, 0.0, norms, ball.radius))
+        rejected[self._kept(pair)] = False
+        return np.flatnonzero(rejected)
 
     def during(self, pair: Pair, penalty: RowPenalty, about: Array | None = None) -> int:
         """The same at the strength being solved, from a pair reached on the way; returns how many more."""

@@ -45,8 +45,8 @@ def solve_path(
       loss), "prox-newton" (other smooth losses), "apgd" (any smooth loss and penalty), "spgd" (sorted penalties), and
       for the square-root loss "newton" and the algorithms of its paper.
     - `working_set`: False: every row that screening leaves is solved for, as in the papers on screening.
-    - `lazy`: False: a full pass over the data at every value, as in the papers; screening then sees exact correlations
-      where it otherwise has bounds from past passes, and rejects more.
+    - `lazy`: False: a full pass over the data at every value; screening then sees exact correlations where it otherwise
+      has bounds from past passes, and rejects more. "dpc-published" has its own, and no working sets, in any case.
     - `tol_scaling` ({"fixed", "quadratic"}): "quadratic" multiplies `tol` by (lam/lam_max)^2, which keeps sequential
       screening sharp (mathematics 2.6).
     - `start`: A first guess, in units of the scaled columns.

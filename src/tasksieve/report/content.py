@@ -142,7 +142,9 @@ class ReportContent:
     versions : mapping of str to str
     alphas : array of shape (K,), optional
         Strengths of the path; with it `path_coefs` (K sparse matrices of shape (T, d)), `n_selected`,
-        `rejection_ratios`, `relative_gaps`, `seconds`, each of length K; `chosen` is the index of the model shown.
+        `relative_gaps`, `seconds`, each of length K; `chosen` is the index of the model shown.
+    rejection_ratios : array of shape (K,), optional
+        Of a screening rule that was run at every value.
     cv_scores : array of shape (K, folds), optional
         With `cv_measure`, what they are, in words (smaller is better).
     quality : sequence of FitQuality

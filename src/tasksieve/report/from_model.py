@@ -336,7 +336,7 @@ def _add_path(content: ReportContent, path: RegularizationPath) -> None:
     """The models along a path, facts about them, and what to be warned of."""
     coefs = [path.coef(k) for k in range(len(path))]
     coefs[content.chosen] = content.coef  # the same up to the tolerance; the model's own is shown
-    show_path(content, path, coefs)
+    show_path(content, path, coefs, path._estimator)
     content.facts = [
         *content.facts,
         ("Values on the path", f"{len(path)}"),

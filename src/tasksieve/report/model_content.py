@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from ..fitted.covariates import covariates_of
+from ..screening import PublishedDPC
 from ..tasks import Patterns
 from .content import ExtraTable, FitQuality, ReportContent, mean_of
 from .covariates import covariate_tables
@@ -108,11 +109,14 @@ def compared_table(compared: Mapping[str, Any], measure: str) -> ExtraTable:
     return ExtraTable(f"Values of {name} that were compared", note, [name, strength, capital(measure), "Chosen"], rows)
 
 
-def show_path(content: ReportContent, path: Any, coefs: Sequence[scipy.sparse.csr_array]) -> None:
-    """The models along a path, whose numbers have the same names in memory and in a run."""
+def show_path(content: ReportContent, path: Any, coefs: Sequence[scipy.sparse.csr_array], estimator: Any) -> None:
+    """The models along a path, whose numbers have the same names in memory and in a run. Rejection ratios are shown of
+    a rule that is run at every value: what other paths happen to prove before solving says nothing about the model."""
     content.path_coefs = coefs
-    for name in ("alphas", "n_selected", "rejection_ratios", "relative_gaps", "seconds"):
+    for name in ("alphas", "n_selected", "relative_gaps", "seconds"):
         setattr(content, name, getattr(path, name))
+    if getattr(estimator, "screening", None) == PublishedDPC.name:
+        content.rejection_ratios = path.rejection_ratios
 
 
 def quality_tables(parts: Sequence[FitQuality], tasks: Sequence[str]) -> list[ExtraTable]:

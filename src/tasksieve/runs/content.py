@@ -90,7 +90,7 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
     if content.risk is not None:
         content.tables = [*content.tables, risk_table(content.risk), *calibration_table(content.risk)]
     if path is not None:
-        show_path(content, path, path.coefs)
+        show_path(content, path, path.coefs, model)
         # runs of version 0.2 have counted covariates, too
         content.n_selected = np.array([count_selected(coef, content.covariates) for coef in path.coefs])
         content.chosen = _chosen(saved, path)

@@ -27,7 +27,8 @@ class Rule:
     name : str
         As in the `screening` option of the estimators.
     safe : bool
-        Whether a rejected row is certainly zero. If not, the results must be checked.
+        Whether a rejected row is certainly zero. If not, the rule is for study: a path follows it as in its paper
+        (exact products at every value, and every row that is left is solved for), and its results are checked.
     sequential_counts, dynamic_counts : list of int
         Rows rejected by each call so far.
     entry_counts : list of int

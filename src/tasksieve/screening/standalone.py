@@ -99,7 +99,7 @@ def screen(
 
 
 def _flat(design: Any, vector: ArrayLike, name: str) -> Array:
-    vector = np.asarray(vector, dtype=np.float64)
+    vector = np.ascontiguousarray(vector, dtype=np.float64)
     if vector.shape != (design.n_samples,):
         raise ValueError(
             f"{name} must be flat with the design's {design.n_samples} samples; got shape {vector.shape}"

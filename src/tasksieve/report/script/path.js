@@ -131,7 +131,7 @@ if (path) {
   });
   if (path.rejection) new PathPlot("plot-rejection", {
     title: "Rejection ratio", height: 270, low: 0, high: 1, readout: (k) => quantity(path.rejection[k]), value: (k) => path.rejection[k],
-    note: "Share of the unused features that the safe rule proved to be unused: before the model was solved, or with its gap where a path is one compiled call.",
+    note: "Share of the unused features that Wang & Ye's rule rejected before the model was solved.",
     draw: (frame, plot) => frame.append(svg("path", { class: "mean", d: plot.line(path.rejection) })),
   });
   if (path.gaps) {
