@@ -43,7 +43,7 @@ def _asked(*places: Path) -> list[str]:
 
 
 def test_the_version_is_that_of_the_sources_that_run(tmp_path: Path) -> None:
-    """Sources on the path: pyproject.toml beside them, whatever is installed; elsewhere the metadata, if there are any."""
+    """pyproject.toml beside the sources, whatever is installed; elsewhere the metadata, if there are any."""
     assert _asked(ROOT / "src") == [PROJECT["version"], "False"]
     package = tmp_path / "src" / "tasksieve"
     package.mkdir(parents=True)

@@ -40,8 +40,8 @@ def test_version_and_licence_are_the_projects():
 
 
 def test_versions_as_r_spells_them():
-    for ours, rs in (("1.0.0.dev0", "1.0.0.9000"), ("1.0.0.dev12", "1.0.0.9012"), ("1.0.0", "1.0.0"), ("1.2.10", "1.2.10")):
-        assert _helper().in_r(ours) == rs
+    spelled = {"1.0.0.dev0": "1.0.0.9000", "1.0.0.dev12": "1.0.0.9012", "1.0.0": "1.0.0", "1.2.10": "1.2.10"}
+    assert {ours: _helper().in_r(ours) for ours in spelled} == spelled
 
 
 def test_what_r_asks_is_there():

@@ -48,6 +48,16 @@ def takes_named_tasks(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @wraps(function)
     def taking(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return take(*args, **kwargs)
+        except TypeError as error:
+            own = f"{function.__qualname__}("
+            if not position or not str(error).startswith(own):
+                raise
+            # arguments that it does not take: Python names the class that has the method, not the one that was asked
+            raise TypeError(f"{type(args[0]).__name__}.{function.__name__}({str(error).removeprefix(own)}") from None
+
+    def take(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         X = args[position] if len(args) > position else kwargs.get("X")
         model: Any = args[0] if position else None
         # arrays and their tasks are what most calls have: they need not enter another file
