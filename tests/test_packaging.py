@@ -25,9 +25,53 @@ def test_versions_agree() -> None:
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.search(r"^version: *\"?([\w.]+)", citation, re.MULTILINE)[1] == tasksieve.__version__  # type: ignore[index]
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    newest = re.search(r"^## \[(\d[\w.]*)\] - \d{4}-\d\d-\d\d$", changelog, re.MULTILINE)
+    released, development, _ = tasksieve.__version__.partition(".dev")
+    newest = re.search(r"^## .*$", changelog, re.MULTILINE)
     assert newest is not None
-    assert newest[1] == tasksieve.__version__
+    if development:  # the next version, by its first two numbers
+        assert newest[0] == f"## [Unreleased] ({released.rpartition('.')[0]})"
+    else:
+        assert re.fullmatch(rf"## \[{re.escape(released)}\] - \d{{4}}-\d\d-\d\d", newest[0])
+
+
+def _asked(*places: Path) -> list[str]:
+    """What a new process without installed packages says of its version, and whether it had to read metadata."""
+    code = "import sys, tasksieve as ts; print(ts.__version__, 'importlib.metadata' in sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, places))}
+    command = [sys.executable, "-S", "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout.split()
+
+
+def test_the_version_is_that_of_the_sources_that_run(tmp_path: Path) -> None:
+    """pyproject.toml beside the sources, whatever is installed; elsewhere the metadata, if there are any."""
+    assert _asked(ROOT / "src") == [PROJECT["version"], "False"]
+    package = tmp_path / "src" / "tasksieve"
+    package.mkdir(parents=True)
+    for name in ("__init__.py", "renamed.py"):
+        shutil.copy(ROOT / "src" / "tasksieve" / name, package)
+    installed = tmp_path / "installed" / "tasksieve-0.2.0.dist-info"
+    installed.mkdir(parents=True)
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: tasksieve\nVersion: 0.2.0\n")
+    assert _asked(package.parent) == ["0+unknown", "True"]
+    assert _asked(package.parent, installed.parent) == ["0.2.0", "True"]
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "other"\nversion = "3.1"\n')
+    assert _asked(package.parent, installed.parent) == ["0.2.0", "True"]
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "tasksieve"\nversion = "3.1"\n')
+    assert _asked(package.parent, installed.parent) == ["3.1", "False"]
+
+
+def test_importing_asks_for_no_version() -> None:
+    code = "import sys, tasksieve; print({'tomllib', 'importlib.metadata'} & set(sys.modules))"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "set()"
+
+
+def test_no_source_states_the_version() -> None:
+    """pyproject.toml does, and what nobody can look it up for: the citation and R's own."""
+    stated = re.compile(rf"(?<![\w.]){re.escape(PROJECT['version'])}(?![\w.])")
+    files = [file for ending in ("py", "md", "html", "R") for file in ROOT.glob(f"[!.]*/**/*.{ending}")]
+    assert [str(file) for file in files if stated.search(file.read_text(encoding="utf-8")) and "tests" not in file.parts
+            and file.name != "tasksieve_for_r.py"] == []  # fmt: skip
 
 
 def test_the_command_exists() -> None:

@@ -33,8 +33,15 @@ def _field(name):
 
 def test_version_and_licence_are_the_projects():
     project = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
-    assert _field("Version") == project["version"] == ts.__version__
+    assert project["version"] == ts.__version__
+    assert _field("Version") == _helper().in_r(ts.__version__) == _helper().health()["version_in_r"]
+    assert (PACKAGE / "NEWS.md").read_text().startswith(f"# tasksieve {_field('Version')}\n")
     assert (project["license"], _field("License")) == ("BSD-3-Clause", "BSD_3_clause + file LICENSE")
+
+
+def test_versions_as_r_spells_them():
+    spelled = {"1.0.0.dev0": "1.0.0.9000", "1.0.0.dev12": "1.0.0.9012", "1.0.0": "1.0.0", "1.2.10": "1.2.10"}
+    assert {ours: _helper().in_r(ours) for ours in spelled} == spelled
 
 
 def test_what_r_asks_is_there():

@@ -21,7 +21,7 @@ tasksieve_doctor <- function() {
     if (!health$compiled) {
       "The kernels are not compiled, and everything takes many times longer: install a C++17 compiler, then tasksieve again."
     },
-    if (health$tasksieve != as.character(utils::packageVersion("tasksieve"))) {
+    if (health$version_in_r != as.character(utils::packageVersion("tasksieve"))) {
       paste0(
         "The R package is version ", utils::packageVersion("tasksieve"), ", the Python package ", health$tasksieve,
         ": install both from one checkout."

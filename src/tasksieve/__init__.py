@@ -16,7 +16,7 @@ from . import renamed
 
 TYPE_CHECKING = False  # as typing has it, whose import takes as long as all of this
 
-__version__ = "0.2.0"
+__version__: str  # looked up when somebody asks
 
 renamed.install()
 
@@ -160,6 +160,8 @@ if not TYPE_CHECKING:  # who checks types knows the names from above, and a name
     def __getattr__(name: str) -> Any:
         if name in _HOME:
             value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+        elif name == "__version__":
+            value = _version()
         elif name == "model_selection":  # where 0.1 had them
             warnings.warn("tasksieve.model_selection: use ts.TaskKFold and ts.task_scorer", FutureWarning, stacklevel=2)
             return import_module(f"{__name__}.fitted.model_selection")
@@ -169,6 +171,28 @@ if not TYPE_CHECKING:  # who checks types knows the names from above, and a name
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         globals()[name] = value
         return value
+
+
+def _version() -> str:
+    """Return the version that pyproject.toml states: the one beside the sources that run, else the installed one.
+
+    Metadata of an editable installation stay as they were at the installation; the sources go on.
+    """
+    from pathlib import Path
+
+    project = Path(__file__).resolve().parents[2] / "pyproject.toml"
+    if project.is_file():
+        import tomllib
+
+        stated = tomllib.loads(project.read_text(encoding="utf-8")).get("project", {})
+        if stated.get("name") == __name__:
+            return str(stated["version"])
+    from importlib.metadata import PackageNotFoundError, version  # slow to load
+
+    try:
+        return version(__name__)
+    except PackageNotFoundError:  # sources alone, without what says their version
+        return "0+unknown"
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
@@ -14,24 +14,18 @@ PART = ".part"
 
 def write_atomically(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
     """Have ``write(file)`` fill a new file, see it safely on disk, and only then give it its name."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=PART, dir=path.parent)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PART}")
+    file = open(temporary, "xb")  # noqa: SIM115  (made as any new file is: its mode follows the umask)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def sync_folder(folder: Path) -> None:

@@ -417,7 +417,7 @@ def test_cross_validation_adds_weighted_losses(rng):
     with pytest.raises(ts.ParameterError, match="no score in common"):
         ts.MultiTaskMixedCV(SURVIVAL, scoring="r2").fit(data)
     alone = ts.MultiTaskMixedCV("squared", alphas=[0.2], cv=3, loss_weights=1, target_scales=1).fit(*data["pressure"])
-    lasso = ts.MultiTaskLassoCV(alphas=[0.2], cv=3).fit(*data["pressure"])
+    lasso = ts.MultiTaskRegressorCV(alphas=[0.2], cv=3).fit(*data["pressure"])
     np.testing.assert_allclose(2.0 * alone.cv_scores_, lasso.cv_scores_, rtol=1e-4)
     np.testing.assert_allclose(alone.cv_quality_.values[0, 0], lasso.cv_quality_.values[0, 0], rtol=1e-4)
 

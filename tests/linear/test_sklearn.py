@@ -56,7 +56,6 @@ OTHERS = [
 ]
 
 # name of the check -> why it cannot pass
-COLUMN = "the folds of a 2-D y are scikit-learn's, of consecutive rows; those of a 1-D y are shuffled"
 ONLINE = "an online model takes a row of weight 2 in one step, and its equal twice in two"
 COUNTS = "its labels are negative, which counts are not"
 ORDERED = "the score of ordered classes is one number, to be compared with thresholds, not one for each class"
@@ -65,8 +64,6 @@ UNIVERSAL = "the universal alpha counts independent rows: a row of weight 2 is o
 
 def expected_failures(estimator):
     names = {}
-    if isinstance(estimator, ts.MultiTaskLassoCV | ts.MultiTaskElasticNetCV):
-        names["check_supervised_y_2d"] = COLUMN
     if isinstance(estimator, ts.MultiTaskPoisson | ts.MultiTaskPoissonCV):
         names["check_regressor_multioutput"] = COUNTS
     if isinstance(estimator, ts.CalibratedMultiTaskLasso) and estimator.alpha == "universal":

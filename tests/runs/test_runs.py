@@ -41,6 +41,15 @@ def test_a_file_is_the_old_one_or_the_new_one(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
+def test_a_file_has_the_mode_of_any_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The umask is the whole process's: other threads would make files that anybody may write while it is changed."""
+    (tmp_path / "plain").write_bytes(b"")
+    monkeypatch.setattr("os.umask", None)
+    write_atomically(tmp_path / "file", lambda out: out.write(b"new"))
+    assert (tmp_path / "file").stat().st_mode == (tmp_path / "plain").stat().st_mode
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["file", "plain"]
+
+
 def test_a_lock_is_held_once_and_leftovers_are_swept(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     with folder:

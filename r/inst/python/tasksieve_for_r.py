@@ -330,12 +330,19 @@ def reported(model: Any, file: str, data: dict[str, Any], about: dict[str, Any])
     return str(ts.write_report(model, file, **data, **about))
 
 
+def in_r(version: str) -> str:
+    """A version as R spells it, in numbers: 1.0.0.dev0 is 1.0.0.9000."""
+    released, development, number = version.partition(".dev")
+    return f"{released}.{9000 + int(number)}" if development else version
+
+
 def health() -> dict[str, Any]:
     """Versions, and whether the compiled kernels are in use."""
     from tasksieve._kernels import compiled
 
     return {
         "tasksieve": ts.__version__,
+        "version_in_r": in_r(ts.__version__),
         "python": sys.version.split()[0],
         "numpy": np.__version__,
         "scipy": scipy.__version__,

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from ..design import thread_count
 from ..runs import MODELS, ModelKind, RunError, RunFolder
-from ..runs.folder import CONFIG
+from ..runs.folder import CONFIG, read_json
 from .defaults import (
     CONFIG_FORMAT,
     DEFAULTS,
@@ -43,11 +43,11 @@ def decide_config(
     """Options given, over those of ``--config``, over the defaults; a resumed run must have been asked the same."""
     base: dict[str, Any] = {"by_default": []}
     if config_file is not None:
-        base = read_config(RunFolder(Path(config_file).parent), Path(config_file).name)
+        base = read_config(Path(config_file))
         base = without_defaults(base, asked, command)
     old = None
     if resumed is not None:
-        old = read_config(resumed, CONFIG)
+        old = read_config(resumed / CONFIG)
         base = without_findings(old, asked)
     config = {**base, **asked, "command": command, "config_format": CONFIG_FORMAT}
     if (model := meant_model(asked)) is not None:
@@ -72,9 +72,9 @@ def decide_config(
     return config
 
 
-def read_config(folder: RunFolder, name: str) -> dict[str, Any]:
+def read_config(file: Path) -> dict[str, Any]:
     """A configuration from a file, checked as if it had been typed."""
-    config = folder.read_json(name)
+    config = read_json(file)
     kinds = {option.key: option.kind for option in OPTIONS if option.role != "run"}
     kinds |= {"table": str, "command": str, "config_format": int, "by_default": list[str]}
     for key in COMPARED:  # a number where one version took one value only
@@ -82,11 +82,11 @@ def read_config(folder: RunFolder, name: str) -> dict[str, Any]:
             config[key] = repr(config[key])
     for key, value in config.items():
         if key not in kinds:
-            raise RunError(f"{folder / name}: unknown option {key!r}")
+            raise RunError(f"{file}: unknown option {key!r}")
         good = _is_of(value, kinds[key]) or (key == "table" and _is_of(value, list[str]) and bool(value))
         if not good or (key == "by_default" and not set(value) <= set(config) & set(BY_KEY)):
-            raise RunError(f"{folder / name}: {key!r} cannot be {str(value)[:60]!r}")
-    return explicit(config, MODELS[config.get("model", DEFAULTS["model"])], str(folder / name))
+            raise RunError(f"{file}: {key!r} cannot be {str(value)[:60]!r}")
+    return explicit(config, MODELS[config.get("model", DEFAULTS["model"])], str(file))
 
 
 def _is_of(value: Any, kind: Any) -> bool:

@@ -64,7 +64,7 @@ coef_ : ndarray of shape (T, d)
     Coefficients W', a row per task.
 intercept_ : ndarray of shape (T,)
 tasks_ : ndarray of shape (T,)
-    Task labels in the order of ``coef_``: sorted; 0..T-1 for lists and a shared matrix.
+    Task labels in the order of ``coef_``: sorted; the columns of a data frame y; 0..T-1 for lists and other Y.
 objective_ : float
     The objective above at the fitted model.
 dual_gap_ : float

@@ -50,7 +50,7 @@ class FoldRules:
     """What `cv` does not say.
 
     - `random_state`: Of shuffled folds.
-    - `like_scikit_learn`: Whether a whole number, a shared matrix and no groups mean unshuffled folds of its rows.
+    - `like_scikit_learn`: Whether a whole number, one matrix, no task and no groups mean unshuffled folds of its rows.
     - `whole_tasks`: Whether a fold may hold out all rows of a task, because related tasks determine it.
     """
 
@@ -80,7 +80,7 @@ def make_folds(
     cv, rules = read_cv(cv), rules or FoldRules()
     named = None if groups is None else read_groups(groups, labels)
     if isinstance(cv, int):
-        unshuffled = rules.like_scikit_learn and labels.shared and named is None
+        unshuffled = rules.like_scikit_learn and labels.form in ("shared", "single") and named is None
         cv = TaskKFold(cv, shuffle=False) if unshuffled else ShuffledFolds(cv)
     if isinstance(cv, ShuffledFolds):
         seed = read_seed(rules.random_state)

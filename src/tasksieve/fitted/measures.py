@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..losses import Loss
-from ..tasks import TaskLabels, count_rows, read_labels
+from ..tasks import TaskLabels, count_rows, outcomes_in_order, read_labels
 from .concordance import concordance
 
 Array = np.ndarray
@@ -131,6 +131,7 @@ def scores_by_task(
         counts[places_of_tasks(labels, model.tasks_)] = np.add.reduceat(labels.weights > 0.0, labels.offsets[:-1])
         return "D²", model.deviance_explained(X, y, task=task, sample_weight=sample_weight, offset=offset), counts
     measure = measure_of(model)
+    y = outcomes_in_order(y, model.tasks_) if hasattr(model, "tasks_") else y
     labels = read_labels(count_rows(X), y, task, sample_weight, targets=model._raw_targets, allow_empty=True)
     options = {name: given for name, given in (("task", task), ("offset", offset)) if given is not None}
     answer = model._scores(X, task, offset=offset) if measure.of_scores else model.predict(X, **options)

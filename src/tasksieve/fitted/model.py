@@ -23,6 +23,7 @@ from ..tasks import (
     kind_of,
     like,
     linear_scores,
+    outcomes_in_order,
     placed,
     read_labels,
     read_offset,
@@ -145,7 +146,8 @@ class FittedModel(Shown, CallbackSupportMixin, BaseEstimator):
         self, X: Any, y: Any, task: Any, sample_weight: Any, state: LinearState | None = None
     ) -> TaskLabels:
         """Labels to score against; a task without observed labels has weight 0."""
-        n_tasks = len((state or self._learned()).tasks)
+        tasks = (state or self._learned()).tasks
+        y, n_tasks = outcomes_in_order(y, tasks), len(tasks)
         labels = read_labels(
             count_rows(X), y, task, sample_weight, targets=self._raw_targets, allow_empty=True
         )

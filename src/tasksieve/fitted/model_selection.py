@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from ..tasks import count_rows, read_labels, read_offset, row_labels
+from ..tasks import count_rows, outcomes_in_order, read_labels, read_offset, row_labels
 from ..tasks.task_column import column_of_tasks, task_column
 from ..user_warnings import warn
 from .arguments import check_number
@@ -170,6 +170,8 @@ class TaskScorer:
         column = column_of_tasks(estimator) if task is None else None
         if column is not None:  # the estimator finds it there, too
             task = task_column(X, column)
+        if hasattr(estimator, "tasks_"):
+            y = outcomes_in_order(y, np.asarray(estimator.tasks_))
         labels = read_labels(count_rows(X), y, task, sample_weight, targets="labels", allow_empty=True)
         if offset is not None:
             given["offset"] = labels.unflatten(read_offset(offset, labels))  # 0 where no label is observed

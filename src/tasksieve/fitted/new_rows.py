@@ -7,7 +7,7 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from ..tasks import TaskLabels, count_rows, read_labels, read_offset, to_numpy
+from ..tasks import TaskLabels, count_rows, outcomes_in_order, read_labels, read_offset, to_numpy
 from .assess import STEPS, Cells, Column, Part, Ranked, auc, explained, units_of
 from .covariates import covariates_of
 from .measures import measure_of, places_of_tasks
@@ -44,6 +44,7 @@ def quality_on(
     task, weights, offset, groups = map(rows.get, ("task", "sample_weight", "offset", "groups"))
     if model._targets == "mixed":
         return _of_unlike(model, null, X, y, task, weights, offset, groups)
+    y = outcomes_in_order(y, model.tasks_)
     labels = read_labels(count_rows(X), y, task, weights, targets=model._raw_targets, allow_empty=True)
     options = {name: given for name, given in (("task", task), ("offset", offset)) if given is not None}
     if labels.form == "single" and np.ndim(predicted := model.predict(X, **options)) == 2:

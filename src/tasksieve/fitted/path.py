@@ -14,7 +14,7 @@ from ..path.policy import Choice
 from ..path.status import statuses_of
 from ..path.values import Values
 from ..plotting import axes_or_new
-from ..tasks import Fills, Patterns, label_array, like
+from ..tasks import Fills, Patterns, label_array, like, outcomes_in_order
 from ..tasks.named import pattern_rows
 from .covariates import covariates_of
 from .parameters import unfitted
@@ -314,6 +314,7 @@ class RegularizationPath(SolvedValues):
         X, task = pattern_rows(X, task, self)
         if need is not None and not -len(self) <= need < len(self):
             raise ValueError(f"need={need}: the path has {len(self)} values.")
+        y = outcomes_in_order(y, self.tasks)
         return self._estimator._certificate_of_path(self, self._points, need, X, y, task, sample_weight, offset)
 
     def predict(self, X: Any, k: int, *, task: Any = None, offset: Any = None) -> Predictions:

@@ -14,7 +14,7 @@ from ..proof.claims import ClaimedSolution, certify, tidy
 from ..proof.dual import DualPoints
 from ..proof.forms import form_of, plain_labels
 from ..proof.reduced import ReducedProblems
-from ..tasks import count_rows, read_labels
+from ..tasks import count_rows, outcomes_in_order, read_labels
 from ..tasks.named import takes_named_tasks
 from ..tasks.readable import by_task
 from ..verify import Task, kind_of, listed_labels, survival_table
@@ -58,6 +58,7 @@ class CertifiedModel:
         """
         model: Any = self
         state = model._learned()
+        y = outcomes_in_order(y, state.tasks)
         stated, alpha = model._stated()
         rows = np.ascontiguousarray(state.rows.T)
         features = np.flatnonzero(rows.any(axis=1))

@@ -64,7 +64,7 @@ class PathEstimatorCV(CrossValidated, CertifiedModel, Transferring, ConformalPre
     #: labels of the example in the docstring, and a score that it reaches
     _example: ClassVar[tuple[str, float]] = ("", 0.9)
 
-    #: whether a shared matrix and 2-D Y have unshuffled folds of rows, as scikit-learn's namesake has
+    #: whether one matrix without tasks has unshuffled folds of rows, as scikit-learn's namesake has
     _folds_of_scikit_learn: ClassVar[bool] = False
 
     alphas: Any

@@ -67,14 +67,14 @@ class ScikitLearnFolds(TaskRegression, ComparesMoments):
 
     _parameters = CROSS_VALIDATED | table(
         CROSS_VALIDATED["cv"].with_sentence(
-            "One shared matrix, 2-D Y and no groups: unshuffled folds of its rows, as in scikit-learn."
+            "One matrix without ``task`` and ``groups``: unshuffled folds of its rows, as in scikit-learn."
         )
     )
     _folds_of_scikit_learn = True
     _held_out_words = "mean squared error"
     _skip_checks: ClassVar[dict[str, str]] = {
         **PathEstimatorCV._skip_checks,
-        "columns": "one matrix with a column for each task has scikit-learn's folds",
+        "columns": "one matrix without tasks has scikit-learn's folds",
     }
 
 

@@ -13,7 +13,8 @@ from typing import IO, Any
 from ..atomic import PART, remove_parts, sync_folder, write_bytes, write_json
 from ..fitted.checkpoint import ENDING
 
-# Files of a run. `manifest.json` comes last and lists the others with their digests: a run that has it is finished.
+# Files of a run: these and no others. Whoever writes or reads one asks `RunFolder` for its path, which knows them all.
+# `manifest.json` comes last and lists the others with their digests: a run that has it is finished.
 CONFIG, DATA, VERSIONS = "config.json", "data.json", "versions.json"
 LOG, LOCK, MANIFEST = "log.txt", ".lock", "manifest.json"
 CERTIFICATE = "certificate.json"
@@ -34,8 +35,8 @@ TABLES = "tables.json"  # what a loss or penalty adds to the report
 RESULTS = (
     "model.json", "model.npz", "coefficients.csv", "coefficients.parquet", "intercepts.csv", "features.csv",
     "path.npz", "path.csv", "cv_scores.csv", "quality.csv", "cv_quality.csv", QUALITY_BY_TASK, "out_of_fold.csv",
-    CALIBRATION, MISSING_VALUES, PERMUTATION, STABILITY, "stability.npz", "stability.csv", COMPARISON, "comparison.csv",
-    INTERVALS, "intervals.csv", METHODS, TABLES, TRANSFER, VARIANTS, SCORE, CERTIFICATE, PROOF, "timing.json",
+    CALIBRATION, MISSING_VALUES, RISK, PERMUTATION, STABILITY, "stability.npz", "stability.csv", COMPARISON,
+    "comparison.csv", INTERVALS, "intervals.csv", METHODS, TABLES, TRANSFER, VARIANTS, SCORE, CERTIFICATE, PROOF, "timing.json",
     "report.html", STREAM, HISTORY, FOLDS,
 )  # fmt: skip
 PIECES = "pieces"
@@ -62,6 +63,9 @@ class RunFolder:
         self.log_failed = False
 
     def __truediv__(self, name: str) -> Path:
+        """The path of a file of a run; a name that is none is a mistake of the program that asks."""
+        if not is_own(name):
+            raise KeyError(f"{name!r} is no file of a run: runs.folder.OWN lists them")
         return self.path / name
 
     @property
@@ -116,7 +120,7 @@ class RunFolder:
         if not self.path.is_dir():
             raise RunError(f"{self.path} is a file, not a folder")
         for entry in sorted(self.path.iterdir()):
-            if entry.name not in OWN and not (entry.name.startswith(".") and entry.name.endswith(PART)):
+            if not is_own(entry.name):
                 raise RunError(
                     f"{self.path} holds {entry.name!r}, which is no part of a run: choose another folder"
                 )
@@ -219,6 +223,11 @@ class RunFolder:
                 raise RunError(
                     f"{self / name} has changed since the run: its digest differs from manifest.json"
                 )
+
+
+def is_own(name: str) -> bool:
+    """Whether a run may hold a file of this name; it may be one that a killed process has left unfinished."""
+    return name in OWN or (name.startswith(".") and name.endswith(PART))
 
 
 def file_digest(path: Path) -> str:

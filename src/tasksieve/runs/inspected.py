@@ -158,8 +158,8 @@ def list_files(folder: RunFolder) -> list[dict[str, Any]]:
         if not isinstance(entry, dict):
             state = "" if name in (MANIFEST, "log.txt") else "not in the manifest"
         else:
-            state = "as written" if file_digest(folder / name) == entry.get("sha256") else "CHANGED"
-        found.append({"file": name, "bytes": (folder / name).stat().st_size, "state": state})
+            state = "as written" if file_digest(folder.path / name) == entry.get("sha256") else "CHANGED"
+        found.append({"file": name, "bytes": (folder.path / name).stat().st_size, "state": state})
     return found
 
 

@@ -18,6 +18,7 @@ from .gather import GatheredFolds, gather_at_once, gather_rows, one_matrix
 from .labels import (
     label_array,
     observed_classes,
+    outcomes_in_order,
     read_groups,
     read_labels,
     read_task,

@@ -46,7 +46,8 @@ def frame_columns(X: Any) -> list[Any] | None:
     if not is_frame(X):
         return None
     names = getattr(X, "column_names", None)  # of pyarrow, whose columns are arrays
-    return list(X.columns if names is None else names)
+    names = X.columns if names is None else names
+    return names.tolist() if hasattr(names, "tolist") else list(names)  # numbers as Python has them
 
 
 def pick_columns(X: Any, names: Sequence[Any]) -> Any:

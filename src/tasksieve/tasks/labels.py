@@ -14,6 +14,7 @@ from ..messages import Message, either, parameter_name, value_error
 from ..outcomes import encode, is_absent
 from ..row_names import row_name
 from .endpoints import read_endpoints, read_outcomes
+from .frames import frame_columns, pick_columns
 from .refusals import is_number, mask_of, refuse_masked_or_complex
 from .sample_space import Form, TaskLabels, as_array, matching_list, one_column
 from .tensors import to_numpy
@@ -43,12 +44,12 @@ def read_labels(
     """
     if y is None:
         raise ValueError("tasksieve requires y to be passed, but the target y is None.")
+    names, hidden = frame_columns(y), None
     y, task, sample_weight = to_numpy(y), to_numpy(task), to_numpy(sample_weight)
-    hidden = None
     if targets == "survival":
         raw, labels = _survival(rows, y, task)
     else:
-        raw, hidden, labels = _one_matrix(rows, y, task) if isinstance(rows, int) else _list(rows, y, task)
+        raw, hidden, labels = _one_matrix(rows, y, task, names) if isinstance(rows, int) else _list(rows, y, task)
     weights = None if sample_weight is None else read_sample_weights(sample_weight, labels)
     strata = None
     if targets == "survival":
@@ -103,7 +104,7 @@ def _survival(rows: int | Sequence[int], y: Any, task: Any) -> tuple[np.ndarray,
     return raw, TaskLabels("shared", label_array(names), offsets, _NOTHING, _NOTHING, None, rows)
 
 
-def _one_matrix(n_rows: int, y: Any, task: Any) -> _Read:
+def _one_matrix(n_rows: int, y: Any, task: Any, names: list[Any] | None) -> _Read:
     raw, hidden = as_array(y), mask_of(y)
     if raw.shape[0] != n_rows:
         raise ValueError(
@@ -124,10 +125,31 @@ def _one_matrix(n_rows: int, y: Any, task: Any) -> _Read:
             )
         if not raw.shape[1]:
             raise ValueError("y has no columns: it needs one per task.")
-        tasks, order, form = np.arange(raw.shape[1]), None, "shared"
+        tasks, order, form = _column_names(names, raw.shape[1]), None, "shared"
         offsets = n_rows * np.arange(len(tasks) + 1, dtype=np.int64)
     labels = TaskLabels(form, tasks, offsets, _NOTHING, _NOTHING, order, n_rows)
     return labels.flatten(raw), hidden if hidden is None else labels.flatten(hidden), labels
+
+
+def _column_names(names: list[Any] | None, n_tasks: int) -> np.ndarray:
+    """Tasks of a y of several columns: the names of a data frame's, else 0, 1, .."""
+    if names is None:
+        return np.arange(n_tasks)
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise value_error("{y} has two columns called {name!r}: each task needs a name of its own.", name=twice)
+    return label_array(names)
+
+
+def outcomes_in_order(y: Any, tasks: np.ndarray) -> Any:
+    """A data frame of outcomes with its columns as a fitted model has its tasks; anything else, and outcomes of a model
+    whose tasks have no names, as it is."""
+    names, known = frame_columns(y), tasks.tolist()
+    if names is None or len(names) == 1 or names == known or known == list(range(len(known))):
+        return y
+    if len(names) == len(known) and set(names) == set(known):
+        return pick_columns(y, known)
+    raise ValueError(f"y has the columns {some_of(names)}, but the tasks of the model are {some_of(known)}.")
 
 
 def _list(rows: Sequence[int], y: Any, task: Any) -> _Read:
@@ -172,7 +194,7 @@ def row_labels(values: Any, n_rows: int, name: str) -> np.ndarray:
     if labels.ndim != 1 or len(labels) != n_rows:
         raise ValueError(
             f"{name} must have one label per row of X: X has {n_rows} rows, {name} has shape {labels.shape}. "
-            f"{MEANING[name].capitalize()}."
+            f"{name.capitalize()}{MEANING[name].removeprefix(name)}."
         )
     missing = _missing(labels)
     if missing is not None:

@@ -51,6 +51,16 @@ def takes_named_tasks(function: Callable[_P, _R]) -> Callable[_P, _R]:
     def taking(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         if len(args) > len(by_place):
             raise TypeError(_too_many(args[0] if position else None, function.__name__, by_place, len(args)))
+        try:
+            return take(*args, **kwargs)
+        except TypeError as error:
+            own = f"{function.__qualname__}("
+            if not position or not str(error).startswith(own):
+                raise
+            # arguments that it does not take: Python names the class that has the method, not the one that was asked
+            raise TypeError(f"{type(args[0]).__name__}.{function.__name__}({str(error).removeprefix(own)}") from None
+
+    def take(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         X = args[position] if len(args) > position else kwargs.get("X")
         model: Any = args[0] if position else None
         # arrays and their tasks are what most calls have: they need not enter another file

@@ -117,7 +117,7 @@ class TaskLabels:
         if self.form == "list":
             return f"{name}[{t}], {row_name(i - self.offsets[t])}"
         if self.shared:
-            return f"{row_name(i - self.offsets[t])}, task {t}"
+            return f"{row_name(i - self.offsets[t])}, task {self.tasks.tolist()[t]!r}"
         return row_name(i if self.order is None else self.order[i])
 
     @property
