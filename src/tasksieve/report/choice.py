@@ -13,7 +13,7 @@ from .words import are, capital, count, few
 
 NAMED = 10  # features of a set that are named
 BEST, CAREFUL = "at the best score", "at one standard error"
-PREDICTS = "the model predicts with these"
+PREDICTS = "predictions use these"
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ def leading_words(content: ReportContent) -> str:
     if not found.differ:
         return f"At the best score, which is the choice of one standard error as well, {used}{named}."
     if found.careful_predicts:
-        return f"{capital(CAREFUL)}, where the model predicts, {used}{named}. {capital(BEST)}: {n_best:,}."
-    return f"{capital(CAREFUL)} {used}{named}. {capital(BEST)}, where the model predicts: {n_best:,}."
+        return f"{capital(CAREFUL)} {used}{named}; predictions use these. {capital(BEST)}: {n_best:,}."
+    return f"{capital(CAREFUL)} {used}{named}. {capital(BEST)}: {n_best:,}, which predictions use."
 
 
 def used_by_rules(content: ReportContent) -> tuple[int, int] | None:

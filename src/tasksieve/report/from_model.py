@@ -451,7 +451,7 @@ def _methods(model: Any, content: ReportContent) -> tuple[str, list[str]]:
     compared = compared_values(model)
     if compared is not None:
         params[compared["name"]] = compared["chosen"]
-    if hasattr(model, "losses_"):  # unlike outcomes, in whatever form their losses were given
+    if hasattr(model, "losses_") and not isinstance(model.losses, Mapping):  # unlike outcomes without names
         params["losses"] = dict(zip(content.tasks.tolist(), model.losses_, strict=True))
     where = count(len(content.tasks), content.row_noun)
     if content.quality and content.row_noun == "task":

@@ -89,24 +89,25 @@ def plain(name: str) -> str:
     return name.removesuffix("CV")
 
 
-def member_name(member: Any) -> str:
-    """A loss or a penalty by name: a word without its options, or the class of an object."""
-    return base_name(member) if isinstance(member, str) else type(member).__name__
+def _name(registry: Registry[Any], member: Any) -> str:
+    """A loss or a penalty by name: a word without its options; of an object the name of its class there, or that of the
+    class itself."""
+    if isinstance(member, str):
+        return base_name(member).replace("_", " ")
+    return (registry.name_of(type(member)) or type(member).__name__).replace("_", " ")
 
 
 def _penalty_words(member: Any) -> str:
     """A penalty in words: the label of its class, or the name of a class that is not the package's."""
     kind = _member(PENALTIES, member)[0]
     own = None if formula(kind) is None else vars(kind).get("label")
-    return member_name(member).replace("_", " ") if own is None else str(own)
+    return _name(PENALTIES, member) if own is None else str(own)
 
 
 def _loss_words(member: Any) -> str:
-    """A loss in words, with its options: "Huber loss (delta = 1.35)"."""
-    member = LOSSES.make(member) if isinstance(member, str) and member in LOSSES else member
-    kind, given = _member(LOSSES, member)
-    own = None if formula(kind) is None else vars(kind).get("label")
-    return f"{member_name(member).replace('_', ' ') if own is None else own}{_values(given, list(given))}"
+    """A loss by name, with its options: "huber (delta = 1.35)"."""
+    given = LOSSES.make(member).parameters() if isinstance(member, str) else member.parameters()
+    return f"{_name(LOSSES, member)}{_values(given, list(given))}"
 
 
 def _member(registry: Registry[Any], given: Any) -> tuple[type | None, dict[str, Any]]:
@@ -118,9 +119,8 @@ def _member(registry: Registry[Any], given: Any) -> tuple[type | None, dict[str,
 
 def model_words(name: str, params: Mapping[str, Any]) -> str:
     """What an estimator is, with its loss and penalty where it has a choice."""
-    loss, penalty = member_name(_loss_of(plain(name), params)), _penalty_words(_penalty_of(plain(name), params))
-    words = WORDS.get(plain(name), plain(name))
-    return words.format(loss=loss.replace("_", " "), penalty=penalty)
+    loss, penalty = _name(LOSSES, _loss_of(plain(name), params)), _penalty_words(_penalty_of(plain(name), params))
+    return WORDS.get(plain(name), plain(name)).format(loss=loss, penalty=penalty)
 
 
 def objective_words(name: str, params: Mapping[str, Any]) -> str:
@@ -139,7 +139,7 @@ def objective_words(name: str, params: Mapping[str, Any]) -> str:
         used = ["graph_strength", "epsilon" if "insensitive" in loss else ""]
         terms = "½ Σ_t ‖w_t‖² + ½ Σ_st L_st w_s·w_t + C Σ_i loss_i"
         return f"{terms}, with the {loss} loss and L the graph's Laplacian{_values(own, used)}"
-    loss, penalty = member_name(_loss_of(name, own)), member_name(_penalty_of(name, own))
+    loss, penalty = _name(LOSSES, _loss_of(name, own)), _name(PENALTIES, _penalty_of(name, own))
     found = _member(LOSSES, _loss_of(name, own)), _member(PENALTIES, _penalty_of(name, own))
     members = [kind for kind, _ in found]
     mixed = name == "MultiTaskMixed"

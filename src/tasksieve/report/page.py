@@ -322,7 +322,7 @@ def shown_words(content: ReportContent) -> str:
         return ""
     here, there = (CAREFUL, BEST) if found.careful_predicts else (BEST, CAREFUL)
     sizes = {BEST: len(found.used_best), CAREFUL: len(found.used_careful)}
-    return f"Shown are the {count(sizes[here], 'feature')} {here}, with which the model predicts; {there}: {sizes[there]:,}."
+    return f"Shown are the {count(sizes[here], 'feature')} {here}, which predictions use; {there}: {sizes[there]:,}."
 
 
 def stable_share(content: ReportContent, feature: int) -> str:

@@ -108,7 +108,7 @@ if (path) {
   const shownSet = document.getElementById("shown-set"), chosenWords = shownSet && shownSet.textContent;
   const ruleAt = (k) => k === path.careful ? "at one standard error" : k === path.best ? "at the best score" : `at α = ${quantity(path.alphas[k])}`;
   if (shownSet) followers.push((k) => {
-    shownSet.textContent = k === chosen ? chosenWords : `Shown are the ${count(path.nSelected[k], "feature")} ${ruleAt(k)}; the model predicts with those ${ruleAt(chosen)}.`;
+    shownSet.textContent = k === chosen ? chosenWords : `Shown are the ${count(path.nSelected[k], "feature")} ${ruleAt(k)}; predictions use those ${ruleAt(chosen)}.`;
   });
   followers.push((k) => {
     slider.value = k;

@@ -45,7 +45,7 @@
     const elsewhere = ` which would take long here: run “${data.proofCommand}” for that.`;
     if (!complete) return ` Which features no optimum uses was checked, too; which ones every optimum uses was not,${elsewhere}`;
     const always = new Set([...(sure ?? []), ...needs.flatMap(({ features }) => features.length > 1 ? [] : features)]);
-    const said = ` Which features this optimum needs was checked, too: ${count(always.size, "feature")} ${always.size === 1 ? "is" : "are"} in every solution, ${whole(open === null ? 0 : data.nColumns - new Set(open).size)} in none. That does not say that they matter.`;
+    const said = ` Which features this optimum needs is proved, too: ${count(always.size, "feature")} in every solution, ${whole(open === null ? 0 : data.nColumns - new Set(open).size)} in none. It does not say that they matter.`;
     return needsChecked && data.needsCarried ? said : ` Which features no optimum uses was checked, too; which ones it needs was not,${elsewhere}`;
   };
   // the numbers that the report gives in its text: a hair of rounding is allowed
