@@ -97,6 +97,10 @@ class Registry(MutableMapping[str, type[Member]]):
             raise ValueError(f"The {self.word} {name!r} is part of tasksieve and cannot be removed.")
         del self._entries[name]
 
+    def name_of(self, kind: type) -> str | None:
+        """The name of a class, if it has one."""
+        return next((name for name, known in self._entries.items() if _path(known.source) == _path(kind)), None)
+
     def offers(self, name: object) -> bool:
         """Whether the generic estimators take a member by this name."""
         return isinstance(name, str) and name in self and self._entries[base_name(name)].offered

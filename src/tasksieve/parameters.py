@@ -130,7 +130,7 @@ PARAMETERS = table(
     Parameter(
         "selection_rule", '{"min", "1se"}', "min",
         "The smallest mean loss, or the largest alpha within one standard error of it.",
-        check="selection_rule", typed=Literal["min", "1se"],
+        check="selection_rule", typed=Literal["min", "1se"], option="--rule,--selection-rule",
         help="Smallest loss, or fewest features within one standard error of it. (default: min)",
     ),
     Parameter(

@@ -238,7 +238,9 @@ def test_marks_are_proved_and_must_be_the_certificates(page: Page, tmp_path: Pat
     sure, never = int(model.proven_nonzero_.sum()), int(model.proven_zero_.sum())
     assert sure > 0
     assert f"proved, too: {sure} feature{'s' * (sure != 1)} in every solution, {never} in none" in words
-    assert page.locator("#feature-table td.good", has_text="✓ always").count() == sure
+    assert page.get_by_role("button", name="Needed by this optimum").count() == 1
+    assert page.locator("#feature-table td", has_text="yes").count() == sure
+    assert page.locator("#feature-table td.good, #feature-table td.bad").count() == 0
     content = content_from_model(model, n_alphas=0, feature_names=NAMES)
     carry(content, model.certificate(**data).to_bytes(), 0, "")
     content.proven_nonzero = np.zeros(6, dtype=bool)

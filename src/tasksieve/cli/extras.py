@@ -161,7 +161,7 @@ def run_demo(asked: Asked) -> int:
         say(
             "Ten handwritten digits, each against the rest: ten tasks with images of their own.\n"
             f"$ tasksieve fit {table} --target y --task task --model logistic --alphas 40 --eps 0.005 "
-            f"--selection-rule 1se --out {folder / 'run'}"
+            f"--rule 1se --out {folder / 'run'}"
         )
     model = {"model": "logistic", "alphas": "40", "eps": 0.005, "selection_rule": "1se"}
     data = {"table": [str(table)], "target": ["y"], "task": "task"}

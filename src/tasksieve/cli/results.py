@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ..fitted.choosing import two_rules
 from ..fitted.covariates import covariates_of
 from ..fitted.measures import kind_of_targets
 from ..fitted.path import fills_along
@@ -21,6 +23,7 @@ from ..report.standardised import by_row, used_columns
 from ..report.unseen import beside_null, out_of_fold, unseen_quality
 from ..report.words import count, few, plural
 from ..runs import ModelKind, SavedModel, save_model
+from ..runs.content import stability_command
 from ..runs.findings import read_comparison
 from ..runs.folder import CALIBRATION, CERTIFICATE, QUALITY_BY_TASK
 from ..runs.kept_folds import write_folds
@@ -38,6 +41,7 @@ from .files import PART, file_tasks, name_tasks, several_sheets, task_column
 from .options import flag
 from .outcomes import has_tasks, labels_by_task, survival_of
 from .run import Job
+from .trust import asks_stability
 
 
 @dataclass
@@ -177,6 +181,39 @@ def write_features(job: Job, model: Any) -> None:
     write_table(job.folder / "features.csv", {**columns, f"{noun}_in_use": np.count_nonzero(coef[:, order], axis=0)})
 
 
+def set_lines(job: Job, fitted: Fitted) -> list[str]:
+    """Which features one standard error leaves, how many the best score keeps, what says which are stable, and which of
+    them predict."""
+    model, names = fitted.model, job.problem.encoding.feature_names
+    if not hasattr(model, "get_support") or job.config["command"] != "fit":
+        return []
+    asks = stability_command(job.config)
+    stable = [f"stable: not asked; {asks} says which would be found again"] if asks else []
+    stable = [] if asks_stability(job.config) else stable
+    if fitted.cv is None:
+        return [f"no scores: {job.kind.strength} was given, not chosen by cross-validation", *stable]
+    best, careful = two_rules(fitted.cv.path_scores_, fitted.cv.cv_measure)
+    sets = []
+    for k in (best, careful):
+        own = set_state(copy(model), coef=fitted.path.model(k).coef_)
+        strength = comparable_strengths(own)
+        used = np.setdiff1d(np.flatnonzero(strength), covariates_of(model, len(strength)))
+        sets.append([names[j] for j in used[np.argsort(-strength[used], kind="stable")]])
+    n_best, n_careful = (count(len(used), "feature") for used in sets)
+    named = f" ({few(sets[1], 10)})" if sets[1] else ""
+    keeps = "; the best score keeps noise" if sets[0] else ""
+    if best == careful:
+        lines = [f"at the best score, and at one standard error: {n_best}{named}; predictions use them{keeps}"]
+    elif fitted.chosen == careful:
+        lines = [f"at one standard error: {n_careful}{named}; predictions use them", f"at the best score: {n_best}{keeps}"]
+    else:
+        lines = [
+            f"at one standard error: {n_careful}{named}; {flag('selection_rule')} 1se predicts with them",
+            f"at the best score: {n_best}; predictions use them{keeps}",
+        ]
+    return [*lines, *stable]
+
+
 def summary(job: Job, fitted: Fitted) -> list[str]:
     """A few lines for stdout."""
     model, problem, source = fitted.model, job.problem, job.source
@@ -191,9 +228,9 @@ def summary(job: Job, fitted: Fitted) -> list[str]:
     if compared is not None:
         among = ", ".join(f"{value:.4g}" for value in compared["values"])
         values += f", {flag(compared['name'])} {compared['chosen']:.4g} (of {among})"
-    lines = [job.data_line(model, job.seconds["fit"], len(covariates)), f"{values}: {used}"]
+    lines = [job.data_line(model, job.seconds["fit"], len(covariates)), *set_lines(job, fitted), f"{values}: {used}"]
     if fitted.path is not None and fitted.cv is None:
-        lines[1] = (
+        lines[-1] = (
             f"{count(len(fitted.path), 'value')} of alpha, "
             f"up to {count(int(fitted.path.n_selected.max()), 'feature')} selected"
         )
@@ -212,7 +249,8 @@ def summary(job: Job, fitted: Fitted) -> list[str]:
     null = model.null_objective_
     relative = f" ({model.dual_gap_ / null:.1e} of the empty model's)" if null > 0 else ""
     lines.append(
-        f"objective {model.objective_:.6g}, at most {model.dual_gap_:.1e} above the optimum{relative}"
+        f"objective {model.objective_:.6g}, at most {model.dual_gap_:.1e} above the optimum{relative}: no other "
+        "coefficients of this kind have a smaller penalised loss by more than that"
     )
     if not fitted.converged:
         lines.append(f"NOT CONVERGED: the gap above is true, but larger than --tol asks for{source.advice}")

@@ -15,6 +15,7 @@ from .quality import HeldOutQuality
 
 # What folds are solved to unless `fold_tol` or `tol` says otherwise: at 1e-3 choices change, at 1e-4 none was seen to.
 FOLD_TOL = 1e-4
+GREATER = "(greater is better)"  # end of the words for scores that are no losses
 
 # Parameters that say how tasks are related, or how much each counts: none of them has a meaning for one task.
 BETWEEN_TASKS = ("task_weights", "task_graph", "graph", "graph_tasks", "graph_strengths")
@@ -64,7 +65,7 @@ class CrossValidated:
         if self.scoring is None:
             return f"held-out {self._loss_label}"
         name = self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
-        return f"held-out {name} (greater is better)"
+        return f"held-out {name} {GREATER}"
 
     def _best_of_each(
         self, compared: Mapping[str, np.ndarray], strengths: Mapping[str, Sequence[np.ndarray]], scores: np.ndarray
@@ -104,6 +105,13 @@ def select(scores: np.ndarray, rule: Literal["min", "1se"]) -> tuple[int, int]:
     if rule == "1se" and n_folds > 1:
         k = np.flatnonzero(means[best] <= means[best, k] + standard_errors(scores[best, k]))[0]
     return int(best), int(k)
+
+
+def two_rules(scores: np.ndarray, measure: str) -> tuple[int, int]:
+    """What each rule takes of one path, from scores (values x folds) and their words: the best mean, and the strongest
+    penalty within one standard error of it."""
+    losses = (-scores if measure.endswith(GREATER) else scores)[None]
+    return select(losses, "min")[1], select(losses, "1se")[1]
 
 
 def standard_errors(scores: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .choosing import GREATER, two_rules
 from .covariates import covariates_of
 
 #: Where the documentation is, ending in a slash: the address planned for it, or that of a copy of one's own; empty: no
@@ -75,10 +76,29 @@ def certificate_rows(model: Any) -> list[tuple[str, str]]:
         support = model.get_support()
         covariates = covariates_of(model, len(support))
         support = np.delete(support, covariates)
-        rows.append(("features selected", f"{int(np.count_nonzero(support)):,} of {len(support):,}"))
+        rows += selected_rows(known, int(np.count_nonzero(support)), len(support))
         if len(covariates):
             rows.append(("covariates, not penalised", f"{len(covariates):,}"))
     if "alpha_" in known and math.isfinite(known["alpha_"]):
         rows.append(("alpha chosen", f"{known['alpha_']:.6g}"))
     rows.append(("tasks", f"{len(known['tasks_']):,}"))
     return rows
+
+
+def selected_rows(known: dict[str, Any], n_selected: int, n_features: int) -> list[tuple[str, str]]:
+    """How many features are in use: where scores have chosen among the values of a path, at one standard error and at
+    the best score, and which of both predicts."""
+    of = f"{n_selected:,} of {n_features:,}"
+    if "path_scores_" not in known or "path_" not in known:
+        return [("features selected", of)]
+    path = known["path_"]
+    best, careful = two_rules(known["path_scores_"], GREATER if known.get("scoring") is not None else "")
+    predicts = careful if known["alpha_"] == path.alphas[careful] else best
+    rows = []
+    for k, where in ((careful, "at one standard error"), (best, "at the best score, which keeps noise")):
+        if k == predicts:
+            rows.append((f"features {where}; predictions use them", of))
+        else:
+            how = '; selection_rule="1se" predicts with them' if k == careful else ""
+            rows.append((f"features {where}{how}", f"{path.n_selected[k]:,} of {n_features:,}"))
+    return [*rows, ("which would be found again", "ts.StabilitySelection says")]

@@ -199,6 +199,10 @@ class ReportContent:
         How an online model came about.
     present : bool array of shape (T, d), optional
         Features that were measured in each task, where not all were.
+    rule_command : str
+        What chooses by one standard error in place of the best score.
+    stability_command : str
+        What asks which features would be found again; empty where that cannot be asked.
     """
 
     title: str
@@ -247,6 +251,8 @@ class ReportContent:
     row_scales: Array | None = None
     column_scales: scipy.sparse.csr_array | None = None
     present: Array | None = None
+    rule_command: str = 'selection_rule="1se"'
+    stability_command: str = ""
 
     @property
     def penalised_coef(self) -> scipy.sparse.csr_array:

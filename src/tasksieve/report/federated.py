@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from ..versions import versions
+from .choice import looks, set_tiles
 from .content import ReportContent
 from .packing import pack, shorten
 from .page import STATIC_ROWS, fill, observations, optimum_interval
@@ -47,7 +48,8 @@ def federated_page(fit: Any, plan: Any = None) -> str:
         asked=f"Which of {count(_n_penalised(fit), 'feature')} matter for {count(len(fit.tasks), 'task')} at "
         f"{count(len(fit.sites), 'site')} that keep their rows?",
         answered=_answered(fit),
-        tiles=_tiles(fit, gap),
+        tiles=_tiles(fit, content, gap),
+        looks=looks(content),
         warnings=_warnings(fit, content),
         rows=_rows(fit, packed.order),
         left_out=packed.left_out,
@@ -86,6 +88,7 @@ def _content(fit: Any) -> ReportContent:
         chosen=fit.chosen,
         cv_scores=None if held is None else held.scores,
         cv_measure="loss of held-out rows",
+        rule_command='fit.held_out.best("1se")',
         covariates=np.arange(d - fit.n_covariates, d),
     )  # fmt: skip
 
@@ -115,9 +118,12 @@ def _answered(fit: Any) -> str:
     return said
 
 
-def _tiles(fit: Any, gap: float) -> list[tuple[str, str, str]]:
+def _tiles(fit: Any, content: ReportContent, gap: float) -> list[tuple[str, str, str]]:
     k = fit.chosen
-    found = [(f"{fit.n_selected[k]:,}", "features selected", f"of {_n_penalised(fit):,}")]
+    found = set_tiles(content)
+    if fit.selection_probabilities is not None:
+        often = int(np.count_nonzero(fit.selection_probabilities >= THRESHOLD))
+        found.insert(0, (f"{often:,}", f"features in {THRESHOLD:.0%} of the halves", f"of {_n_penalised(fit):,}"))
     if fit.held_out is not None:
         remark = "optimistic: α was chosen by these rows"
         found.append((f"{100.0 * fit.explained[k]:.1f} %", "less loss of held-out rows", remark))

@@ -18,6 +18,7 @@ from ..tasks.named import is_named, pattern_rows, stack_named, takes_named_tasks
 from ..tasks.task_column import TaskColumn, column_of_tasks, split_task_column
 from ..verify import Mismatch
 from ..versions import versions
+from .choice import used_by_rules
 from .content import CodeSample, FitQuality, ReportContent
 from .from_findings import named_intervals, trust_of
 from .members import member_tables
@@ -201,6 +202,7 @@ def _content_of_model(
         trust=trust,
         shared=shared,
         code=_samples(model, "task" in apart),
+        stability_command="" if "offset" in given or not hasattr(model, "alpha_max") else "ts.StabilitySelection(model)",
     )
     if by_class:
         content.tasks = np.array(tasks, dtype=object)
@@ -286,7 +288,7 @@ def _content_of_path(
         asked=f"Which of the {count(n_features, 'feature')} enter as the penalty is lowered, when "
         f"{count(n_tasks, 'task')} must make do with the same ones?",
         answered=f"{len(path)} models, from no feature to {count(int(path.n_selected[-1]), 'feature')}. The worst of "
-        f"them is within {small(worst)} of its optimum, relative to the empty model: proved for all features.",
+        f"them is within {small(worst)} of its optimum, relative to the empty model.",
         tasks=np.array(_names(task_names, path.tasks, n_tasks, "task_names"), dtype=object),
         features=np.array(_names(feature_names, path.feature_names, n_features, "feature_names"), dtype=object),
         coef=path.coef(-1),
@@ -450,6 +452,8 @@ def _methods(model: Any, content: ReportContent) -> tuple[str, list[str]]:
     compared = compared_values(model)
     if compared is not None:
         params[compared["name"]] = compared["chosen"]
+    if hasattr(model, "losses_") and not isinstance(model.losses, Mapping):  # unlike outcomes without names
+        params["losses"] = dict(zip(content.tasks.tolist(), model.losses_, strict=True))
     where = count(len(content.tasks), content.row_noun)
     if content.quality and content.row_noun == "task":
         rows = content.quality[0].rows
@@ -462,7 +466,7 @@ def _methods(model: Any, content: ReportContent) -> tuple[str, list[str]]:
     if isinstance(value, int | float | np.number):
         chosen = (model.cv_folds_, model.selection_rule) if hasattr(model, "cv_folds_") else None
         gap = content.certificate.get("relative_gap")
-        said += f" {fit_words(strength, float(value), gap, chosen, compared)}"
+        said += f" {fit_words(strength, float(value), gap, chosen, compared, used_by_rules(content))}"
     return said, [software(version), paper(name)]
 
 

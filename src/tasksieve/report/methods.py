@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..members import LOSSES, PENALTIES, Registry, base_name, formula, options
-from .words import count, few
+from .words import are, count, few
 
 WANG = "J. Wang, J. Ye (2015). Safe screening for multi-task feature learning with multiple data matrices. ICML."
 BAO = "R. Bao, Q. Lu, Y. Zhang (2025). Safe screening rules for group OWL models."
@@ -89,9 +89,25 @@ def plain(name: str) -> str:
     return name.removesuffix("CV")
 
 
-def member_name(member: Any) -> str:
-    """A loss or a penalty by name: a word without its options, or the class of an object."""
-    return base_name(member) if isinstance(member, str) else type(member).__name__
+def _name(registry: Registry[Any], member: Any) -> str:
+    """A loss or a penalty by name: a word without its options; of an object the name of its class there, or that of the
+    class itself."""
+    if isinstance(member, str):
+        return base_name(member).replace("_", " ")
+    return (registry.name_of(type(member)) or type(member).__name__).replace("_", " ")
+
+
+def _penalty_words(member: Any) -> str:
+    """A penalty in words: the label of its class, or the name of a class that is not the package's."""
+    kind = _member(PENALTIES, member)[0]
+    own = None if formula(kind) is None else vars(kind).get("label")
+    return _name(PENALTIES, member) if own is None else str(own)
+
+
+def _loss_words(member: Any) -> str:
+    """A loss by name, with its options: "huber (delta = 1.35)"."""
+    given = LOSSES.make(member).parameters() if isinstance(member, str) else member.parameters()
+    return f"{_name(LOSSES, member)}{_values(given, list(given))}"
 
 
 def _member(registry: Registry[Any], given: Any) -> tuple[type | None, dict[str, Any]]:
@@ -103,9 +119,8 @@ def _member(registry: Registry[Any], given: Any) -> tuple[type | None, dict[str,
 
 def model_words(name: str, params: Mapping[str, Any]) -> str:
     """What an estimator is, with its loss and penalty where it has a choice."""
-    loss, penalty = member_name(_loss_of(plain(name), params)), member_name(_penalty_of(plain(name), params))
-    words = WORDS.get(plain(name), plain(name))
-    return words.format(loss=loss.replace("_", " "), penalty=penalty.replace("_", "-"))
+    loss, penalty = _name(LOSSES, _loss_of(plain(name), params)), _penalty_words(_penalty_of(plain(name), params))
+    return WORDS.get(plain(name), plain(name)).format(loss=loss, penalty=penalty)
 
 
 def objective_words(name: str, params: Mapping[str, Any]) -> str:
@@ -124,14 +139,15 @@ def objective_words(name: str, params: Mapping[str, Any]) -> str:
         used = ["graph_strength", "epsilon" if "insensitive" in loss else ""]
         terms = "½ Σ_t ‖w_t‖² + ½ Σ_st L_st w_s·w_t + C Σ_i loss_i"
         return f"{terms}, with the {loss} loss and L the graph's Laplacian{_values(own, used)}"
-    loss, penalty = member_name(_loss_of(name, own)), member_name(_penalty_of(name, own))
+    loss, penalty = _name(LOSSES, _loss_of(name, own)), _name(PENALTIES, _penalty_of(name, own))
     found = _member(LOSSES, _loss_of(name, own)), _member(PENALTIES, _penalty_of(name, own))
     members = [kind for kind, _ in found]
-    if name == "MultiTaskMixed":
-        return f"{_mixed_words(own)} + {formula(members[1]) or f'α Ω(W), Ω the penalty {penalty}'}"
-    own = {**own, **found[0][1], **found[1][1]}
+    mixed = name == "MultiTaskMixed"
+    own = {**own, **({} if mixed else found[0][1]), **found[1][1]}
     first = formula(members[0]) or f"1/n̄ Σ_t Σ_i f(y_i, x_i·w_t + b_t), f the loss {loss},"
-    second = formula(members[1]) or f"α Ω(W), Ω the penalty {penalty},"
+    if mixed:
+        members, first = members[1:], _mixed_words(own)
+    second = formula(members[-1]) or f"α Ω(W), Ω the penalty {penalty},"
     used = [option.name for kind in members if kind is not None for option in options(kind)]
     more = ""
     if name == "MultiTaskElasticNet":
@@ -152,16 +168,16 @@ DIFFERENCE = (
 
 
 def _mixed_words(params: Mapping[str, Any]) -> str:
-    """The losses of unlike outcomes: which task has which."""
+    """The losses of unlike outcomes: which task has which, or where tasks are not named, which there are."""
     losses = params.get("losses", "squared")
     if isinstance(losses, Mapping):
         tasks: dict[str, list[str]] = {}
         for task, loss in losses.items():
-            tasks.setdefault(member_name(loss).replace("_", " "), []).append(str(task))
+            tasks.setdefault(_loss_words(loss), []).append(str(task))
         said = "; ".join(f"{loss} of {few(own, 4)}" for loss, own in tasks.items())
     else:
         each = losses if isinstance(losses, list | tuple) else [losses]
-        said = ", ".join(dict.fromkeys(member_name(loss).replace("_", " ") for loss in each))
+        said = ", ".join(dict.fromkeys(_loss_words(loss) for loss in each))
     return (
         f"1/n̄ Σ_t v_t Σ_i f_t(y_i/σ_t, x_i·w_t + b_t), with losses f_t ({said}), v_t one over the root mean square "
         "of the residuals of the model without features and σ_t the standard deviation of real-valued labels (1 of "
@@ -169,7 +185,8 @@ def _mixed_words(params: Mapping[str, Any]) -> str:
     )
 
 
-WHERE = "W_j are the coefficients of feature j in all tasks and n̄ the mean number of observed labels per task"
+WHERE = "W_j are the coefficients of feature j in all {rows}"
+ROWS = "n̄", "the mean number of observed labels per task"
 # how cross-validation has chosen, by the name of its rule
 RULES = {"min": "the smallest held-out loss", "1se": "the one-standard-error rule"}
 
@@ -182,11 +199,16 @@ def model_sentence(
     n_tasks, n_features, n_covariates = size
     beside = f" beside {count(n_covariates, 'covariate')}, which are not penalised" if n_covariates else ""
     scales = ", standardised within tasks" if standardised else ""
-    meant = f", where {WHERE}" if n_tasks > 1 and not name.startswith(("Graph", "Online")) else ""
+    objective, meant = objective_words(name, params), ""
+    if n_tasks == 1 and ROWS[0] in objective:
+        meant = f", where {ROWS[0]} is the number of observed labels"
+    elif n_tasks > 1 and not name.startswith(("Graph", "Online")):
+        meant = f", where {WHERE.format(rows='classes' if plain(name) == 'MultinomialOWL' else 'tasks')}"
+        meant += f" and {' '.join(ROWS)}" if ROWS[0] in objective else " and n the number of rows"
     return (
         f"We used {model_words(name, params)}, as implemented in tasksieve {version}, on {where} and "
         f"{count(n_features - n_covariates, 'feature')}{beside}{scales}. It minimises "
-        f"{objective_words(name, params)}{meant}{DIFFERENCE if new_task else ''}."
+        f"{objective}{meant}{DIFFERENCE if new_task else ''}."
     )
 
 
@@ -196,27 +218,36 @@ def fit_words(
     gap: float | None,
     chosen: tuple[str, str] | None,
     compared: Mapping[str, Any] | None = None,
+    used: tuple[int, int] | None = None,
 ) -> str:
     """How strongly a model was penalised, by which folds and rule that was chosen, and its relative gap.
 
     - `compared`: A second parameter that was chosen with it: its ``name``, its ``values``, the ``chosen`` one.
+    - `used`: How many features are in use at the best score and at one standard error.
     """
-    proved = "" if gap is None else f"; {gap_words(gap)}"
+    proved = "" if gap is None else f" {gap_words(gap)}"
     if chosen is None:
-        return f"The model was fitted with {strength} = {value:.4g}{proved}."
+        return f"The model was fitted with {strength} = {value:.4g}.{proved}"
     folds, rule = chosen
     how = f"chosen by cross-validation ({folds}; {RULES[rule]})"
+    sets = ""
+    if used is not None:
+        best, careful = used
+        sets = (
+            f" At the best score {count(best, 'feature')} {are(best)} in use, at one standard error {careful:,}: the "
+            "best score is chosen for prediction, and keeps noise."
+        )
     if compared is None:
-        return f"The penalty strength ({strength} = {value:.4g}) was {how}{proved}."
+        return f"The penalty strength ({strength} = {value:.4g}) was {how}.{sets}{proved}"
     among = ", ".join(f"{float(other):.4g}" for other in compared["values"])
     second = f"{compared['name']} = {float(compared['chosen']):.4g} (among {among})"
-    return f"The penalty strength ({strength} = {value:.4g}) and {second} were {how} together{proved}."
+    return f"The penalty strength ({strength} = {value:.4g}) and {second} were {how} together.{sets}{proved}"
 
 
 def gap_words(gap: float) -> str:
     return (
-        f"its duality gap proves that no coefficients have an objective lower by more than {gap:.1e} of that of the "
-        "empty model"
+        "The duality gap proves that no other coefficients of this kind have a smaller penalised loss by more than "
+        f"{gap:.1e} of that of the empty model."
     )
 
 

@@ -11,6 +11,7 @@ import scipy.sparse
 from ..fitted.covariates import covariates_of
 from ..screening import PublishedDPC
 from ..tasks import Patterns
+from .choice import leading_words
 from .content import ExtraTable, FitQuality, ReportContent, mean_of
 from .covariates import covariate_tables
 from .rows import coefficient_rows, row_labels, row_noun
@@ -149,10 +150,11 @@ def standardised_fact(model: Any) -> tuple[str, str]:
 
 
 def answer(content: ReportContent, quality: Sequence[FitQuality]) -> str:
-    """What was found about the findings, features in use, how well rows are predicted, and what is proved."""
+    """What was found about the findings, features in use by the more careful rule first, how well rows are predicted,
+    and what is proved: of a model whose path and scores are there already."""
     found = "" if content.trust is None else content.trust.headline(content.features.tolist())
     known = [f"{part.measure}: {part.figures()}." for part in quality if np.any(np.isfinite(part.values))]
-    sentences = [found, used_words(content), *known, proof_words(content.certificate)]
+    sentences = [found, leading_words(content) or used_words(content), *known, proof_words(content.certificate)]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
@@ -178,8 +180,8 @@ def proof_words(certificate: Mapping[str, float]) -> str:
     if "objective" not in certificate or "dual_gap" not in certificate:
         return ""
     said = (
-        f"No other coefficients could lower the objective ({certificate['objective']:.6g}) by more than "
-        f"{certificate['dual_gap']:.2g}: that is the certificate, computed from the data."
+        "What is proved: no other coefficients of this kind have a smaller penalised loss than "
+        f"{certificate['objective']:.6g} by more than {certificate['dual_gap']:.2g}."
     )
     if certificate.get("converged", True):
         return said

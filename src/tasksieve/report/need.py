@@ -14,17 +14,17 @@ _NAMED = 5  # of near copies
 
 
 def need_data(content: ReportContent, features: np.ndarray) -> list[dict[str, Any] | None] | None:
-    """Of each of some features what is proved of models without it: delta, a few words, and a sentence."""
+    """Of each of some features how much worse models without it are: delta, a few words, and a sentence."""
     if not content.needs:
         return None
     explained = explained_by(content)
     found: dict[int, dict[str, Any]] = {}
-    # what is proved of the feature alone comes before what is proved of it and its copies
+    # claims about the feature alone come before those about it and its copies
     for members, delta in sorted(content.needs, key=lambda claim: len(claim[0])):
         for j in members.tolist():
             others = [str(content.features[other]) for other in members if other != j]
             worth = f"+{at_least(delta)}" if explained is None else f"+{at_least(100.0 * delta / explained)} %"
-            kind = f"✓ one of {len(members)}" if others else "✓ always"
+            kind = f"one of {len(members)}" if others else "yes"
             which = f"without this one, {few(others, _NAMED)}" if others else "without it"
             share = "" if explained is None else f", {at_least(100.0 * delta / explained)} % of what the model explains"
             note = f"Every model {which} is worse: its objective is higher by at least {at_least(delta)}{share}"

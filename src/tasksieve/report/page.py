@@ -16,6 +16,7 @@ import numpy as np
 from ..atomic import write_bytes
 from ..optional import require
 from ..verify import read_certificate
+from .choice import BEST, CAREFUL, choice_of, looks, noise_words, set_tiles, stable_tile
 from .content import ReportContent, mean_of, stability_of
 from .intervals import QUESTIONS, explanation, interval_words
 from .packing import Packed, pack, proven_marks, shorten
@@ -25,7 +26,8 @@ from .trust import Trust
 from .words import are, count, plural, quantity, score, small
 
 HERE = Path(__file__).parent
-MARKS = {1: "✓ always", 2: "✓ one of several", -1: "✗ never", 0: "undecided"}
+NEEDED = "Needed by this optimum"
+MARKS = {1: "yes", 2: "one of several", -1: "no", 0: "undecided"}
 STATIC_ROWS = 25  # of the table of features: what is there without the script, and on paper
 # The script in parts, in their order; what shows a fitted model is left out where there is none.
 SCRIPT = (
@@ -66,13 +68,19 @@ def render(content: ReportContent) -> str:
             "claims": [float(value) if value is not None and np.isfinite(value) else None for value in claimed],
             "columns": packed.order.tolist(),
         }
+    choice = choice_of(content)
+    if choice is not None and packed.data["path"] is not None:
+        packed.data["path"] |= {"best": choice.best, "careful": choice.careful}
     return fill(
         "template.html",
         [name for name in SCRIPT if (content.fitted or name not in OF_A_MODEL) and (proved or name != "verify")],
         content=content,
         checker=checker_script() if proved else None,
         takes_tables=content.proof is not None and read_certificate(content.proof).header.get("table") is not None,
-        proven_words=proven_words(content, packed),
+        needed=NEEDED,
+        needed_words=needed_words(content, packed),
+        looks=looks(content),
+        leading=shown_words(content),
         data=packed.data,
         left_out=packed.left_out,
         warnings=[*content.warnings, *observations(content)],
@@ -166,6 +174,7 @@ def observations(content: ReportContent) -> list[str]:
         )
     if content.fitted and content.selects and not content.n_selected_features:
         found.append("No feature is selected: the penalty is so strong that the null model is best.")
+    found += noise_words(content)
     if content.alphas is not None and content.cv_scores is not None and len(content.alphas) > 2:
         best = int(np.argmin(np.mean(content.cv_scores, axis=1)))
         last = int(np.argmin(content.alphas))
@@ -180,14 +189,8 @@ def observations(content: ReportContent) -> list[str]:
 def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
     """(number, name, remark) of the few numbers to see first."""
     n_tasks, n_features = content.coef.shape
-    n_selected = packed.data["nSelected"]
-    found = []
-    if content.fitted and content.selects:
-        noun = "feature" if n_selected == 1 else "features"
-        n_covariates = len(content.covariates)
-        beside = f"; {count(n_covariates, 'covariate')} beside" if n_covariates else ""
-        found.append((f"{n_selected:,}", f"{noun} selected", f"of {n_features - n_covariates:,}{beside}"))
-    elif content.fitted:
+    found = set_tiles(content)
+    if content.fitted and not content.selects:
         found.append((f"{n_features:,}", "features", "none is left out: the model weighs, and does not select"))
     quality = content.headline
     if quality is not None:
@@ -200,6 +203,8 @@ def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
                 spread = f"± {quality.overall[1]:.2g}" + (f"; {spread}" if spread else "")
             details = [part for part in (spread, quality.caveat, quality.beside().removeprefix("; ")) if part]
             found.append((score(mean_of(quality)), quality.measure, "; ".join(details)))
+    if choice_of(content) is None:
+        found += stable_tile(content)
     if content.trust is not None:
         found += trust_tiles(content.trust)
     if content.fitted:
@@ -221,12 +226,8 @@ def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
 
 
 def trust_tiles(trust: Trust) -> list[tuple[str, str, str]]:
-    """(number, name, remark) of what was found about the findings."""
+    """(number, name, remark) of what was found about the findings, but for the features that are stable."""
     found = []
-    if trust.stability is not None:
-        stability = trust.stability
-        remark = f"at most {stability.bound:.2g} by chance, on average" if np.isfinite(stability.bound) else ""
-        found.append((f"{stability.n_stable:,}", "stable features", remark))
     if trust.permutation is not None:
         remark = f"{len(trust.permutation.null):,} shuffles of the labels"
         found.append((f"p = {trust.permutation.pvalue:.2g}", "does anything matter?", remark))
@@ -267,7 +268,7 @@ def static_rows(content: ReportContent, packed: Packed) -> list[dict[str, str]]:
                 "name": names[rank],
                 "strength": quantity(packed.strengths[rank]),
                 "stable": stable_share(content, int(packed.order[rank])),
-                "proven": _proven(packed, rank),
+                "needed": _needed(packed, rank),
                 "tasks": f"{np.count_nonzero(coefficients):,} of {len(tasks):,}" + _not_measured(packed, rank),
                 "largest": f"{quantity(coefficients[at] * scales[at], sign=True)} in {tasks[at]}",
             }
@@ -275,15 +276,15 @@ def static_rows(content: ReportContent, packed: Packed) -> list[dict[str, str]]:
     return rows
 
 
-def _proven(packed: Packed, rank: int) -> str:
+def _needed(packed: Packed, rank: int) -> str:
     marks, needs = packed.data["proven"], packed.data["needs"]
     if marks is None:
         return ""
     return MARKS[marks[rank]] if needs is None or needs[rank] is None else str(needs[rank]["words"])
 
 
-def proven_words(content: ReportContent, packed: Packed) -> str:
-    """What the marks of features mean, and how many of each there are."""
+def needed_words(content: ReportContent, packed: Packed) -> str:
+    """What it means that an optimum needs a feature, and of how many that is known."""
     if content.proven_zero is None or content.proven_nonzero is None:
         return ""
     sure, never = int(content.proven_nonzero.sum()), int(content.proven_zero.sum())
@@ -299,11 +300,11 @@ def proven_words(content: ReportContent, packed: Packed) -> str:
         )
     open_words = "a model without it may be as good" if content.needs else "the gap leaves it open"
     said = (
-        "Proved by duality, for the chosen model. Always: every model with the lowest objective on these data "
-        f"uses the feature. Never: none does. {worth}Undecided: {open_words}, and a smaller tolerance may decide it. "
-        f"Of all {content.coef.shape[1]:,} features {sure:,} {are(sure)} always used, {among}{never:,} {are(never)} "
-        f"never used, {left:,} {are(left)} undecided. It is a statement about these data and this penalty, not about "
-        "new data."
+        f"{NEEDED}: whether the coefficients with the smallest penalised loss, on these data and at this penalty, use "
+        "the feature. It says that the optimisation is right, not that the feature matters: noise that the penalty "
+        f"lets in is needed, too. Yes: all of them use it. No: none does. {worth}Undecided: {open_words}, and a "
+        f"smaller tolerance may decide it. Of all {content.coef.shape[1]:,} features {sure:,} {are(sure)} needed, "
+        f"{among}{never:,} {are(never)} not, {left:,} {are(left)} undecided."
     )
     wrong = int(np.count_nonzero(content.proven_zero[packed.order[: packed.data["nKept"]]]))
     if wrong:
@@ -312,6 +313,16 @@ def proven_words(content: ReportContent, packed: Packed) -> str:
             "tolerance."
         )
     return said
+
+
+def shown_words(content: ReportContent) -> str:
+    """Which set of features the table shows first, where there is another one."""
+    found = choice_of(content)
+    if found is None or not found.differ:
+        return ""
+    here, there = (CAREFUL, BEST) if found.careful_predicts else (BEST, CAREFUL)
+    sizes = {BEST: len(found.used_best), CAREFUL: len(found.used_careful)}
+    return f"Shown are the {count(sizes[here], 'feature')} {here}, which predictions use; {there}: {sizes[there]:,}."
 
 
 def stable_share(content: ReportContent, feature: int) -> str:

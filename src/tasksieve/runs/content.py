@@ -35,6 +35,7 @@ from .model_file import SavedModel, load_model
 from .registry import MODELS
 from .results import (
     COLUMN_WORDS,
+    CV_SCORES,
     NULL,
     TRAINING_ROWS,
     SavedPath,
@@ -84,6 +85,8 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
         methods=paragraph,
         citations=citations,
         code=code_samples(folder, saved, config),
+        rule_command="--rule 1se",
+        stability_command=stability_command(config),
     )
     content.facts = [*content.facts, *selection_facts(content)]
     content.risk = read_risk_groups(folder)
@@ -96,6 +99,9 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
         content.chosen = _chosen(saved, path)
     if saved.scales is not None:
         content.column_scales = scales_of(model, *saved.scales, content.coef.shape[1])
+    if (folder / CV_SCORES).is_file():
+        content.cv_scores = np.column_stack(list(read_columns(folder, CV_SCORES).values()))
+        content.cv_measure = str(data.get("cv_measure", "held-out loss"))
     content.asked = _asked(saved, data, config, len(content.covariates))
     along = content.n_selected if config.get("command") == "path" else None
     content.answered = answer(content, unseen[:1]) if along is None else _answered_along(content, along)
@@ -109,10 +115,13 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
         content.no_proof, content.proof_command = "its run has none, and log.txt there says why", ""
     if (folder / VARIANTS).is_file():
         content.genome = read_genome(folder, data)
-    if (folder / "cv_scores.csv").is_file():
-        content.cv_scores = np.column_stack(list(read_columns(folder, "cv_scores.csv").values()))
-        content.cv_measure = str(data.get("cv_measure", "held-out loss"))
     return content
+
+
+def stability_command(config: dict[str, Any]) -> str:
+    """What asks which features of a fit would be found again; empty where it cannot be asked."""
+    asks = config.get("command") == "fit" and MODELS[str(config["model"])].has_path and config.get("offset") is None
+    return "--stability" if asks else ""
 
 
 def _compared(data: dict[str, Any]) -> list[ExtraTable]:

@@ -27,6 +27,7 @@ from .folder import (
     RunFolder,
     file_digest,
 )
+from .model_file import read_parameters
 from .stream_run import ESTIMATORS
 
 STRONGEST = 100  # features that are listed
@@ -103,7 +104,7 @@ def describe(content: ReportContent, folder: RunFolder) -> dict[str, Any]:
     if (folder / "model.json").is_file():
         saved = folder.read_json("model.json")
         difference = DIFFERENCE if (folder / TRANSFER).is_file() else ""
-        model["minimises"] = objective_words(str(saved["class"]), saved["params"]) + difference
+        model["minimises"] = objective_words(str(saved["class"]), read_parameters(saved)) + difference
     names = [str(name) for name in content.features]
     sizes = row_norms(comparable(content, content.coef))
     found["selected"] = selected(sizes, names, content.covariates, content.selects)

@@ -8,12 +8,17 @@ import numpy as np
 
 from ..atomic import write_bytes
 from ..findings.debiased import DebiasedInference
+from ..fitted.choosing import two_rules
+from ..report.content import count_selected
 from ..report.methods import STATED, fit_words, gap_words, model_sentence, paper, software
 from ..report.words import count
 from .findings import read_findings
+from ..tables import read_arrays
 from .folder import CERTIFICATE, CONFIG, DATA, METHODS, TRANSFER, VERSIONS, RunFolder
+from .model_file import read_parameters
 from .quality_file import quality_from
 from .registry import MODELS
+from .results import CV_SCORES, read_columns, read_path
 
 STABILITY_PAPERS = (
     "N. Meinshausen, P. Bühlmann (2010). Stability selection. Journal of the Royal Statistical Society B 72, 417-473.",
@@ -74,7 +79,7 @@ def methods(folder: RunFolder) -> tuple[str, list[str]]:
     if config.get("missing") == "patterns":
         said.append(PATTERNS)
     if model is not None:
-        said += _fit(model, folder.read_json(CERTIFICATE), config, data)
+        said += _fit(model, folder.read_json(CERTIFICATE), config, data, used_by_rules(folder, model, data))
     trust, _ = read_findings(folder)
     tested, sharing = trust.permutation, trust.sharing
     if tested is not None:
@@ -112,7 +117,7 @@ def _model(
     name: str, model: dict[str, Any] | None, config: dict[str, Any], data: dict[str, Any], version: str
 ) -> str:
     """What was used, on what; without a model what was asked."""
-    params = _numbers(config) if model is None else dict(model.get("params") or {})
+    params = _numbers(config) if model is None else read_parameters(model)
     targets = config.get("target") if model is None else model.get("targets")
     shared = len(targets or ()) > 1 and (model is not None or config.get("task") is None)  # several targets of the rows
     n_covariates = 0 if model is None else int((model.get("facts") or {}).get("covariates", 0))
@@ -124,6 +129,18 @@ def _model(
     size = tasks, int(data["features"]), n_covariates
     standardised, new_task = bool(config.get("standardize")), config.get("command") == "transfer"
     return model_sentence(name, params, version, where, size, standardised, new_task)
+
+
+def used_by_rules(folder: RunFolder, model: dict[str, Any], data: dict[str, Any]) -> tuple[int, int] | None:
+    """How many features the values of best score and of one standard error use; None where nothing was compared."""
+    if not (folder / CV_SCORES).is_file() or not (folder / "path.npz").is_file():
+        return None
+    scores = np.column_stack(list(read_columns(folder, CV_SCORES).values()))
+    path, covariates = read_path(folder), np.empty(0, dtype=np.int64)
+    if (model.get("facts") or {}).get("covariates"):
+        covariates = np.flatnonzero(read_arrays(folder / "model.npz", stored=True)["param_feature_weights"] == 0.0)
+    best, careful = two_rules(scores, str(data.get("cv_measure", "")))
+    return count_selected(path.coefs[best], covariates), count_selected(path.coefs[careful], covariates)
 
 
 def _numbers(config: dict[str, Any]) -> dict[str, Any]:
@@ -155,18 +172,22 @@ def _completed(model: dict[str, Any] | None, data: dict[str, Any]) -> list[str]:
 
 
 def _fit(
-    model: dict[str, Any], certificate: dict[str, Any], config: dict[str, Any], data: dict[str, Any]
+    model: dict[str, Any],
+    certificate: dict[str, Any],
+    config: dict[str, Any],
+    data: dict[str, Any],
+    used: tuple[int, int] | None,
 ) -> list[str]:
     strength = MODELS[_kind(config)].strength
     value, gap = float(model["params"][strength]), float(certificate["relative_gap"])
     if config.get("command") == "path":
-        proved = f"of the last, alpha = {value:.4g}, {gap_words(gap)}"
-        return [f"The model was solved for a sequence of penalty strengths; {proved}."]
+        last = f"the last is alpha = {value:.4g}"
+        return [f"The model was solved for a sequence of penalty strengths; {last}. {gap_words(gap)}"]
     chosen = None
     if config.get("cv"):
         folds = str(data.get("cv_folds") or f"{config['cv']} folds")
         chosen = folds, str(config.get("selection_rule", "min"))
-    said = [fit_words(strength, value, gap, chosen, data.get("cv_compared"))]
+    said = [fit_words(strength, value, gap, chosen, data.get("cv_compared"), used)]
     if "cv_quality" in model:
         quality = quality_from(model["cv_quality"])
         if np.isfinite(quality.overall[0]):

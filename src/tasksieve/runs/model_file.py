@@ -191,7 +191,7 @@ def _rebuild(
     kind = MODELS[content["model"]]
     require(content["class"] in kind.estimators, f"class {content['class']!r} is not a {kind.name} model")
     estimator = kind.estimator(content["class"] == kind.estimators[-1])
-    params = {name: _parameter_from(value, name) for name, value in content["params"].items()}
+    params = read_parameters(content)
     params.update({name: arrays[f"param_{name}"] for name in ARRAY_PARAMETERS if f"param_{name}" in arrays})
     model = estimator(**params)
     shape = tuple(int(n) for n in arrays["coef_shape"])
@@ -306,6 +306,11 @@ def _plain_parameter(value: Any) -> Any:
             return {"words": [[label, own] for label, own in pairs]}
         return {"weights": [[label, float(own)] for label, own in pairs]}
     return value.item() if isinstance(value, np.generic) else value
+
+
+def read_parameters(content: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of ``model.json``, but for those that are arrays."""
+    return {name: _parameter_from(value, name) for name, value in content["params"].items()}
 
 
 def _parameter_from(value: Any, name: str) -> Any:

@@ -23,6 +23,7 @@ PATH_ARRAYS = (
     "alphas", "objectives", "dual_gaps", "relative_gaps", "n_selected", "rejection_ratios", "seconds", "n_iter",
     "converged",
 )  # fmt: skip
+CV_SCORES = "cv_scores.csv"  # of each value of the path, fold by fold
 NULL = "null_value"  # the column of the null model beside a measure
 # ``quality.csv`` keeps the words of version 0.2 in the name of its column: programs read it
 TRAINING_ROWS, COLUMN_WORDS = "the training rows", "the rows learnt from"
@@ -178,7 +179,7 @@ def read_path(folder: RunFolder) -> SavedPath:
 
 def write_scores(folder: RunFolder, alphas: np.ndarray, scores: np.ndarray) -> None:
     folds = {f"fold {f}": own for f, own in enumerate(scores.T, start=1)}
-    write_table(folder / "cv_scores.csv", {"alpha": alphas, **folds})
+    write_table(folder / CV_SCORES, {"alpha": alphas, **folds})
 
 
 def write_quality(folder: RunFolder, quality: FitQuality, tasks: Sequence[str]) -> None:

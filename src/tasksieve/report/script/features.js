@@ -227,13 +227,14 @@ if (data.stable) featureColumns.push({
   label: "Stable in % of halves", number: true, down: true, class: "wrap", note: "Share of the random halves of the data that selected the feature, too", sort: (f) => data.stable[f],
   cell: (f) => cell(data.stable[f] === null ? "–" : html("span", { class: data.stable[f] >= data.trust.stability.threshold - 1e-9 ? "good" : null }, `${Math.round(100 * data.stable[f])} %`), "number"),
 });
-const PROVEN = { 1: ["✓ always", "good"], 2: ["✓ one of several", "good"], "-1": ["✗ never", "bad"], 0: ["undecided", null] };
+const NEEDED = { 1: "yes", 2: "one of several", "-1": "no", 0: "undecided" };
 const need = (f) => data.needs ? data.needs[f] : null;
 const claims = (words) => words?.split(", ").map((claim) => claim.replaceAll(" ", "\u00a0")).join(", "); // lines end between them
-const proven = (f) => now === chosen ? data.proven[f] : null; // known of the chosen model only
+const needed = (f) => now === chosen ? data.proven[f] : null; // known of the chosen model only
+const neededWords = (f) => needed(f) === null ? null : need(f)?.words ?? NEEDED[needed(f)];
 if (data.proven) featureColumns.push({
-  label: "Proved", down: true, note: "Whether every best model uses the feature, or none, and how much worse models without it are", sort: (f) => proven(f) === null ? null : need(f) ? 2 + need(f).delta : proven(f),
-  cell: (f) => proven(f) === null ? cell("–") : html("td", { class: PROVEN[proven(f)][1], title: need(f)?.note ?? null }, claims(need(f)?.words) ?? PROVEN[proven(f)][0]),
+  label: "Needed by this optimum", down: true, class: "wrap", note: "Whether all coefficients with the smallest penalised loss use the feature, or none, and how much worse models without it are; not whether it matters", sort: (f) => needed(f) === null ? null : need(f) ? 2 + need(f).delta : needed(f), saved: neededWords,
+  cell: (f) => needed(f) === null ? cell("–") : html("td", { title: need(f)?.note ?? null }, claims(neededWords(f))),
 });
 if (nTasks > 1) featureColumns.push({
   label: capital(ROW_NOUNS), number: true, down: true, class: "optional", note: `${capital(ROW_NOUNS)} in which the coefficient is not zero`, sort: (f) => (about(f) || { used: null }).used,

@@ -98,6 +98,18 @@ if (path) {
   const slider = byId("alpha");
   slider.addEventListener("input", () => look(Number(slider.value)));
   byId("back").addEventListener("click", () => { look(chosen); slider.focus(); });
+  for (const button of document.querySelectorAll("[data-look]")) {
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      look(Number(button.dataset.look));
+      if (button.dataset.go) byId(button.dataset.go).scrollIntoView();
+    });
+  }
+  const shownSet = document.getElementById("shown-set"), chosenWords = shownSet && shownSet.textContent;
+  const ruleAt = (k) => k === path.careful ? "at one standard error" : k === path.best ? "at the best score" : `at α = ${quantity(path.alphas[k])}`;
+  if (shownSet) followers.push((k) => {
+    shownSet.textContent = k === chosen ? chosenWords : `Shown are the ${count(path.nSelected[k], "feature")} ${ruleAt(k)}; predictions use those ${ruleAt(chosen)}.`;
+  });
   followers.push((k) => {
     slider.value = k;
     const selected = `${count(path.nSelected[k], "feature")} selected`;
@@ -113,7 +125,7 @@ if (path) {
     const low = Math.min(...bottoms), high = Math.max(...tops), room = 0.05 * (high - low || Math.abs(high) || 1);
     new PathPlot("plot-cv", {
       title: measure, height: 270, low: low - room, high: high + room,
-      note: `Mean over ${ROW_NOUN === "task" && nTasks > 1 ? "tasks and " : ""}${folds} folds, and one standard error between them: what α was chosen by. Smaller is better.${data.quality.some((part) => part.unseen && part.loss) ? ` Below, by ${ROW_NOUN}, the same rows count one by one, and errors are wider, since folds share most of the rows that they learn from.` : ""}`,
+      note: `Mean over ${ROW_NOUN === "task" && nTasks > 1 ? "tasks and " : ""}${folds} folds, and one standard error between them: what α was chosen by.${measure.endsWith("(greater is better)") ? "" : " Smaller is better."}${data.quality.some((part) => part.unseen && part.loss) ? ` Below, by ${ROW_NOUN}, the same rows count one by one, and errors are wider, since folds share most of the rows that they learn from.` : ""}`,
       readout: (k) => `${quantity(mean[k])} ± ${quantity(error[k])}`, value: (k) => mean[k],
       draw(frame, plot) {
         const back = bottoms.map((value, k) => `L${plot.x(k).toFixed(1)} ${plot.y(value).toFixed(1)}`).reverse().join("");

@@ -1,7 +1,7 @@
 // --- a table with sorting, a filter and pages ---------------------------------------------------------------------
 
 class PagedTable {
-  // columns: {label, note, sort(row), down, cell(row), more, class, number}; rows(): ids; text(row): what the filter reads
+  // columns: {label, note, sort(row), saved(row), down, cell(row), more, class, number}; rows(): ids; text(row): what the filter reads
   constructor(host, { caption, noun, columns, rows, text, size, sorted, down, detail, after, empty = "Nothing." }) {
     Object.assign(this, { noun, columns, rows, text, size, sorted, down, detail, after, empty });
     this.page = 0;
@@ -35,7 +35,7 @@ class PagedTable {
   // the rows found, all pages, in their order; a column may add others (more: pairs of a name and a value of the row)
   csvLines() {
     const more = (column) => !column.more ? [] : typeof column.more[0] === "string" ? [column.more] : column.more;
-    const exported = this.columns.flatMap((column) => [...(column.sort ? [[column.label, column.sort]] : []), ...more(column)]);
+    const exported = this.columns.flatMap((column) => [...(column.sort ? [[column.label, column.saved ?? column.sort]] : []), ...more(column)]);
     return [exported.map(([name]) => name), ...this.found.map((row) => exported.map(([, value]) => value(row)))];
   }
 

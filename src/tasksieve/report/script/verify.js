@@ -43,10 +43,10 @@
   const listed = ({ open, sure, complete, needs, needsChecked }) => {
     if (!data.proven) return "";
     const elsewhere = ` which would take long here: run “${data.proofCommand}” for that.`;
-    if (!complete) return ` That features are zero in every solution was checked, too; that others are in every solution was not,${elsewhere}`;
+    if (!complete) return ` Which features no optimum uses was checked, too; which ones every optimum uses was not,${elsewhere}`;
     const always = new Set([...(sure ?? []), ...needs.flatMap(({ features }) => features.length > 1 ? [] : features)]);
-    const said = ` The marks of features are proved, too: ${count(always.size, "feature")} in every solution, ${whole(open === null ? 0 : data.nColumns - new Set(open).size)} in none.`;
-    return needsChecked && data.needsCarried ? said : ` That features are zero in every solution was checked, too; that others are needed was not,${elsewhere}`;
+    const said = ` Which features this optimum needs is proved, too: ${count(always.size, "feature")} in every solution, ${whole(open === null ? 0 : data.nColumns - new Set(open).size)} in none. It does not say that they matter.`;
+    return needsChecked && data.needsCarried ? said : ` Which features no optimum uses was checked, too; which ones it needs was not,${elsewhere}`;
   };
   // the numbers that the report gives in its text: a hair of rounding is allowed
   const toldDiffers = (verdict) => {

@@ -1,0 +1,153 @@
+"""How many features the best score keeps, how many one standard error, and what stability selection says beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..fitted.choosing import two_rules
+from .content import ReportContent, stability_of, without_columns
+from .packing import comparable, row_norms
+from .words import are, capital, count, few
+
+NAMED = 10  # features of a set that are named
+BEST, CAREFUL = "at the best score", "at one standard error"
+PREDICTS = "predictions use these"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The values of a path that two rules choose from the same scores; one of them is the model's.
+
+    - `best`, `careful`: Index of the best score, and of the strongest penalty within one standard error of it.
+    - `used_best`, `used_careful`: Features in use there, strongest first.
+    - `careful_predicts`: Whether the model is that of one standard error.
+    """
+
+    best: int
+    careful: int
+    used_best: list[int]
+    used_careful: list[int]
+    careful_predicts: bool
+
+    @property
+    def differ(self) -> bool:
+        return self.best != self.careful
+
+
+def choice_of(content: ReportContent) -> Choice | None:
+    """What two rules choose; None where the model was not chosen by scores, or selects nothing."""
+    if content.cv_scores is None or content.alphas is None or not content.selects or not content.fitted:
+        return None
+    scores = np.asarray(content.cv_scores, dtype=np.float64)
+    if scores.shape[0] != len(content.alphas):
+        return None
+    best, careful = two_rules(scores, content.cv_measure)
+    chosen = content.chosen % len(content.alphas)
+    if chosen not in (best, careful):
+        return None
+    return Choice(best, careful, _used(content, best), _used(content, careful), chosen == careful)
+
+
+def _used(content: ReportContent, k: int) -> list[int]:
+    """Penalised features that value k of the path uses, strongest first."""
+    coef = without_columns(content.path_coefs[k], content.covariates)
+    used = np.unique(coef.indices[coef.data != 0])
+    return [int(j) for j in used[np.argsort(-row_norms(comparable(content, coef))[used], kind="stable")]]
+
+
+def leading_words(content: ReportContent) -> str:
+    """Which features one standard error leaves, how many the best score keeps, and which of both predicts: sentences
+    for the top of an answer; nothing without scores."""
+    found = choice_of(content)
+    if found is None:
+        return ""
+    n, n_best = len(found.used_careful), len(found.used_best)
+    of = count(content.coef.shape[1] - len(content.covariates), "feature")
+    used = f"{n:,} of {of} {are(n)} used" if n else f"none of {of} is used"
+    named = f": {few((content.features[j] for j in found.used_careful), NAMED)}" if n else ""
+    if not found.differ:
+        return f"At the best score, which is the choice of one standard error as well, {used}{named}."
+    if found.careful_predicts:
+        return f"{capital(CAREFUL)} {used}{named}; predictions use these. {capital(BEST)}: {n_best:,}."
+    return f"{capital(CAREFUL)} {used}{named}. {capital(BEST)}: {n_best:,}, which predictions use."
+
+
+def used_by_rules(content: ReportContent) -> tuple[int, int] | None:
+    """How many features are in use at the best score and at one standard error; None without scores."""
+    found = choice_of(content)
+    return None if found is None else (len(found.used_best), len(found.used_careful))
+
+
+def set_tiles(content: ReportContent) -> list[tuple[str, str, str]]:
+    """(number, name, remark) of the sets of features that two rules and the halves of the rows leave, the most reliable
+    first; without scores of the features in use alone."""
+    if not content.fitted or not content.selects:
+        return []
+    n_covariates = len(content.covariates)
+    beside = f"; {count(n_covariates, 'covariate')} beside" if n_covariates else ""
+    of = f"of {content.coef.shape[1] - n_covariates:,}{beside}"
+    found = choice_of(content)
+    if found is None:
+        n = content.n_selected_features
+        return [(f"{n:,}", f"{'feature' if n == 1 else 'features'} selected", of)]
+    stable = stable_tile(content)
+    if not found.differ:
+        sets = [_set(found.used_best, f"{BEST} and {CAREFUL}", f"{of}; {PREDICTS}")]
+    elif found.careful_predicts:
+        sets = [_set(found.used_careful, CAREFUL, f"{of}; {PREDICTS}"), _set(found.used_best, BEST, "")]
+    else:
+        how = f"{of}; a click, or {content.rule_command}"
+        sets = [_set(found.used_careful, CAREFUL, how), _set(found.used_best, BEST, f"{of}; {PREDICTS}")]
+    return [*stable, *sets] if stability_of(content) is not None else [*sets, *stable]
+
+
+def stable_tile(content: ReportContent) -> list[tuple[str, str, str]]:
+    """What stability selection keeps, or what asks it; nothing where it cannot be asked."""
+    stability = stability_of(content)
+    if stability is not None:
+        remark = f"at most {stability.bound:.2g} by chance, on average" if np.isfinite(stability.bound) else ""
+        return [(f"{stability.n_stable:,}", "stable features", remark)]
+    if not content.fitted or not content.selects or not content.stability_command:
+        return []
+    return [("not asked", "stable features", f"which come back in halves of the rows: {content.stability_command}")]
+
+
+def looks(content: ReportContent) -> list[tuple[int, str]]:
+    """Values of the path that a click shows, other than the model's, with words for them."""
+    found = choice_of(content)
+    if found is None or not found.differ:
+        return []
+    if found.careful_predicts:
+        return [(found.best, f"{capital(BEST)} ({len(found.used_best):,})")]
+    return [(found.careful, f"{capital(CAREFUL)} ({len(found.used_careful):,})")]
+
+
+def noise_words(content: ReportContent) -> list[str]:
+    """That the best score keeps noise, where the model is that of the best score."""
+    if not content.fitted or not content.selects or not content.n_selected_features:
+        return []
+    found, stability = choice_of(content), stability_of(content)
+    if found is None and content.cv_scores is None and content.stability_command:
+        return [
+            "The penalty strength was given, not chosen by cross-validation: there are no scores that say how many of "
+            f"these features are noise. Which would be found again, stability selection says ({content.stability_command})."
+        ] * (stability is None)
+    if found is None or (found.differ and found.careful_predicts):
+        return []
+    said = (
+        "The best score keeps noise: the penalty that predicts best is weak enough to let in features that do not "
+        f"matter. At the best score {len(found.used_best):,} {are(len(found.used_best))} used"
+    )
+    if found.differ:
+        said += f", at one standard error {len(found.used_careful):,} ({content.rule_command})"
+    if stability is not None:
+        said += f", and {stability.n_stable:,} {are(stability.n_stable)} stable"
+    elif content.stability_command:
+        said += f"; which would be found again, stability selection says ({content.stability_command})"
+    return [f"{said}."]
+
+
+def _set(used: list[int], where: str, remark: str) -> tuple[str, str, str]:
+    return f"{len(used):,}", f"{'feature' if len(used) == 1 else 'features'} {where}", remark
