@@ -62,6 +62,19 @@ _LOST = 2.0**-460  # what squares and products lose by underflow, of a length
 _CACHED = 1 << 16  # entries that the processor's own memory holds while several things are done with them
 
 
+# What a prediction of a run depends on, and what says so: the certificate and the data, the data read again as they were
+# (means, patterns, baseline hazards, categories), or what was asked of the fit. tasksieve has the same list for what it
+# writes (`PredictionBasis`), and a test compares the two: a field that is not here is refused.
+PREDICTION = {
+    **dict.fromkeys(("coef", "intercept", "thresholds", "tasks", "classes"), "certificate and data"),
+    **dict.fromkeys(("targets", "task", "offset", "needs_offset", "single", "patterns"), "certificate and data"),
+    **dict.fromkeys(("encoding", "fill", "fills", "baseline_hazard", "covariates", "lacking"), "data"),
+    **dict.fromkeys(("survival", "label", "files", "sheets", "file_tasks", "task_name"), "data and what was asked"),
+    **dict.fromkeys(("missing", "value_labels", "id", "choice"), "data and what was asked"),
+    **dict.fromkeys(("model", "estimator", "params", "loss_weights", "target_scales"), "certificate and what was asked"),
+}
+
+
 class Unreadable(Exception):
     """The file is not a certificate that this program can read (exit code 2)."""
 
@@ -4542,7 +4555,16 @@ def described(cert: Certificate, tasks: list[Task], values: list[Value]) -> list
         "with offsets" if cert["offset"] else "",
         getattr(tasks[0].matrix, "words", ""),
     ]
-    return ["problem: " + "; ".join(filter(None, parts)), "data: " + "; ".join(filter(None, data))]
+    return ["problem: " + "; ".join(filter(None, parts)), "data: " + "; ".join(filter(None, data)), *_orders(cert)]
+
+
+def _orders(cert: Certificate) -> list[str]:
+    """Ordered classes from the lowest to the highest: of all tasks, or of each that has any."""
+    each = {label: " < ".join(map(str, cert.classes(t)))
+            for t, label in enumerate(cert.tasks) if kind_of(cert.loss(t)) == "ordered"}  # fmt: skip
+    if len(each) == len(cert.tasks) and len(set(each.values())) == 1:
+        return [f"order of the classes: {each[cert.tasks[0]]}"]
+    return [f"order of the classes of task {label!r}: {order}" for label, order in each.items()]
 
 
 def _target_words(target: str | dict[str, Any]) -> str:

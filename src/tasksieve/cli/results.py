@@ -107,18 +107,7 @@ def write_results(job: Job, fitted: Fitted) -> None:
         write_risk_groups(
             folder, risk_groups(ranking, problem.X, problem.y, **problem.row_arguments(groups=False))
         )
-    facts = {"chosen": fitted.chosen, "choice": config["command"] == "fit"}
-    facts |= {key: config.get(key) for key in ("id", "offset")}
-    facts |= {"missing": config["missing"]} if problem.fill is not None else {}
-    facts |= {"covariates": len(covariates)} if len(covariates) else {}
-    facts |= outcome_facts(config, job.kind, model)
-    if file_tasks(config):
-        given = config.get("task_name", [])
-        facts |= {"files": True, "task_name": given[0] if len(given) == 1 and PART in given[0] else None}
-        facts |= {"lacking": problem.lacking, "sheets": several_sheets(config)}
-        facts["file_tasks"] = given or None if several_sheets(config) else name_tasks(config["table"], given)
-    if config.get("value_labels") is False:
-        facts["value_labels"] = False
+    facts = {"chosen": fitted.chosen, **basis_facts_of(config, job.kind, model, problem)}
     if fitted.path is not None and (fills := fills_along(fitted.path)) is not None:
         set_state(model, fills=fills)  # of all values: predict --alpha needs them
     how = (problem.encoding, problem.fill, problem.targets, task_column(config))
@@ -128,6 +117,24 @@ def write_results(job: Job, fitted: Fitted) -> None:
         used = used_columns([coefficient_rows(model)[0], *along])
         scales = used, np.ascontiguousarray(model.scale_[:, used])
     save_model(folder, SavedModel(model, job.kind.name, *how, facts, null, scales))
+
+
+def basis_facts_of(config: dict[str, Any], kind: ModelKind, model: Any, problem: Any) -> dict[str, Any]:
+    """What predictions depend on and the names of columns and files say, given what was asked and the table."""
+    n_covariates = len(covariates_of(model, problem.n_features))
+    facts: dict[str, Any] = {"choice": config["command"] == "fit"}
+    facts |= {key: config.get(key) for key in ("id", "offset")}
+    facts |= {"missing": config["missing"]} if problem.fill is not None else {}
+    facts |= {"covariates": n_covariates} if n_covariates else {}
+    facts |= outcome_facts(config, kind, model)
+    if file_tasks(config):
+        given = config.get("task_name", [])
+        facts |= {"files": True, "task_name": given[0] if len(given) == 1 and PART in given[0] else None}
+        facts |= {"lacking": problem.lacking, "sheets": several_sheets(config)}
+        facts["file_tasks"] = given or None if several_sheets(config) else name_tasks(config["table"], given)
+    if config.get("value_labels") is False:
+        facts["value_labels"] = False
+    return facts
 
 
 def outcome_facts(config: dict[str, Any], kind: ModelKind, model: Any) -> dict[str, Any]:

@@ -3,24 +3,45 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import verify as verifier
+from ..fitted.covariates import covariates_of
+from ..genotypes import score_lines
 from ..proof.forms import Strengths, label_words, stated_problem
 from ..report.rows import coefficient_rows, row_labels
+from ..report.standardised import by_row
 from ..runs import RunError, RunFolder, load_model
-from ..runs.folder import CERTIFICATE, PROOF
-from ..runs.model_file import SavedModel
+from ..runs.folder import (
+    CERTIFICATE,
+    CONFIG,
+    FOLDS,
+    LOCK,
+    LOG,
+    MANIFEST,
+    OWN,
+    PIECES,
+    PROOF,
+    SCORE,
+    STREAM,
+    VARIANTS,
+)
+from ..runs.model_file import SavedModel, packed_model
 from ..runs.results import SavedPath, read_path
+from ..tables import read_arrays
+from ..tables.basis import UNSAID, PredictionBasis
 from ..tables.frames import need
 from ..tables.recipe import column_recipes
-from ..tasks import by_pattern
+from .run_basis import Expected, alike, coefficients, differences, expected_basis, thresholds_of
+from .source import Source
 
 # How much more than the fit's own gap a certificate may leave open, and still be about the same answer: the two count
 # rounding in different ways, and a certificate that of sums over all rows of a task.
@@ -29,37 +50,52 @@ TWICE, ROUNDING, ROUNDING_OF_ROWS = 2.0, 1e-11, 32.0 * 2.0**-53
 ROUNDING_OF_LABELS, LOST_SQUARE = 2.0**-48, 1e-150
 PARTS = ("shared", "intercept", "standardize", "positive", "loss", "penalty", "task_weights", "class_weights")
 LABELS = ("tasks", "classes")
+FEATURES = "features.csv"
+#: of certificate.json
+CLAIMED = ("objective", "dual_gap", "relative_gap", "tol", "null_objective", "converged")
+#: files that are compared, wholly or in what predictions and proofs are made of, and those that say nothing
+COMPARED = {
+    "model.json", "model.npz", "coefficients.csv", "coefficients.parquet", "intercepts.csv", FEATURES, "path.npz",
+    "path.csv", VARIANTS, SCORE, CERTIFICATE, PROOF, CONFIG, FOLDS, MANIFEST, LOG, LOCK, PIECES,
+}  # fmt: skip
+_NOT_COMPARED = ("n_iter", "status", "cv_quality", "the null model", "how the solver worked (max_iter, screening, ...)")
 ARRAYS = ("feature_weights", "l1", "group_of", "group_weights", "sorted_weights", "edges", "absent", "absent_start")
 
 
-def compare_run(
-    folder: RunFolder, cert: verifier.Certificate, rows: dict[str, Any], names: Sequence[str] | None, value: int | None
-) -> list[str]:
-    """Refuse a run whose files say something else than its certificate; gives what they say beyond it, in words.
+def compare_run(folder: RunFolder, cert: verifier.Certificate, source: Source, value: int | None) -> list[str]:
+    """Refuse a run whose files say something else than its certificate and its data; gives in words what they say
+    beyond that, and is not proved.
 
-    - `rows`: X, y, task, ...: the data, as they will be given to the verifier.
-    - `names`: The features that the data have, where the certificate does not say which column each is.
+    - `source`: The data, as the options of the run read them.
     - `value`: The value of the path that is the run's model, where the certificate says so.
     """
+    for name in ("model.json", CONFIG, CERTIFICATE):
+        refuse_repeated_keys(folder / name)
     saved = load_model(folder)
     coef, intercept = (np.asarray(part) for part in coefficient_rows(saved.estimator))
-    claims = _Claims(folder, cert, saved, coef, intercept, _rounding_of_labels(cert, rows["y"]))
-    claims.compare_names(names)
-    own_alpha, strengths = claims.compare_problem(rows)
+    claims = _Claims(folder, cert, saved, source, coef, intercept, _rounding_of_labels(cert, source.problem.y))
+    claims.compare_fields()
+    claims.compare_names()
+    own_alpha, strengths = claims.compare_problem()
     value = claims.value_at(strengths(own_alpha)[0]) if value is None else value
     claims.compare_point(value, coef, intercept, *strengths(own_alpha))
     claims.compare_thresholds(value, getattr(saved.estimator, "thresholds_", None))
+    expected = claims.compare_basis(value)
     claims.compare_numbers(value)
-    claims.compare_tables()
-    if not (folder / "path.npz").is_file():
-        return []
-    path = read_path(folder)
-    claims.compare_path_table(path)
-    if cert.n_values > 1:
-        claims.compare_path(path, strengths)
-        return []
-    claims.compare_chosen(path, own_alpha)
-    return [f"of path.npz the chosen value alone is proved, {len(path.alphas) - 1} others are not"]
+    claims.compare_tables(expected.scale)
+    if source.genotypes:
+        claims.compare_variants()
+    beyond = []
+    if (folder / "path.npz").is_file():
+        path = read_path(folder)
+        claims.compare_path_table(path)
+        claims.compare_chosen(path, own_alpha)
+        if cert.n_values > 1:
+            claims.compare_path(path, strengths)
+        elif len(path.alphas) > 1:
+            others = len(path.alphas) - 1
+            beyond.append(f"of path.npz the chosen value alone is proved, {others} others are not")
+    return [*beyond, *claims.words()]
 
 
 def compare_recipes(stated: dict[str, Any], found: dict[str, Any]) -> None:
@@ -79,6 +115,7 @@ class _Claims:
     folder: RunFolder
     cert: verifier.Certificate
     saved: SavedModel
+    source: Source
     coef: np.ndarray  # of the model, a row for each task or class
     intercept: np.ndarray
     left: float  # what the rounding of labels may leave of an objective
@@ -87,24 +124,40 @@ class _Claims:
         if not good:
             raise RunError(f"{self.folder.path}: {otherwise}")
 
-    def compare_names(self, names: Sequence[str] | None) -> None:
+    def compare_fields(self) -> None:
+        """What model.json and model.npz hold is what is read of them, and nothing else; the verifier knows it all."""
+        unknown = sorted({one.name for one in fields(PredictionBasis)} - set(verifier.PREDICTION))
+        self.require(not unknown, f"predictions depend on {unknown[:1]}, of which verify.py knows nothing")
+        unknown = sorted(set(self.saved.facts) - {*UNSAID, "chosen"})
+        self.require(not unknown, f"model.json has the fact {unknown[:1]}, of which nothing is known")
+        written, stored = packed_model(self.saved)
+        arrays = read_arrays(self.folder / "model.npz", stored=True)
+        beside = unlike_fields(self.folder.read_json("model.json"), json.loads(json.dumps(written)))
+        self.require(not beside, f"model.json: {', '.join(beside[:3])} is not as a fit writes it")
+        beside = [name for name, own in arrays.items() if not _same_array(own, stored.get(name))]
+        self.require(not beside, f"model.npz: {', '.join(beside[:3])} is not as a fit writes it")
+        self.require(not (self.folder / STREAM).is_file(), f"it holds {STREAM} beside {PROOF}: predictions would be its")
+
+    def compare_names(self) -> None:
+        """Names of the features, in the model, the certificate and the data, and the columns that they are."""
         own = self.saved.feature_names
         self.require(self.cert.header.get("features") == own, f"the features of model.npz are not those of {PROOF}")
-        known = names is None or list(names) == own
-        self.require(known, "the names of the features are not those of the columns of the data")
+        known = self.source.problem.encoding.feature_names == own
         table = self.cert.header.get("table")
         if table is not None:
             for name, column, said in zip(own, column_recipes(self.saved.encoding), table["columns"], strict=True):
                 same = all(said.get(key) == word for key, word in column.items())
                 self.require(same, f"feature {name!r} of model.json is column {said['source']!r} in {PROOF}")
+        self.require(known, "the names of the features are not those of the columns of the data")
         for name, count in Counter(own).most_common(1):
             self.require(count == 1, f"{name!r} is the name of several features")
 
-    def compare_problem(self, rows: dict[str, Any]) -> tuple[float, Strengths]:
+    def compare_problem(self) -> tuple[float, Strengths]:
         """Loss, penalty, weights, ... of the saved model on the data; gives its alpha, and the format's strengths."""
-        cert, model = self.cert, self.saved.estimator
+        cert, model, problem = self.cert, self.saved.estimator, self.source.problem
+        rows = {"X": self.source.matrix, "y": problem.y, **problem.row_arguments(groups=False)}
         try:
-            header, arrays, alpha, strengths = stated_problem(model, _in_patterns(model, rows))
+            header, arrays, alpha, strengths = stated_problem(model, rows)
         except ValueError as error:
             raise RunError(f"{self.folder.path}: the saved model does not go with the data: {error}") from None
         for name in PARTS:
@@ -116,8 +169,6 @@ class _Claims:
             self.require(same, f"the {name} of the data are {header[name]}, in {PROOF} {cert[name]}")
         same = math.isclose(header["unit"], cert["unit"], rel_tol=1e-12)
         self.require(same, f"the unit of the objective is {header['unit']}, in {PROOF} {cert['unit']}")
-        same = label_words(model.tasks_.tolist()) == label_words(cert["tasks"])
-        self.require(same, f"the tasks of model.json are not those of {PROOF}")
         for name in ARRAYS:
             mine, theirs = (part.get(name, np.empty(0)) for part in (arrays, cert.arrays))
             self.require(np.array_equal(mine, theirs), f"{name} of the model are not those of {PROOF}")
@@ -134,27 +185,45 @@ class _Claims:
     def compare_point(self, k: int, coef: np.ndarray, intercept: np.ndarray, alpha: float, ridge: float) -> None:
         """Coefficients and strengths of one value."""
         arrays, order = self.cert.arrays, _task_after_task(self.saved.estimator, len(coef))
+        found = coefficients(self.cert, k)
         for name, mine in (("alpha", alpha), ("ridge", ridge)):
             same = math.isclose(mine, arrays[name][k], rel_tol=1e-12)
             self.require(same, f"{name} of the model is {mine}, in {PROOF} {arrays[name][k]}")
-        found = np.zeros((len(self.cert.outputs), self.cert.n_features))
-        here = slice(*arrays["start"][k : k + 2])
-        found[arrays["output"][here], arrays["feature"][here]] = arrays["coef"][here]
+        self.require(len(found) == len(coef), f"the coefficients are not those of {PROOF}")
         same = np.array_equal(coef[order], found) and np.array_equal(intercept[order], arrays["intercept"][k])
         self.require(same, f"the coefficients are not those of {PROOF}")
 
     def compare_thresholds(self, k: int, by_task: Any) -> None:
         """Between ordered classes. Around a class that a task does not have two of the model are equal, or infinite."""
-        stated = self.cert.arrays.get("thresholds")
-        mine = [] if by_task is None else [np.asarray(own, dtype=np.float64) for own in by_task if own is not None]
-        found = np.concatenate([np.empty(0), *(np.unique(own[np.isfinite(own)]) for own in mine)])
-        same = np.array_equal(found, np.empty(0) if stated is None else stated[k])
+        wanted = thresholds_of(self.cert, k, getattr(self.saved.estimator, "classes_", None))
+        mine = [None] * len(wanted) if by_task is None else list(by_task)
+        same = len(mine) == len(wanted) and all(map(alike, mine, wanted))
         self.require(same, f"the thresholds are not those of {PROOF}")
+
+    def compare_basis(self, k: int) -> Expected:
+        """All that predictions depend on."""
+        try:
+            expected = expected_basis(self.saved, self.cert, k, self.source)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            raise RunError(f"{self.folder.path}: the saved model does not go with the data: {error}") from None
+        for name, mine, theirs in differences(self.saved.basis, expected):
+            told = f"the {name.replace('_', ' ')} of the model"
+            shown = _shown(name, mine), _shown(name, theirs)
+            if shown[0] != shown[1]:
+                told += f" is {shown[0]}; by {verifier.PREDICTION[name]} it is {shown[1]}"
+            else:
+                told += f" is not what {verifier.PREDICTION[name]} say"
+            raise RunError(f"{self.folder.path}: {told}")
+        return expected
 
     def compare_numbers(self, k: int) -> None:
         """Objective and gap of the chosen value, in all files that state them."""
         stated, of_model = self.folder.read_json(CERTIFICATE), self.folder.read_json("model.json")
         self.compare_gap(CERTIFICATE, k, stated.get("objective"), stated.get("dual_gap"))
+        unknown = sorted(set(stated) - {*CLAIMED})
+        self.require(not unknown, f"{CERTIFICATE} has the field {unknown[:1]}, of which nothing is known")
+        tol, mine = stated.get("tol"), float(self.saved.estimator.tol)
+        self.require(tol is None or (_is_number(tol) and tol == mine), f"tol is {tol} in {CERTIFICATE}, {mine} in model.json")
         for name in ("objective", "dual_gap", "null_objective"):
             mine, other = stated.get(name), of_model.get(name, stated.get(name))
             self.require(other == mine, f"{name} is {mine} in {CERTIFICATE}, {other} in model.json")
@@ -174,8 +243,9 @@ class _Claims:
         close = _is_number(gap) and open_ <= TWICE * gap + rounding
         self.require(close, f"{name} has the duality gap {gap}, {PROOF} proves {open_} only")
 
-    def compare_tables(self) -> None:
-        """coefficients.csv, coefficients.parquet and intercepts.csv, which people read."""
+    def compare_tables(self, scale: np.ndarray | None) -> None:
+        """coefficients.csv, coefficients.parquet, intercepts.csv and features.csv, which people read, and the deviations
+        of the columns in each task, by which the last of them is sorted."""
         labels, names = row_labels(self.saved.estimator, self.saved.targets), self.saved.feature_names
         rows, positions = (index.tolist() for index in np.nonzero(self.coef))
         wanted = {(labels[t], names[j]): self.coef[t, j] for t, j in zip(rows, positions, strict=True)}
@@ -189,6 +259,62 @@ class _Claims:
             if lines is not None:
                 same = len(dict(lines)) == len(lines) and {key: own for key, (own,) in lines} == expected
                 self.require(same, f"{name} does not hold the coefficients of the model")
+
+        if self.saved.scales is not None:
+            features, values = self.saved.scales
+            same = scale is not None and np.allclose(values, scale[:, features], rtol=1e-9, atol=0.0)
+            self.require(bool(same), "the standard deviations of model.npz are not those of the columns")
+        self.compare_features(scale)
+
+    def compare_features(self, scale: np.ndarray | None) -> None:
+        """features.csv: the features in use, strongest first."""
+        if not (self.folder / FEATURES).is_file():
+            return
+        try:
+            lines = [list(line.values())[:3] for line in _lines(self.folder, FEATURES)]
+            listed = [(name, float(strength), int(count)) for name, strength, count in lines]
+        except (TypeError, ValueError, csv.Error) as error:
+            raise RunError(f"{self.folder.path}: {FEATURES} cannot be read: {error}") from None
+        model, names = self.saved.estimator, self.saved.feature_names
+        sized = self.coef if scale is None else self.coef * by_row(model, scale)
+        used = np.setdiff1d(np.flatnonzero(self.coef.any(axis=0)), covariates_of(model, len(names)))
+        wanted = {names[j]: (np.linalg.norm(sized[:, j]), np.count_nonzero(self.coef[:, j])) for j in used.tolist()}
+        same = sorted(name for name, *_ in listed) == sorted(wanted)
+        for name, *own in listed if same else ():
+            same = same and np.allclose(own, wanted[name], rtol=1e-9, atol=0.0)
+        strengths = np.array([strength for _, strength, _ in listed])
+        self.require(same and bool(np.all(np.diff(strengths) <= 0.0)), f"{FEATURES} does not list the features in use")
+
+    def compare_variants(self) -> None:
+        """variants.csv, by which the variants of other files are found, and score.tsv, which plink2 reads."""
+        X, names = self.source.problem.X, self.saved.feature_names
+        table, place = X.variant_table, X.n_covariates
+        used = iter(np.flatnonzero(self.coef.any(axis=0)).tolist())
+        needed = [j for j in used if j >= X.n_covariates]
+        keys = ("chr", "pos", "id", "effect_allele", "other_allele")
+        found = []
+        for line in _lines(self.folder, VARIANTS):
+            while place < len(names) and names[place] != line.get("feature"):
+                place += 1
+            known = place < len(names)
+            own = [str(table[key][place - X.n_covariates]) for key in keys] if known else []
+            self.require(known and [line.get(key) for key in keys] == own, f"{VARIANTS} lists other variants")
+            found.append(place)
+            place += 1
+        self.require(set(needed) <= set(found), f"{VARIANTS} does not list all variants in use")
+        if (self.folder / SCORE).is_file():
+            labels = np.array(row_labels(self.saved.estimator, self.saved.targets), dtype=object)
+            same = "".join(score_lines(X, self.coef, labels)).encode() == (self.folder / SCORE).read_bytes()
+            self.require(same, f"{SCORE} does not hold the coefficients of the model")
+
+    def words(self) -> list[str]:
+        """What of the run is said, and neither compared nor recomputed."""
+        there = [name for name in sorted(OWN - COMPARED) if (self.folder / name).is_file()]
+        said = [f"of model.json {', '.join(_NOT_COMPARED)}", "of config.json what no prediction depends on", *there]
+        found = [f"compared with certificate and data: all that predict reads of model.json and model.npz"]
+        if (self.folder / FOLDS).is_file():
+            found.append(f"not proved: {FOLDS}, from which predict --interval makes its intervals")
+        return [*found, f"words about the run, not proved: {', '.join(said)}"]
 
     def numbers_of(
         self, name: str, numbers: Sequence[str], key: Sequence[str] = ()
@@ -224,12 +350,13 @@ class _Claims:
         coef, intercept = path.coefs[here[0]].toarray(), path.intercepts[here[0]]
         same = np.array_equal(coef, self.coef) and np.array_equal(intercept, self.intercept)
         self.require(same, "path.npz has other coefficients than the model at its alpha")
-        model = self.saved.estimator
-        mine, theirs = (
-            [None] if own is None else [None if part is None else part.tolist() for part in own]
-            for own in (getattr(model, "thresholds_", None), path.thresholds(here[0], getattr(model, "classes_", None)))
-        )
-        self.require(mine == theirs, "path.npz has other thresholds than the model at its alpha")
+        classes = getattr(self.saved.estimator, "classes_", None)
+        same = alike(getattr(self.saved.estimator, "thresholds_", None), path.thresholds(here[0], classes))
+        self.require(same, "path.npz has other thresholds than the model at its alpha")
+        chosen = self.saved.facts.get("chosen", -1)
+        same = type(chosen) is int and -len(path.alphas) <= chosen < len(path.alphas)
+        same = same and chosen % len(path.alphas) == here[0]
+        self.require(same, f"the chosen value of model.json is {chosen}, its alpha is that of value {here[0]}")
 
     def compare_path(self, path: SavedPath, strengths: Strengths) -> None:
         """All values of path.npz."""
@@ -241,13 +368,56 @@ class _Claims:
             self.compare_gap("path.npz", k, float(path.objectives[k]), float(path.dual_gaps[k]))
 
 
-def _in_patterns(model: Any, rows: dict[str, Any]) -> dict[str, Any]:
-    """The data as a model of patterns has them: rows with holes in the patterns that it knows."""
-    known = getattr(model, "patterns_", None)
-    if known is None or hasattr(rows["X"], "patterns"):
-        return rows
-    X = by_pattern(rows["X"], task=rows.get("task"), unseen="nearest").as_fitted(known, None)
-    return {**rows, "X": X, "task": X.task}
+def refuse_repeated_keys(path: Path) -> None:
+    """Refuse a JSON file that says something twice, or numbers that JSON does not have: readers differ in what they take."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+            raise RunError(f"{path} says {twice!r} twice")
+        return found
+
+    def never(word: str) -> None:
+        raise RunError(f"{path} holds {word}, which is no number")
+
+    try:
+        json.loads(path.read_bytes(), object_pairs_hook=once, parse_constant=never)
+    except RunError:
+        raise
+    except (ValueError, RecursionError, OSError) as error:
+        raise RunError(f"{path} is not readable: {type(error).__name__}: {str(error)[:200]}") from None
+
+
+def unlike_fields(read: Any, written: Any, name: str = "") -> list[str]:
+    """Where a file holds something that is not written when its content is, or is written otherwise."""
+    if isinstance(read, dict) and isinstance(written, dict):
+        return [
+            place
+            for key, own in read.items()
+            for place in (unlike_fields(own, written[key], f"{name}.{key}".strip(".")) if key in written
+                          else [f"{name}.{key}".strip(".")])
+        ]  # fmt: skip
+    if isinstance(read, list) and isinstance(written, list) and len(read) == len(written):
+        each = zip(read, written, strict=True)
+        return [place for k, pair in enumerate(each) for place in unlike_fields(*pair, f"{name}[{k}]")]
+    return [] if type(read) is type(written) and read == written else [name or "the content"]
+
+
+def _same_array(read: np.ndarray, written: np.ndarray | None) -> bool:
+    if written is None or read.dtype != written.dtype or read.shape != written.shape:
+        return False
+    return np.array_equal(read, written, equal_nan=read.dtype.kind == "f")
+
+
+def _shown(name: str, value: Any) -> str:
+    """A value in words, as far as these are few."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list):
+        value = [own.tolist() if isinstance(own, np.ndarray) else own for own in value]
+    text = repr(value)
+    return text if len(text) <= 120 else f"{text[:120]} ..."
 
 
 def _same(mine: Any, theirs: Any) -> bool:

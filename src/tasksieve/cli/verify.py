@@ -16,7 +16,7 @@ from ..runs.folder import CONFIG, PROOF, STREAM
 from ..runs.inspected import chosen_value
 from ..tables import TableError
 from ..tables.packed import PACKED
-from .config import check_config
+from .config import check_config, read_config
 from .exit_codes import OK, UsageError, say
 from .files import Tables, expand_tables
 from .genotype_proof import by_recipe, export_words, genotype_recipe, task_codes
@@ -25,6 +25,7 @@ from .in_json import in_json
 from .options import Asked
 from .progress import working
 from .run_claims import compare_recipes, compare_run
+from .source import Source
 from .sources import source_kind
 
 NOT_PROVED, UNREADABLE = 1, 2
@@ -71,15 +72,23 @@ def _verify(asked: Asked) -> int:
         value = chosen_value(cert)
     if folder is not None:
         folder.verify()
-    config = {} if folder is None else folder.read_json(CONFIG)
+    config = {} if folder is None else read_config(folder, CONFIG)
     if GenotypeSource.recognises(config) or (folder is None and cert.header.get("genotypes") is not None):
         return _verify_genotypes(asked, cert, folder, config, value)
     table = config.get("table") if asked.data is None else expand_tables([asked.data])
     if table is None:
         raise verifier.Unreadable(f"{asked.run} is a certificate alone: name the file of data with --data")
     with working("reading", quiet):
-        rows, names = _read(cert, table, config)
-        beyond = [] if folder is None else compare_run(folder, cert, rows, names, chosen_value(cert))
+        rows, beyond = _read(cert, table, config), []
+        if folder is not None:
+            same = config.get("table") == table
+            config |= {"table": table, "format": config.get("format") if same else None}
+            source = _as_fitted(config, needed=rows is None)
+            rows = _rows_of(source) if rows is None else rows
+            _require_same(cert, source)
+            beyond = compare_run(folder, cert, source, chosen_value(cert))
+        elif rows is None:
+            raise verifier.Unreadable("the certificate does not say how a table is read: give the run, or an npz file")
     if hasattr(rows["X"], "patterns"):  # with its holes
         rows["X"] = rows["X"].to_array()
     return _decide(asked, cert, rows, value, beyond)
@@ -170,10 +179,9 @@ def _verify_genotypes(
         config = {key: own for key, own in config.items() if key not in ("pfile", "vcf_zarr", "bgen")}
         config["bfile"] = [asked.data]
     with working("reading", asked.quiet):
-        source = GenotypeSource(config, check_config(config))
-        source.read()
-        found = {"X": source.matrix, "y": source.problem.y, **source.problem.row_arguments(groups=False)}
-        beyond = compare_run(folder, cert, found, source.problem.encoding.feature_names, chosen_value(cert))
+        source = _as_fitted(config, needed=True)
+        found = _rows_of(source)
+        beyond = compare_run(folder, cert, source, chosen_value(cert))
         if stated is not None:
             compare_recipes(stated, genotype_recipe(source))
         if stated is not None and config.get("bfile"):
@@ -184,37 +192,53 @@ def _verify_genotypes(
     return _decide(asked, cert, rows, value, beyond)
 
 
-def _read(
-    cert: verifier.Certificate, table: Tables, config: dict[str, Any]
-) -> tuple[dict[str, Any], list[str] | None]:
-    """X, y, task, ...: by the verifier's own reader where the certificate says how, else as the fit has read them; and
-    the names of the features where it is the latter."""
+def _read(cert: verifier.Certificate, table: Tables, config: dict[str, Any]) -> dict[str, Any] | None:
+    """X, y, task, ... by the verifier's own reader where the certificate says how; None where only the fit's reader
+    can."""
     if isinstance(table, list) or isinstance(config.get("table"), list):
         several = isinstance(config.get("table"), list)
         if not several or isinstance(table, str):
             wanted = "one file for each task: a folder, or a glob" if several else "one file"
             raise verifier.Unreadable(f"--data: the run was fitted to {wanted}")
-        return _as_fitted({**config, "table": table})
+        return None
     packed = Path(table).suffix.lower() in PACKED
     if cert.header.get("table") is not None and not packed:
-        return verifier.read_table(cert, table), None
+        return verifier.read_table(cert, table)
     beside = {"task": "task", "weights": "sample_weight", "offset": "offset"}
     plain = all(config.get(key) in (None, name) for key, name in {"target": ["y"], **beside}.items())
     if table.endswith(".npz") and plain:
         found = verifier.read_arrays(table)
         kept = {"X", "y", *(name for key, name in beside.items() if not config or config.get(key) is not None)}
         if config.get("missing", "error") == "error" and found["X"].ndim == 2:
-            rows = {name: values for name, values in found.items() if name in kept}
-            return rows, _as_fitted({**config, "table": table})[1] if config else None
-    if not config:
-        raise verifier.Unreadable("the certificate does not say how a table is read: give the run, or an npz file")
-    return _as_fitted({**config, "table": table, "format": config.get("format") if table == config["table"] else None})
+            return {name: values for name, values in found.items() if name in kept}
+    return None
 
 
-def _as_fitted(config: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    source = source_kind(config)(config, check_config(config)).read()
-    found = {"X": source.matrix, "y": source.problem.y, **source.problem.row_arguments(groups=False)}
-    return found, source.problem.encoding.feature_names
+def _as_fitted(config: dict[str, Any], needed: bool) -> Source:
+    """The data as the options of a run read them; `needed` where nothing else has read them."""
+    try:
+        return source_kind(config)(config, check_config(config)).read()
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # options that were changed by hand may be anything
+        if needed and isinstance(error, TableError):
+            raise
+        raise RunError(f"the options in {CONFIG} do not read the data: {error}") from None
+
+
+def _rows_of(source: Source) -> dict[str, Any]:
+    return {"X": source.matrix, "y": source.problem.y, **source.problem.row_arguments(groups=False)}
+
+
+def _require_same(cert: verifier.Certificate, source: Source) -> None:
+    """Refuse a run whose options read other data than those of the certificate."""
+    rows = _rows_of(source)
+    if hasattr(rows["X"], "patterns"):
+        rows["X"] = rows["X"].to_array()
+    given = [rows.get(name) for name in ("X", "y", "task", "sample_weight", "offset")]
+    wrong = verifier.check_digests(cert, verifier.arrange(cert, *given))
+    if wrong:
+        raise verifier.Mismatch("\n".join(wrong))
 
 
 class _Lines:

@@ -16,6 +16,7 @@ from ..fitted.restore import get_state, set_state
 from ..path.status import Status
 from ..report.rows import coefficient_rows
 from ..tables import Encoding, write_arrays
+from ..tables.basis import PredictionBasis, basis_facts
 from ..tables.filling import FILLED
 from ..tables.saved import label_from, plain_label, rebuild, require_finite, require_room
 from ..tasks import Fills, Patterns, label_array
@@ -42,6 +43,11 @@ ARRAY_PARAMETERS = ("graph", "task_graph", "feature_weights", "weights", "l1", "
 QUALITIES = ("cv_quality", "cv_quality_by_task")
 # What a model of unlike outcomes has found of each task.
 BALANCE = ("loss_weights", "target_scales")
+# Of the basis of predictions, what is part of the state of a fitted model.
+STATE = (
+    "coef", "intercept", "thresholds", "tasks", "classes", "single", "needs_offset", *BALANCE, "fills", "patterns",
+    "baseline_hazard",
+)  # fmt: skip
 
 
 @dataclass
@@ -62,7 +68,8 @@ class SavedModel:
     task : str, optional
         Name of the task column.
     facts : dict
-        Anything else of plain JSON worth keeping.
+        Fields of the basis of predictions that are known by the names of columns and files, and the place of the chosen
+        value on the path.
     null : fitted estimator, optional
         The null model of the same rows: intercepts and covariates only. Runs of version 0.2 have none.
     scales : (features, array of shape (T, features)), optional
@@ -85,6 +92,20 @@ class SavedModel:
         return self.encoding.feature_names
 
     @property
+    def basis(self) -> PredictionBasis:
+        """All that predictions depend on."""
+        model, state = self.estimator, get_state(self.estimator)
+        found = {name: state.get(name) for name in STATE} | basis_facts(self.facts)
+        found |= {name: bool(found[name]) for name in ("single", "needs_offset")}
+        params = {
+            name: value for name, value in model.get_params(deep=False).items() if not name.startswith("copy_")
+        }
+        return PredictionBasis(
+            encoding=self.encoding, fill=self.fill, targets=self.targets, task=self.task, model=self.kind,
+            estimator=type(model).__name__, params=params, **found,
+        )  # fmt: skip
+
+    @property
     def filling(self) -> dict[str, Any]:
         """What `prepare_rows` must know to fill holes as the fit did."""
         tasks = self.estimator.tasks_ if self.fill is not None and self.fill.ndim == 2 else None
@@ -93,34 +114,39 @@ class SavedModel:
 
 def save_model(folder: RunFolder, saved: SavedModel) -> None:
     """Write ``model.npz`` and ``model.json`` into a run folder."""
-    model = saved.estimator
-    params = {
-        name: value for name, value in model.get_params(deep=False).items() if not name.startswith("copy_")
-    }
+    content, arrays = packed_model(saved)
+    write_arrays(folder / "model.npz", arrays)
+    folder.write_json("model.json", content)
+
+
+def packed_model(saved: SavedModel) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What is in ``model.json`` and ``model.npz``: the basis of predictions, and what was found beside it."""
+    model, basis, state = saved.estimator, saved.basis, get_state(saved.estimator)
     arrays: dict[str, np.ndarray] = {}
+    params = dict(basis.params)
     for name in ARRAY_PARAMETERS:
         if name in params and np.ndim(params[name]):
             arrays[f"param_{name}"] = np.asarray(params.pop(name))
     params = {name: _plain_parameter(value) for name, value in params.items()}
-    state, (rows, constants) = get_state(model), coefficient_rows(model)
-    shape = rows.shape if isinstance(model.coef_, list) else model.coef_.shape  # a list: each task has its own classes
+    rows, constants = coefficient_rows(model)
+    shape = rows.shape if isinstance(basis.coef, list) else basis.coef.shape  # a list: each task has its own classes
     arrays |= pack_rows(scipy.sparse.csr_array(rows))
     arrays["coef_shape"] = np.array(shape)
     arrays["intercept"] = np.asarray(constants, dtype=np.float64).reshape(shape[:-1])
-    arrays["feature_names"], arrays["feature_ends"] = pack_names(saved.feature_names)
-    if saved.fill is not None:
-        arrays["fill"] = saved.fill
-    if state.get("fills") is not None:  # what stands for missing genotypes
-        arrays["fills_features"], arrays["fills_means"] = state["fills"].features, state["fills"].means
-    patterns = state.get("patterns")
+    arrays["feature_names"], arrays["feature_ends"] = pack_names(basis.encoding.feature_names)
+    if basis.fill is not None:
+        arrays["fill"] = basis.fill
+    if basis.fills is not None:  # what stands for missing genotypes
+        arrays["fills_features"], arrays["fills_means"] = basis.fills.features, basis.fills.means
+    patterns, hazard = basis.patterns, basis.baseline_hazard
     if patterns is not None:  # columns that tasks have
         arrays["present"] = np.packbits(patterns.present, axis=1)
-    hazard = state.get("baseline_hazard")
     if hazard is not None:
         arrays |= {f"baseline_{name}": getattr(hazard, name) for name in BASELINE}
-    if state.get("thresholds") is not None:
-        arrays["thresholds"], arrays["threshold_counts"] = pack_thresholds(state["thresholds"])
-    arrays |= {name: np.asarray(state[name], dtype=np.float64) for name in BALANCE if name in state}
+    if basis.thresholds is not None:
+        arrays["thresholds"], arrays["threshold_counts"] = pack_thresholds(basis.thresholds)
+    balance = {name: getattr(basis, name) for name in BALANCE}
+    arrays |= {name: np.asarray(own, dtype=np.float64) for name, own in balance.items() if own is not None}
     if saved.scales is not None:
         arrays["scale_features"], arrays["scale_values"] = saved.scales
     if saved.null is not None:
@@ -129,29 +155,27 @@ def save_model(folder: RunFolder, saved: SavedModel) -> None:
         arrays |= {"null_features": features, "null_coef": rows[:, features], "null_intercept": constants}
         if "thresholds" in arrays:
             arrays["null_thresholds"], _ = pack_thresholds(saved.null.thresholds_)
-    content = {
+    return {
         "format": FORMAT,
-        "model": saved.kind,
-        "class": type(model).__name__,
+        "model": basis.model,
+        "class": basis.estimator,
         "params": params,
-        "tasks": _plain(state["tasks"]) if "tasks" in state else None,
-        "classes": _plain_classes(state.get("classes")),
-        "rows_by_class": isinstance(model.coef_, list),
-        "single": bool(state.get("single", False)),
-        **({"needs_offset": True} if state.get("needs_offset") else {}),
+        "tasks": None if basis.tasks is None else _plain(basis.tasks),
+        "classes": _plain_classes(basis.classes),
+        "rows_by_class": isinstance(basis.coef, list),
+        "single": basis.single,
+        **({"needs_offset": True} if basis.needs_offset else {}),
         **({} if patterns is None else {"pattern_of": None if patterns.of is None else _plain(patterns.of)}),
         **({} if hazard is None or hazard.strata is None else {"strata": _plain(hazard.strata)}),
         **{name: float(state[name]) for name in NUMBERS if name in state},
         "n_iter": int(state["n_iter"]),
         **({"status": str(state["status"])} if "status" in state else {}),
         **{name: plain_quality(state[name]) for name in QUALITIES if name in state},
-        "encoding": saved.encoding.to_json(),
-        "targets": saved.targets,
-        "task": saved.task,
+        "encoding": basis.encoding.to_json(),
+        "targets": basis.targets,
+        "task": basis.task,
         "facts": saved.facts,
-    }
-    write_arrays(folder / "model.npz", arrays)
-    folder.write_json("model.json", content)
+    }, arrays
 
 
 def load_model(folder: RunFolder, *, max_bytes: float | None = None) -> SavedModel:
@@ -234,18 +258,6 @@ def _rebuild(
         coef, intercept = np.split(coef, cuts), np.split(intercept, cuts)
     else:
         require(n_rows == shape[-2], "number of tasks")
-    set_state(
-        model,
-        coef=coef,
-        intercept=intercept,
-        n_features=len(names),
-        feature_names=np.array(names, dtype=object),
-        fitted_to_arrays=True,
-        single=bool(content["single"]),
-        needs_offset=bool(content.get("needs_offset", False)),
-        n_iter=int(content["n_iter"]),
-        **state,
-    )
     fill = arrays.get("fill")
     if fill is not None:
         own = (len(state["tasks"]), len(names)) if fill.ndim == 2 and "tasks" in state else (len(names),)
@@ -254,12 +266,29 @@ def _rebuild(
         require_finite("the means to fill in", fill)
     targets, task = content["targets"], content["task"]
     require(all(isinstance(name, str) for name in targets) and isinstance(task, str | None), "names of columns")
-    encoding = Encoding.from_json(content["encoding"], names)
+    found = {name: state.pop(name, None) for name in STATE} | basis_facts(content["facts"])
+    found |= {"coef": coef, "intercept": intercept, "single": bool(content["single"])}
+    found["needs_offset"] = bool(content.get("needs_offset", False))
+    basis = PredictionBasis(
+        encoding=Encoding.from_json(content["encoding"], names), fill=fill, targets=targets, task=task,
+        model=kind.name, estimator=content["class"], params=params, **found,
+    )  # fmt: skip
+    known = {name: getattr(basis, name) for name in STATE}
+    set_state(
+        model,
+        n_features=len(names),
+        feature_names=np.array(names, dtype=object),
+        fitted_to_arrays=True,
+        n_iter=int(content["n_iter"]),
+        **{name: own for name, own in known.items() if own is not None},
+        **state,
+    )
     null = _null_from(arrays, model) if "null_intercept" in arrays else None
     scales = None
     if "scale_features" in arrays:
-        scales = _scales_from(arrays["scale_features"], arrays["scale_values"], len(state["tasks"]), len(names))
-    return SavedModel(model, kind.name, encoding, fill, targets, task, dict(content["facts"]), null, scales)
+        scales = _scales_from(arrays["scale_features"], arrays["scale_values"], len(basis.tasks), len(names))
+    facts = dict(content["facts"])
+    return SavedModel(model, kind.name, basis.encoding, fill, targets, task, facts, null, scales)
 
 
 def set_rows(model: Any, rows: np.ndarray, constants: np.ndarray, **state: Any) -> Any:
