@@ -387,10 +387,7 @@ class Floating:
         Of each addition of the running sum TwoSum gives what it has lost; adding n such numbers loses gamma_n of the
         sum of their sizes. """
         n = len(values)
-        sums = np.fromiter(accumulate(values.tolist(), initial=0.0), np.float64, n + 1)
-        part = sums[1:] - sums[:-1]
-        lost = ((sums[:-1] - (sums[1:] - part)) + (values - part)).tolist()
-        rest = np.fromiter(accumulate(lost, initial=0.0), np.float64, n + 1)
+        sums, rest, lost = _running(values)
         sizes = np.fromiter(accumulate(map(abs, lost), initial=0.0), np.float64, n + 1)
         reach = np.where(sizes == 0.0, 0.0, up(2.0 * gamma(n + 8) * sizes))
         lo, hi = _add(sums, rest)
@@ -2097,6 +2094,10 @@ class Loss:
         """In the domain: for writers of certificates."""
         return np.clip(p, *(end[:, None] for end in self.ends()))
 
+    def inner(self) -> Array:
+        """A vector well inside the domain: for writers of certificates."""
+        return np.zeros(len(self.rows.y))
+
     def project(self, p: Array) -> tuple[Box, dict[int, str]]:
         """A dual point near p, and the tasks for which there is none, with the reason."""
         raise NotImplementedError
@@ -2688,6 +2689,8 @@ class Cox(Loss):
             self.ends_of_strata.append(start + len(times))
         self.n_groups = self.ends_of_strata[-1]
         self.alive = (self.first < self.last) | (self.own >= 0)
+        starts = np.array(self.ends_of_strata)[self.stratum]
+        self.nested = bool((self.first == starts)[self.alive].all())  # no row comes to be at risk after the first event
         self._arrange_terms()
         self._arrange_windows()
         self._find_blocks()
@@ -2749,6 +2752,14 @@ class Cox(Loss):
 
     def ends(self) -> tuple[Array, Array]:
         return np.full(len(self.event), -np.inf), self.event
+
+    def inner(self) -> Array:
+        """That of equal hazards of all rows at risk."""
+        if not self.n_groups:
+            return super().inner()
+        s, one = _floats(self.rows.s), self.arith.numbers(self.alive.astype(np.float64))
+        hazards = _floats(self._hazards(self.arith.numbers(_floats(self.w / self._at_risk(one)))))
+        return np.where(self.alive, self.event - hazards / np.where(s > 0.0, s, 1.0), 0.0)
 
     # -- sums over rows at risk, and over the terms at which a row is ----------------------------------------
 
@@ -2860,10 +2871,17 @@ class Cox(Loss):
         return found
 
     def _cost(self, mu: Box) -> Box | None:
-        """None where the parts that are found are not near enough to what they should be."""
+        """None where no parts are found that are near enough to what they should be."""
+        for increments in self._increments(_floats(self.rows.s * mu)):
+            cost = self._cost_of(mu, self.arith.numbers(increments))
+            if cost is not None:
+                return cost
+        return None
+
+    def _cost_of(self, mu: Box, increments: Box) -> Box | None:
+        """With the parts that some increments give."""
         arith, s = self.arith, self.rows.s
         mass, some = s * mu, np.asarray(mu.hi > 0, dtype=bool)
-        increments = arith.numbers(self._increments(_floats(mass)))
         if not np.all(increments.lo > 0):
             return None
         hazards = choose(some, self._hazards(increments), self.one)
@@ -2916,10 +2934,67 @@ class Cox(Loss):
                 found[r] = heap[0][1]
         return found
 
-    def _increments(self, mass: Array) -> Array:
-        """About the lambda for which all terms give out their weight: each in turn is given what it should have (the
-        method of Sinkhorn), or all together (Newton's, by conjugate gradients). How they are found is no part of the
-        proof."""
+    def _increments(self, mass: Array) -> Iterator[Array]:
+        """About the lambda for which all terms give out their weight, found in several ways, the quick ones first. How
+        they are found is no part of the proof."""
+        if self.nested:
+            yield _centred_exp(self._one_by_one(mass), self.blocks_of_terms)
+        found = self._by_sweeps(mass)
+        yield found
+        if not self.nested and len(self.group) * len(mass) <= _ENTRIES and len(self.group) <= _WIDE:
+            yield self._by_elimination(mass, found)
+
+    def _one_by_one(self, mass: Array) -> Array:
+        """Logarithms of the increments of nested risk sets, from the first group of a stratum to its last one.
+
+        Of the mass of the rows at risk in a group, events before it have b: what is more than the weight of the events
+        from here on. With L the sum of the increments before it, and S that of M/Lambda at risk, ``b = L S``, and an
+        event of weight d has ``lambda S = d``. Tied events (Efron), which have A of the mass, have a share rho of S,
+        ``rho b + w sum (1 - f) rho/(1 - f rho) = A``, and ``lambda = w/(S (1 - f rho))``. """
+        share, found = np.log(_floats(self.share)), np.log(_floats(self.w))
+        edges, dead = np.stack(self._spans(), axis=1).tolist(), [mass[one].sum() for one in self.dead]
+        deaths = _floats(self.deaths)
+        for start, stop in zip(self.ends_of_strata[:-1], self.ends_of_strata[1:], strict=True):
+            mine = np.flatnonzero(self.alive & (self.until >= start) & (self.until < stop))
+            mine = mine[np.argsort(-self.until[mine], kind="stable")]
+            count = np.searchsorted(-self.until[mine], -np.arange(start, stop), side="right")  # at risk, by group
+            sums, lost = (x[count] for x in _running(mass[mine])[:2])
+            events, more = (x[:0:-1] for x in _running(deaths[start:stop][::-1])[:2])
+            before, level = (sums - events) + (lost - more), -np.inf  # b, and log L
+            leave = np.bincount(self.until[mine] - start, np.where(self.own[mine] >= 0, 0.0, mass[mine]), stop - start)
+            left = np.append(before[1:], 0.0) + leave  # mass that events up to here have, of those who live on
+            for g, b, others, n in zip(range(start, stop), before.tolist(), left.tolist(), count.tolist(), strict=True):
+                terms, d = slice(*edges[g]), deaths[g]
+                b = max(b, UNIT * d) if g > start else 0.0
+                if terms.stop - terms.start > 1:
+                    odds = np.inf
+                    if n > len(self.dead[g]):
+                        low = UNIT * (b + d)
+                        w = d / (terms.stop - terms.start)
+                        odds = _log_odds(b, w, share[terms], max(dead[g], low), max(others, low))
+                    found[terms] -= np.logaddexp(-np.logaddexp(0.0, odds), share[terms] - np.logaddexp(0.0, -odds))
+                if g > start:
+                    found[terms] += level - math.log(b)
+                level = np.logaddexp(level, np.logaddexp.reduce(found[terms]))
+        return found
+
+    def _by_elimination(self, mass: Array, start: Array) -> Array:
+        """Increments by Newton's method, whose equations, ``sum_r' C_rr' (x_r - x_r') = w_r - given_r``, are solved
+        without a subtraction (Grassmann, Taksar and Heyman 1985): groups of events that only a small part of the mass
+        links are no harder than others. For as many terms as there is memory for all pairs of them."""
+        w, share, terms = _floats(self.w), _floats(self.share), self.group[:, None]
+        with np.errstate(all="ignore"):
+            at_risk = ((self.first <= terms) & (terms < self.last)) + share[:, None] * (self.own == terms)
+            factors, found = np.log(at_risk), np.log(start)
+            for mine in self.blocks_of_terms:
+                rows = np.flatnonzero((at_risk[mine].sum(axis=0) > 0.0) & (mass > 0.0))
+                if np.isfinite(found[mine]).all() and len(rows):
+                    found[mine] = _newton(found[mine], w[mine], mass[rows], factors[np.ix_(mine, rows)])
+        return _centred_exp(found, self.blocks_of_terms)
+
+    def _by_sweeps(self, mass: Array) -> Array:
+        """Increments of any risk sets: each in turn is given what it should have (the method of Sinkhorn), or all
+        together (Newton's, by conjugate gradients)."""
         w, share, group, own = _floats(self.w), _floats(self.share), self.group, np.maximum(self.own, 0)
         edges, dead = list(zip(self.ends_of_strata[:-1], self.ends_of_strata[1:], strict=True)), self.own >= 0
 
@@ -2980,6 +3055,87 @@ class Cox(Loss):
             change = np.log(w / given) if plain or off > 1.0 else newton(found, total, parts, given)
             found = found * np.exp(np.clip(change, -2.0, 2.0))
         return np.where(np.isfinite(best) & (best > 0.0), best, 0.0)
+
+
+def _running(values: Array) -> tuple[Array, Array, list[float]]:
+    """Sums of the first 0, 1, 2, ... of some numbers, about what these have lost by rounding, and exactly what each
+    addition has (Knuth's TwoSum)."""
+    n = len(values)
+    sums = np.fromiter(accumulate(values.tolist(), initial=0.0), np.float64, n + 1)
+    part = sums[1:] - sums[:-1]
+    lost = ((sums[:-1] - (sums[1:] - part)) + (values - part)).tolist()
+    return sums, np.fromiter(accumulate(lost, initial=0.0), np.float64, n + 1), lost
+
+
+def _centred_exp(logs: Array, blocks: Sequence[Array]) -> Array:
+    """Increments from their logarithms: a factor of each block is free."""
+    found = logs.copy()
+    for mine in blocks:
+        found[mine] -= 0.5 * (found[mine].max() + found[mine].min())
+    return np.where(np.abs(found) < 700.0, np.exp(np.clip(found, -700.0, 700.0)), 0.0)
+
+
+def _log_odds(b: float, w: float, share: Array, died: float, left: float) -> float:
+    """t with ``b s(t) + w sum s(t + share) = died``, the rest being `left`, s the logistic function: by Newton's method
+    for the logarithm of the smaller side, between bounds."""
+    sign, goal = (1.0, math.log(died)) if died <= left else (-1.0, math.log(left))
+    weights, moved = np.log(np.append(np.full(len(share), w), max(b, 2.0**-1000))), np.append(share, 0.0)
+    low, high, t = -1500.0, 1500.0, 0.0
+    for _ in range(200):
+        at = sign * (t + moved)
+        sizes = weights - np.logaddexp(0.0, -at)
+        total = float(np.logaddexp.reduce(sizes))
+        low, high = (t, high) if (total < goal) == (sign > 0.0) else (low, t)
+        steep = sign * float(np.exp(sizes - total) @ np.exp(-np.logaddexp(0.0, at)))
+        step = (goal - total) / steep if steep else np.inf
+        t, before = (t + step if low < t + step < high else 0.5 * (low + high)), t
+        if abs(t - before) <= 4.0 * UNIT * max(abs(t), 1.0):
+            break
+    return t
+
+
+def _newton(x: Array, w: Array, mass: Array, factors: Array) -> Array:
+    """The largest ``w x - sum M log sum_r e^(x_r + factors_r)``, as good as rounding allows."""
+    best, least, worse, value = x, np.inf, 0, -np.inf
+    for _ in range(300):
+        logits = x[:, None] + factors
+        top = logits.max(axis=0)
+        parts = np.exp(logits - top)
+        whole = parts.sum(axis=0)
+        parts *= mass / whole
+        now = float(w @ x - mass @ (top + np.log(whole)))
+        if now < value - 1e-9 * (abs(value) + 1.0) and np.abs(step).max() > 1e-6:  # too far
+            step = 0.5 * step
+            x = x - step
+            continue
+        value, rest = now, w - parts.sum(axis=1)
+        step = _without_subtraction((parts / mass) @ parts.T, rest)
+        left = float(rest @ step)
+        worse = 0 if left < 0.5 * least else worse + 1
+        if left < least:
+            best, least = x, left
+        if not left > 0.0 or worse == 8:
+            break
+        apart = np.clip(np.diff(step), -3.0, 3.0)  # from term to term
+        step = np.append(0.0, np.cumsum(apart))
+        x = x + step
+    return best
+
+
+def _without_subtraction(links: Array, rest: Array) -> Array:
+    """x with ``sum_j links_ij (x_i - x_j) = rest_i``, up to a constant."""
+    links, x, n = links.copy(), rest.copy(), len(rest)
+    sums = np.ones(n)
+    for k in range(n - 1):
+        row = links[k, k + 1 :]
+        sums[k] = row.sum()
+        if sums[k] > 0.0:
+            links[k + 1 :, k + 1 :] += np.outer(row / sums[k], row)
+            x[k + 1 :] += x[k] * (row / sums[k])
+    x[-1] = 0.0
+    for k in range(n - 2, -1, -1):
+        x[k] = (x[k] + links[k, k + 1 :] @ x[k + 1 :]) / sums[k] if sums[k] > 0.0 else 0.0
+    return x
 
 
 class Ordinal(Loss):

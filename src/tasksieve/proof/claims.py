@@ -27,7 +27,7 @@ _INSIDE = 1.0 + 2.0**-30  # how clearly a feature must be zero
 _LOST = 1e-4  # of a gap, by rounding of products
 _LARGEST_SUPPORT = 1000  # open features up to which eigenvalues are computed
 _MUCH_WIDER = 10.0  # than the fit's gap: reported
-_INWARD = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # of a dual point
+_INWARD = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # of a dual point
 
 
 @dataclass
@@ -86,6 +86,8 @@ def certify(
         finder.find(range(len(answers)))
         if better is not None:
             for k, answer in enumerate(answers):
+                if not np.isfinite(finder.gaps[k]):
+                    _move_inward(finder, k, answer.goal)
                 _approach(finder, k, answer.goal, better)
                 _move_inward(finder, k, answer.goal)
         duals = finder.problem.cert.arrays["dual"]
@@ -116,6 +118,8 @@ def certify(
 def _is_much_wider(finder: _Finder, k: int, goal: float) -> bool:
     """Whether much less is proved than the fit did, beyond what rounding explains."""
     size = 1e-9 * abs(float(finder.problem.cert.arrays["objective"][k]))
+    if not np.isfinite(finder.gaps[k]):
+        return True
     return bool(np.isfinite(goal) and finder.gaps[k] > _MUCH_WIDER * goal + finder.widths[k] + size)
 
 
@@ -151,13 +155,15 @@ def _approach(finder: _Finder, k: int, goal: float, better: Callable[[int], Iter
 
 
 def _move_inward(finder: _Finder, k: int, goal: float) -> None:
-    """Dual points a little nearer to 0, where one at the edge of the loss's domain proves little or nothing: the parts
-    of Cox's likelihood, for example, are found only if none of them is about as small as rounding."""
-    dual = finder.problem.cert.arrays["dual"][k].copy()
+    """Dual points a little nearer to one inside, where one at the edge of the loss's domain proves little or nothing:
+    the parts of Cox's likelihood, for example, are found only if none of them is about as small as rounding."""
+    dual, losses = finder.problem.cert.arrays["dual"][k].copy(), finder.problem.losses
+    widths = [len(finder.problem.outputs_of[loss.rows.tasks[0]]) for loss in losses]
+    inner = np.concatenate([np.tile(loss.inner(), width) for loss, width in zip(losses, widths, strict=True)])
     for share in _INWARD:
         if not _is_much_wider(finder, k, goal):
             return
-        finder.improve({k: (1.0 - share) * dual})
+        finder.improve({k: (1.0 - share) * dual + share * inner})
 
 
 def _list(arrays: dict[str, Array], name: str, lists: list[Array]) -> None:
