@@ -24,7 +24,7 @@ from ..genotypes.people import are_coded_missing, are_missing
 from ..tables import SurvivalColumns, TableProblem
 from ..tables.categories import Categories
 from ..tables.encode import Encoding
-from ..tables.row_columns import Labels, RowColumns
+from ..tables.row_columns import Labels, RowColumns, groups_column
 from ..tables.table import Column, NamedRows, Table, tidy_labels
 from .exit_codes import UsageError
 from .options import flag, refuse
@@ -284,6 +284,7 @@ class PeopleColumns:
 
     def _asked(self, key: str) -> Array | None:
         name = self._config.get(key)
+        name = groups_column(name) if key == "row_groups" else name
         return None if name is None else self.column(name, flag(key))
 
     def missing(self, key: str) -> Array:

@@ -10,6 +10,7 @@ from ..atomic import write_bytes
 from ..findings.debiased import DebiasedInference
 from ..report.methods import STATED, fit_words, gap_words, model_sentence, paper, software
 from ..report.words import count
+from ..tables.row_columns import groups_column
 from .findings import read_findings
 from .folder import CERTIFICATE, CONFIG, DATA, METHODS, TRANSFER, VERSIONS, RunFolder
 from .quality_file import quality_from
@@ -202,7 +203,7 @@ def _stability(found: Any) -> str:
 
 def _intervals(found: Any, config: dict[str, Any]) -> str:
     where = ", where cross-validation chose the penalty strength anew" if config.get("cv") else ""
-    errors = "CR2, by groups of rows" if config.get("row_groups") else "HC2"
+    errors = "CR2, by groups of rows" if groups_column(config.get("row_groups")) else "HC2"
     features = count(len(set(found.feature.tolist())), "feature")
     if isinstance(found, DebiasedInference):
         return (
