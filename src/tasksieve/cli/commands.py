@@ -118,7 +118,7 @@ EVALUATE = (
     TASK_NAME,
     WEIGHTS,
     Option("row_groups", str, "Column that related rows share: they count as one in the uncertainty. none: rows are "
-           "not related. (default: an id that comes again within a task)"),
+           "not related, whatever their ids."),
     *(ID, MISSING, UNSEEN, UNKNOWN),
     Option("level", float, "Of the intervals.", default=0.9),
     *(*READING, *NEW_PEOPLE, MAX_MEMORY, QUIET, DEBUG),

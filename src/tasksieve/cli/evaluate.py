@@ -53,10 +53,10 @@ def run_evaluate(asked: Asked) -> int:
         new = open_rows(asked, saved, folder, beside if by_task else [*needed, *beside], **wanted)
         labelled = read_rows(saved, new, columns)
         if asked.row_groups is None and labelled.related is not None:
-            name, labelled.groups = labelled.related
+            name = labelled.related[0]
             new.notes.append(
-                f"rows that share a value of column {name!r} are related: they count as one in the uncertainty, as "
-                f"with --row-groups {shlex.quote(name)} (--row-groups none: they are not related)"
+                f"rows that share a value of column {name!r} are related, and errors are those of single rows: "
+                f"--row-groups {shlex.quote(name)} counts them as one (--row-groups none: they are not related)"
             )
         rows = labelled.row_arguments()
         quality = quality_on(saved.estimator, labelled.X, labelled.y, **rows, null=saved.null)
