@@ -143,7 +143,12 @@ def test_related_rows_count_as_one(cli: CommandLine, fitted: tuple[Path, Path], 
     twice["person"] = np.tile(np.arange(len(data)), 2)
     twice.to_csv(tmp_path / "twice.csv", index=False)
     cli("evaluate", run, test, "-o", tmp_path / "once.csv")
-    cli("evaluate", run, tmp_path / "twice.csv", "-o", tmp_path / "rows.csv")
+    said = cli("evaluate", run, tmp_path / "twice.csv", "-o", tmp_path / "rows.csv").err
+    assert "share a value of column 'person' are related" in said
+    assert "--row-groups person" in said
+    said = cli("evaluate", run, tmp_path / "twice.csv", "--row-groups", "none", "-o", tmp_path / "none.csv").err
+    assert "related" not in said
+    assert (tmp_path / "none.csv").read_bytes() == (tmp_path / "rows.csv").read_bytes()
     cli("evaluate", run, tmp_path / "twice.csv", "--row-groups", "person", "-o", tmp_path / "people.csv")
     once, rows, people = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("once", "rows", "people"))
     np.testing.assert_allclose(people.value, once.value)

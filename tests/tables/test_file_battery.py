@@ -132,7 +132,11 @@ def test_names_of_columns(tmp_path: Path, ending: str) -> None:
     table = read_table(written(tmp_path, ending, (" age ", [1, 2, 3, 5])))
     assert list(table.columns) == ["age", "x", "y"]
     assert "'x' occurs twice" in refusal(written(tmp_path, ending, ("x ", [1, 2, 3, 5])))
-    assert "no name" in refusal(written(tmp_path, ending, (" ", [1, 2, 3, 5])))
+    assert "no name" in refusal(written(tmp_path, ending, ("age", [1, 2, 3, 5]), (" ", [1, 2, 3, 5])))
+    # a first one holds row names, as R and pandas write them
+    found = problem(read_table(written(tmp_path, ending, (" ", ["p7", "p1", "p2", "p1"]))))
+    assert found.encoding.feature_names == ["x"]
+    assert "column 'Unnamed: 0' is left out: it looks like an id (row names, without a name" in found.notes[0]
 
 
 @pytest.mark.parametrize("ending", [*TEXTS, *BOOKS])

@@ -22,6 +22,7 @@ from ..tables.text_form import TextForm
 from .background import in_background
 from .exit_codes import UsageError
 from .files import several_files
+from .related import named_groups, unanswered
 from .source import Source, named
 from .trust import findings_asked
 
@@ -104,7 +105,7 @@ def _why_not(config: dict[str, Any], kind: ModelKind) -> str | None:
         (findings_asked(config), "--stability, --intervals and --compare need all rows in memory"),
         (config.get("offset") is not None, "--offset is for rows in memory"),
         (format not in CHUNKED, f"tables of format {format} are read as a whole; {go_by} go by in chunks"),
-        (config.get("row_groups") is not None, f"--row-groups {folds}"),
+        (named_groups(config) is not None, f"--row-groups {folds}"),
         (config.get("shuffle") is False, f"--no-shuffle {folds}"),
         (config.get("task_graph") is not None, "--task-graph needs all rows in memory"),
         (any(key in config for key in LEAVING_OUT), "tasks and classes are left out of a whole table"),
@@ -146,6 +147,7 @@ class ChunkedSource(Source):
         rows = config.get("chunk_rows") or rows_of_chunks(config["table"], _format(config), form)
         how = (_format(config), form, rows, config["target"], choice)
         table = ChunkedTable(config["table"], *how, **named(config, "task", "weights", "id", "missing"))
+        table.unrelated = not unanswered(config)
         cells = config.get("cv", 0) + 1
         try:
             self.problem = table.problem(

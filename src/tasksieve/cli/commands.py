@@ -117,7 +117,8 @@ EVALUATE = (
     Option("task", str, "Task column, where it has another name here.", flag="--task,-t"),
     TASK_NAME,
     WEIGHTS,
-    Option("row_groups", str, "Column that related rows share: they count as one in the uncertainty."),
+    Option("row_groups", str, "Column that related rows share: they count as one in the uncertainty. none: rows are "
+           "not related, whatever their ids."),
     *(ID, MISSING, UNSEEN, UNKNOWN),
     Option("level", float, "Of the intervals.", default=0.9),
     *(*READING, *NEW_PEOPLE, MAX_MEMORY, QUIET, DEBUG),
@@ -134,7 +135,8 @@ TRANSFER = (
     Option("alpha", float, "Start from this value of the path."),
     Option("target", list[str], "Target column, where it has another name here.", flag="--target,-y"),
     WEIGHTS,
-    Option("row_groups", str, "Column that related rows share: they are held out together."),
+    Option("row_groups", str, "Column that related rows share: they are held out together. none: rows are not related. "
+           "(default: an id that comes again)"),
     *(ID, MISSING, UNKNOWN, *READING, MAX_MEMORY, REPORT, OVERWRITE, QUIET, DEBUG),
 )  # fmt: skip
 EXPORT = (
@@ -213,6 +215,8 @@ STREAM = (
     Option("target", str, "Column to predict.", flag="--target,-y"),
     TASK,
     Option("features", list[str], "Columns to learn from; by default all others.", flag="--features,-x"),
+    Option("keep", list[str], "Columns to learn from although they look like an id in the first rows (names or "
+           "globs)."),
     WEIGHTS,
     Option("missing", Literal["error", "drop"], "Rows with missing values.", default="error"),
     Option("model", Literal["regressor", "classifier"], None, flag="--model,-m", default="regressor"),

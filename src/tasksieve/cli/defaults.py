@@ -41,7 +41,7 @@ UNSAID: dict[int, dict[str, Any]] = {
 # What follows from the choice of a model or of a strength: asked anew where that choice is another.
 STRENGTH = ("cv", "alphas", "eps", "selection_rule")
 # What follows from the table, or from other options: decided anew for every run.
-ANEW = ("chunk_rows", "target")
+ANEW = ("chunk_rows", "target", "row_groups")
 
 
 def explicit(config: dict[str, Any], kind: ModelKind, source: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +17,9 @@ from ..runs import RunFolder, SavedModel
 from ..runs.arrays import plain_numbers
 from ..runs.out_of_fold import observed_columns, quality_columns, quality_labels
 from ..tables import TableError, TableProblem
+from ..tables.columns import related_rows
 from ..tables.problem import prepare_labelled, refuse_unknown_labels
-from ..tables.row_columns import RowColumns
+from ..tables.row_columns import RowColumns, groups_column
 from ..tasks.sample_space import CLASSES
 from .exit_codes import OK, UsageError, say
 from .new_people import names_genotypes, open_rows
@@ -40,7 +42,8 @@ def run_evaluate(asked: Asked) -> int:
     if names_genotypes(asked):  # as in fit --pheno-name A,B
         asked.target = [name for word in asked.target or () for name in word.split(",") if name]
     with working("predicting", asked.quiet):
-        roles = {"--weights": asked.weights, "--row-groups": asked.row_groups, "--offset": saved.facts.get("offset")}
+        groups = groups_column(asked.row_groups)
+        roles = {"--weights": asked.weights, "--row-groups": groups, "--offset": saved.facts.get("offset")}
         columns = row_columns_of(saved, asked)
         needed = [(flag, name) for target in columns.targets for name, flag in columns.columns_of(target).items()]
         beside = [(flag, name) for flag, name in roles.items() if name]
@@ -49,6 +52,12 @@ def run_evaluate(asked: Asked) -> int:
         wanted = {"some": needed} if by_task else {"classes": classes}
         new = open_rows(asked, saved, folder, beside if by_task else [*needed, *beside], **wanted)
         labelled = read_rows(saved, new, columns)
+        if asked.row_groups is None and labelled.related is not None:
+            name = labelled.related[0]
+            new.notes.append(
+                f"rows that share a value of column {name!r} are related, and errors are those of single rows: "
+                f"--row-groups {shlex.quote(name)} counts them as one (--row-groups none: they are not related)"
+            )
         rows = labelled.row_arguments()
         quality = quality_on(saved.estimator, labelled.X, labelled.y, **rows, null=saved.null)
         given = None
@@ -93,7 +102,7 @@ def row_columns_of(saved: SavedModel, asked: Asked) -> RowColumns:
     if asked.task is not None and saved.task is None:
         raise UsageError("--task: the model was fitted without a task column")
     survival = read_survival(given, list(known), known, mixed=mixed, common=by_task is not None) if known else {}
-    beside = (asked.weights, saved.facts.get("offset"), asked.row_groups)
+    beside = (asked.weights, saved.facts.get("offset"), groups_column(asked.row_groups))
     if by_task is not None:
         label = asked.target[0] if asked.target else by_task.column
         by_task = replace(by_task, column=label, survival=dict(survival.items()))
@@ -114,6 +123,10 @@ def read_rows(saved: SavedModel, new: NewRows, columns: RowColumns) -> TableProb
         raise TableError(f"{table.source} has no task column {named!r}; --task names it")
     found = prepare_labelled(table, new.encoding, columns, classes=classes, **new.how)
     found.X = new.features(found.X, found.rows)
+    if columns.groups is None and new.kind == "table":
+        tasks = found.task if found.given_task is None else found.given_task
+        learned, roles = {*new.encoding.sources}, columns.roles(table, None)
+        found.related = related_rows(table, learned, roles, found.rows, tasks, None)
     if isinstance(found.y, dict):  # by the names that the model has for them
         found.y, found.targets = dict(zip(saved.targets, found.y.values(), strict=True)), list(saved.targets)
     if named is not None and found.task is not None and found.given_task is None:

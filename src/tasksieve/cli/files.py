@@ -24,6 +24,7 @@ from ..tables.stack import FILE_TASK, Stacked, Wanted, stack
 from .exit_codes import UsageError
 from .options import Asked
 from .outcomes import labels_by_task, survival_of
+from .related import named_groups
 
 PART = "{}"  # of a pattern: the part of a file's name that names the task
 GLOB = set("*?[")
@@ -239,11 +240,13 @@ def read_content(config: dict[str, Any]) -> Stacked:
     some = [(option, name) for name, option in labels_by_task(config).columns.items()] if unlike else []
     needed = [] if unlike else [("--target", pattern) for pattern in config["target"] if pattern not in survival]
     needed += [pair for own in survival.values() for pair in own.flags.items()]
-    for key in ("task", "weights", "offset", "row_groups", "id"):
+    for key in ("task", "weights", "offset", "id"):
         if config.get(key) is not None:
-            needed.append((f"--{key.replace('_', '-')}", config[key]))
+            needed.append((f"--{key}", config[key]))
+    if (groups := named_groups(config)) is not None:
+        needed.append(("--row-groups", groups))
     columns = config.get("features", ()), config.get("drop", ()), config.get("columns", "same")
-    wanted = Wanted(needed, *columns, some=some)
+    wanted = Wanted(needed, *columns, some=some, keep=config.get("keep", ()))
     names = _task_names(parts, config.get("task_name"), several_sheets(config)) if file_tasks(config) else None
     found = stack(tables, names, wanted)
     if unlike:

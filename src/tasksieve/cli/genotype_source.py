@@ -24,7 +24,7 @@ from ..genotypes.people import are_coded_missing, are_missing
 from ..tables import SurvivalColumns, TableProblem
 from ..tables.categories import Categories
 from ..tables.encode import Encoding
-from ..tables.row_columns import Labels, RowColumns, fraction_words
+from ..tables.row_columns import Labels, RowColumns, fraction_words, groups_column
 from ..tables.table import Column, NamedRows, Table, tidy_labels
 from ..tasks.labels import first_fraction
 from .exit_codes import UsageError
@@ -285,6 +285,7 @@ class PeopleColumns:
 
     def _asked(self, key: str) -> Array | None:
         name = self._config.get(key)
+        name = groups_column(name) if key == "row_groups" else name
         return None if name is None else self.column(name, flag(key))
 
     def missing(self, key: str) -> Array:

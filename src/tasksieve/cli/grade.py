@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,8 @@ from ..linear.grading import grade
 from ..losses import Cox, as_loss
 from ..row_names import label_word
 from ..tables import SurvivalColumns, Table, TableError, TableProblem, prepare, read_table
+from ..tables.encode import as_words
+from ..tables.table import UNNAMED
 from .commands import GRADE
 from .exit_codes import OK, UsageError, say
 from .files import check_files, expand_tables, read_content, task_column
@@ -61,9 +62,9 @@ def run_grade(asked: Asked) -> int:
     elif asked.alpha is None:
         raise UsageError("--alpha: name the strength of the penalty (or --problem and --parameter)")
     with working("reading", asked.quiet):
-        problem = _read(asked, survival)
-        labels, names = _row_labels(problem), problem.encoding.feature_names
         table = read_named_rows(asked.coefficients)
+        problem = _read(asked, survival, as_words(table.columns["feature"]) if "feature" in table.columns else [])
+        labels, names = _row_labels(problem), problem.encoding.feature_names
         values = path_columns(table, labels)
         coef, constants = read_coefficients(table, labels, names) if not values else read_path(table, values, names)
         if asked.intercepts is not None:
@@ -129,7 +130,8 @@ def _survival(asked: Asked) -> dict[str, SurvivalColumns]:
     return read_survival(given, None)
 
 
-def _read(asked: Asked, survival: dict[str, SurvivalColumns]) -> TableProblem:
+def _read(asked: Asked, survival: dict[str, SurvivalColumns], graded: Iterable[str | None]) -> TableProblem:
+    """The data, with the features that coefficients are of, whatever they look like."""
     given = given_of(asked, GRADE, "config")
     config = {key: value for key, value in given.items() if value is not None and value != []}
     config.pop("skip", None)
@@ -137,11 +139,13 @@ def _read(asked: Asked, survival: dict[str, SurvivalColumns]) -> TableProblem:
     if survival:
         config |= {"model": "cox", "target": list(survival)}
     check_files(config)
+    config["keep"] = [name for name in graded if name is not None]
     content = read_content(config)
+    config["keep"] = [name for name in config["keep"] if name in content.table.columns]
     classes = not survival and as_loss(asked.loss).of_classes()
     labels: dict[str, Any] = {"survival": survival, "classes": classes}
     problem = prepare(content.table, task=task_column(config), **labels, **named(config, *PREPARED))
-    for note in content.notes:
+    for note in [*content.notes, *problem.notes]:
         say(f"note: {note}")
     return problem
 
@@ -163,14 +167,11 @@ def path_columns(table: Table, labels: list[str]) -> list[str]:
 
 def read_named_rows(file: str) -> Table:
     """A table whose first column may have no name, as R and pandas write row names: these are the features."""
-    first = Path(file).read_bytes().split(b"\n", 1) if Path(file).suffix.lower() == ".csv" else []
-    for start in (b'"",', b'"";', b",", b";"):
-        if first and first[0].startswith(start) and len(first) > 1:
-            with tempfile.TemporaryDirectory() as folder:
-                copy = Path(folder) / Path(file).name
-                copy.write_bytes(b"feature" + start[-1:] + first[0][len(start) :] + b"\n" + first[1])
-                return read_table(copy)
-    return read_table(file)
+    table = read_table(file)
+    if UNNAMED not in table.columns:
+        return table
+    names = {name: "feature" if name == UNNAMED else name for name in table.columns}
+    return replace(table, columns={names[name]: column for name, column in table.columns.items()})
 
 
 def read_path(table: Table, values: list[str], names: list[str]) -> tuple[np.ndarray, np.ndarray]:

@@ -148,7 +148,8 @@ OPTIONS = [
     Option("offset", str, "Column that is added to every prediction, not learned (log exposure, of a rate); predict "
            "needs it, too.", "Data", "config", MODELS_OF),
     Option("row_groups", str, "Column that related rows share (a family, a patient): they are held out together in "
-           "cross-validation, and are in the same half.", "Data", "config", ("fit", "stability", "compare")),
+           "cross-validation, and are in the same half. none: rows are not related. (default: an id that comes again "
+           "within a task)", "Data", "config", ("fit", "stability", "compare")),
     Option("categorical", list[str], "Columns of numbers that are names of things (names or globs). Columns of words "
            "always are.", "Data"),
     Option("reference", list[str], "COLUMN=CATEGORY: this category of a column of words gets no indicator. (default: "

@@ -39,11 +39,14 @@ def run_stream(asked: Asked) -> int:
         raise UsageError(f"--checkpoint-every: at least 1, got {asked.checkpoint_every}")
     config = given_of(asked, commands.STREAM, "config")
     config["table"] = asked.table if asked.table == "-" else os.path.abspath(asked.table)
-    config["features"] = asked.features or None
+    config["features"], config["keep"] = asked.features or None, asked.keep or []
     params = given_of(asked, commands.STREAM, "param")
     params["gamma"] = gamma
+    begun = folder.read_json(CONFIG) if asked.resume and folder.begun else {}
+    if begun and "keep" not in begun and not asked.keep:  # earlier versions learned from whatever looked like an id
+        begun["keep"] = config["keep"] = ["*"]
     if gamma is None:  # a run that is resumed has its own, which was 1 by default in version 0.1
-        old = folder.read_json(CONFIG).get("params") if asked.resume and folder.begun else None
+        old = begun.get("params")
         params["gamma"] = old.get("gamma", "auto") if isinstance(old, dict) else "auto"
     if asked.report:
         need_jinja()  # find out now, not after hours
@@ -55,7 +58,7 @@ def run_stream(asked: Asked) -> int:
     whole = {"command": "stream", **config, "params": given}
     with held(folder, asked, STREAM) as display:
         if asked.resume and folder.begun:
-            refuse_other_options(folder.read_json(CONFIG), whole, {"table", "chunk_rows"})
+            refuse_other_options(begun, whole, {"table", "chunk_rows"})
             if folder.finished and asked.max_rows is None and config["table"] == "-":
                 raise RunError(
                     f"{folder.path} is finished, and standard input does not show whether there is more"
@@ -102,8 +105,8 @@ def open_reader(config: dict[str, Any]) -> ChunkReader:
     if config["chunk_rows"] < 1:
         raise UsageError(f"--chunk-rows: at least 1, got {config['chunk_rows']}")
     name = "standard input" if table == "-" else table
-    same = ("target", "task", "weights", "separator", "encoding", "decimal", "missing", "chunk_rows", "n_features")
-    more = {key: config[key] for key in same}
+    same = ("target", "task", "weights", "keep", "separator", "encoding", "decimal", "missing", "chunk_rows")
+    more = {key: config[key] for key in (*same, "n_features")}
     return ChunkReader(
         source, name, format, features=config["features"] or (), classes=config["model"] == "classifier", **more
     )

@@ -27,7 +27,7 @@ from ..runs.registry import MODELS
 from ..runs.results import write_coefficients, write_quality, write_tables
 from ..tables.filling import FILLED
 from ..tables.problem import TableProblem
-from ..tables.row_columns import RowColumns
+from ..tables.row_columns import RowColumns, groups_column
 from ..versions import versions
 from .evaluate import read_rows
 from .exit_codes import NOT_CONVERGED, OK, UsageError, say
@@ -37,6 +37,7 @@ from .options import Asked
 from .outcomes import is_mixed, saved_survival
 from .predict import chosen_model
 from .progress import Display, working
+from .related import group_related
 from .report import write_run_report
 
 
@@ -51,7 +52,7 @@ def run_transfer(asked: Asked) -> int:
     if folder.path.exists() and any(folder.path.iterdir()) and not asked.overwrite:
         raise RunError(f"{folder.path} exists: --overwrite starts anew")
     columns = RowColumns(
-        asked.target or saved.targets, None, asked.weights, saved.facts.get("offset"), asked.row_groups
+        asked.target or saved.targets, None, asked.weights, saved.facts.get("offset"), groups_column(asked.row_groups)
     )
     roles = {"--target": columns.targets[0], "--weights": columns.weights, "--offset": columns.offset,
              "--row-groups": columns.groups}  # fmt: skip
@@ -61,6 +62,9 @@ def run_transfer(asked: Asked) -> int:
         asked.unseen = "error"
         new = read_table_rows(asked, saved, needed, all_tasks=True)
         problem = read_rows(saved, new, columns)
+        if asked.row_groups is None:
+            group_related({"cv": asked.cv}, problem)
+        new.notes += problem.notes
     began = time.perf_counter()
     with working("fitting", asked.quiet), warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", UserWarning)

@@ -18,6 +18,7 @@ import numpy as np
 from ..design.cluster.needs import needed
 from ..tables.encode import Encoding
 from ..tables.problem import TableProblem
+from ..tables.row_columns import groups_column
 from ..tables.survival_columns import side_by_side
 from ..tables.table import Column, Table
 from ..tasks.cluster import ClusterMatrix, open_zarr
@@ -81,7 +82,8 @@ class ZarrSource(Source):
 
         matrix = ClusterMatrix(open_zarr(config["table"], "X"))
         y = self._labels(array)
-        beside = {key: array(config[key], f"--{key}") for key in _BESIDE if config.get(key)}
+        asked = {**config, "row_groups": groups_column(config.get("row_groups"))}
+        beside = {key: array(asked[key], f"--{key}") for key in _BESIDE if asked.get(key)}
         names = [str(name) for name in array("features", "features")] if "features" in group else None
         rows, n_features = matrix.shape
         for name, values in {"y": y, **beside, "features": [None] * n_features if names is None else names}.items():

@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 
 from ..report.content import CodeSample
 from ..report.rows import has_class_rows, row_labels, rows_are_classes
+from ..tables.row_columns import groups_column
 from ..tables.stack import FILE_TASK
 from ..tasks.sample_space import CLASSES
 from .folder import STREAM, RunFolder
@@ -39,6 +40,7 @@ def code_samples(folder: RunFolder, saved: SavedModel, config: dict[str, Any]) -
         return []
     if _several(saved, config) and not _stackable(saved):
         return []
+    config = {**config, "row_groups": groups_column(config.get("row_groups"))}
     samples = [_python_predict(folder, saved)]
     if not (folder / STREAM).is_file():
         samples.insert(0, _python_fit(folder, saved, config))
@@ -69,7 +71,7 @@ def _read_several(saved: SavedModel, config: dict[str, Any], form: list[str]) ->
     """Lines that read several files, or sheets, under each other."""
     needed = [("--target", name) for name in saved.targets]
     needed += [(f"--{key.replace('_', '-')}", config[key]) for key in BESIDE if config.get(key)]
-    columns = {key: config[key] for key in ("features", "drop") if config.get(key)}
+    columns = {key: config[key] for key in ("features", "drop", "keep") if config.get(key)}
     columns |= {"rule": config["columns"]} if config.get("columns") else {}
     wanted = ", ".join([repr(needed), *(f"{name}={value!r}" for name, value in columns.items())])
     names = saved.facts.get("file_tasks")

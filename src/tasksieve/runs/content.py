@@ -24,6 +24,7 @@ from ..report.standardised import scales_of
 from ..report.survival import calibration_table, risk_table
 from ..report.unseen import beside_null, unseen_quality
 from ..report.words import count, few
+from ..tables.row_columns import groups_column
 from ..tables.stack import FILE_TASK
 from ..verify import Unreadable
 from .code import code_samples
@@ -205,8 +206,8 @@ def _facts(
         facts.append(("values of alpha", f"{len(path.alphas)}, {path.alphas[0]:.4g} to {path.alphas[-1]:.4g}"))
     if config.get("cv"):
         folds = str(data.get("cv_folds") or f"{config['cv']} folds")
-        if config.get("row_groups"):
-            folds += f" (column “{config['row_groups']}”)"
+        if (groups := groups_column(config.get("row_groups"))) is not None:
+            folds += f" (column “{groups}”)"
         facts.append(("cross-validation", f"{folds}, rule “{config.get('selection_rule') or 'min'}”"))
     return facts
 

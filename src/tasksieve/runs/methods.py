@@ -12,6 +12,7 @@ from ..fitted.choosing import two_rules
 from ..report.content import count_selected
 from ..report.methods import STATED, fit_words, gap_words, model_sentence, paper, software
 from ..report.words import count
+from ..tables.row_columns import groups_column
 from .findings import read_findings
 from ..tables import read_arrays
 from .folder import CERTIFICATE, CONFIG, DATA, METHODS, TRANSFER, VERSIONS, RunFolder
@@ -223,7 +224,7 @@ def _stability(found: Any) -> str:
 
 def _intervals(found: Any, config: dict[str, Any]) -> str:
     where = ", where cross-validation chose the penalty strength anew" if config.get("cv") else ""
-    errors = "CR2, by groups of rows" if config.get("row_groups") else "HC2"
+    errors = "CR2, by groups of rows" if groups_column(config.get("row_groups")) else "HC2"
     features = count(len(set(found.feature.tolist())), "feature")
     if isinstance(found, DebiasedInference):
         return (

@@ -23,9 +23,10 @@ from .encode import Encoding
 from .filling import filled_with, means_of, told_means
 from .frame_columns import from_arrow, from_frame
 from .frames import counted_size, need, read_arrow, read_frames
+from .ids import names_rows
 from .row_columns import Missing, RowColumns, refuse_fractions, refuse_missing, told_rows, words_or_numbers
 from .seen import SeenColumn, SeenTable
-from .table import NAMED_CELLS, Array, Table, TableError
+from .table import NAMED_CELLS, Array, Table, TableError, column_names
 from .task_codes import TaskCodes
 from .text_form import TextForm
 
@@ -114,6 +115,7 @@ class ChunkedTable:
     weights: str | None = None
     id: str | None = None
     missing: Missing = "error"
+    unrelated: bool = False  # rows of one id count as any others
     largest_chunk: int = 0
     readings: int = 0
     _columns: RowColumns = field(default_factory=RowColumns)
@@ -166,6 +168,15 @@ class ChunkedTable:
         matrices = len(self._labels(counts)) if self.task is not None else 1
         if serves is not None and not serves(seen.n_rows, len(encoding.feature_names), matrices):
             raise NotTall
+        related = None if n_folds is None or self.unrelated else self._related(seen, encoding)
+        if related is not None and serves is not None:
+            raise NotTall
+        if related is not None:
+            notes.append(
+                f"rows that share a value of column {related!r} are related, and folds of chunks may part them, which "
+                "makes held-out errors too small: --chunk-rows 0 keeps them together (--row-groups none: they are not "
+                "related)"
+            )
         with_holes = [(name, seen.columns[name]) for name, _ in encoding.columns if seen.columns[name].n_missing]
         holes = [(name, np.array(column.holes), column.n_missing) for name, column in with_holes]
         if holes and self.missing == "error":
@@ -198,8 +209,13 @@ class ChunkedTable:
                 if not seen.columns:
                     seen = SeenTable(self.path, self._coded(chunk))
                     self._columns = RowColumns.of(chunk, self.target, self.task, weights=self.weights)
-                seen.look(chunk)
-                counts.add(self._rows(chunk, None))
+                rows = self._rows(chunk, None)
+                counts.add(rows)
+                tasks = None
+                if self.task is not None:
+                    tasks = np.full(chunk.n_rows, -1)
+                    tasks[rows.kept] = rows.task
+                seen.look(chunk, tasks)
             mixed = [name for name in seen.mixed() if name not in self._text]
             if not mixed:
                 break
@@ -208,6 +224,15 @@ class ChunkedTable:
             seen.columns[name] = SeenColumn(kinds={"number"}, whole=False)
         seen.columns = {name: seen.columns[name] for name in names or seen.columns}
         return seen, counts
+
+    def _related(self, seen: SeenTable, encoding: Encoding) -> str | None:
+        """A column that names the rows, and whose values come again within a task."""
+        apart = {*encoding.sources, *self._columns.roles(seen.as_table(), None)}
+        for name, column in seen.columns.items():
+            names = column.names
+            if names is not None and names.relate and name not in apart:
+                return name
+        return None
 
     def _coded(self, table: Table) -> list[str]:
         """Columns of numbers that are names of things."""
@@ -223,10 +248,11 @@ class ChunkedTable:
             schema = need("pyarrow.parquet").ParquetFile(self.path).schema_arrow
         except Exception:
             return [], set()  # the reader of the rows raises
-        names = [str(name).strip() for name in schema.names]
+        names = column_names(schema.names)
         probe = Table(self.path, 0, dict.fromkeys(names))  # type: ignore[arg-type]
         apart = {*probe.match(self.target, "--target", names), *self._coded(probe), self.task, self.weights}
-        return names, {str(own.name).strip() for own in schema if floating(own.type)} - apart
+        kinds = zip(names, schema.types, strict=True)
+        return names, {name for name, kind in kinds if floating(kind) and not names_rows(name)} - apart
 
     # -- rows ---------------------------------------------------------------------------------------------------------
 

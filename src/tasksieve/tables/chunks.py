@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from ..tasks.refusals import is_number
 from .encode import Encoding
 from .frame_columns import from_frame
 from .frames import read_frames, read_libsvm_rows, text_form
+from .ids import Part, value_codes, why_id
 from .row_columns import RowColumns
 from .table import Column, Table, TableError, row_number
 from .text_form import TextForm, known_encoding, said_separator
@@ -23,7 +25,8 @@ STREAMED = ("csv", "parquet", "libsvm")
 @dataclass
 class ChunkReader:
     """Reads a table, a path or a binary file, in chunks that the online models take; columns are named as in `prepare`.
-    The first chunk fixes the features; `n_features` are those of a libsvm file."""
+    The first chunk fixes the features; `n_features` are those of a libsvm file. Columns that look like ids there are
+    left out but for those to `keep`, by default all."""
 
     source: Any
     name: str
@@ -32,6 +35,7 @@ class ChunkReader:
     task: str | None = None
     weights: str | None = None
     features: Sequence[str] = ()
+    keep: Sequence[str] = ("*",)
     separator: str | None = None
     encoding: str | None = None
     decimal: str | None = None
@@ -89,7 +93,8 @@ class ChunkReader:
             table.require(columns.targets[0], "--target")
             roles = columns.roles(table, None)
             among = [name for name in table.columns if name not in roles]
-            self.feature_names = table.match(self.features, "--features", among) if self.features else among
+            names = table.match(self.features, "--features", among) if self.features else among
+            self.feature_names = self._without_ids(table, names)
             if not self.feature_names:
                 raise TableError(f"--features: {self.name} has no column left for features")
         for name in self.feature_names:
@@ -102,6 +107,19 @@ class ChunkReader:
         X = np.ascontiguousarray(encoding.matrix(table)[rows], dtype=np.float64)
         known = columns.read(table, rows, self.classes)
         return X, known["y"], self._tasks(known["task"]), known["sample_weight"]
+
+    def _without_ids(self, table: Table, names: list[str]) -> list[str]:
+        """Columns that do not look like ids in the first rows, or that are to be learned from all the same."""
+        kept = {*self.features, *table.match(self.keep, "--keep", list(table.columns))}
+        parts = [] if self.task is None else [Part("task", value_codes(table.columns[self.task])[0])]
+        why = {name: why_id(name, table.columns[name], parts) for name in names if name not in kept}
+        for name, words in why.items():
+            if words is not None:
+                self.notes.append(
+                    f"column {name!r} is left out: it looks like an id ({words}). --keep {shlex.quote(name)} learns "
+                    "from it"
+                )
+        return [name for name in names if why.get(name) is None]
 
     def _must_be_numbers(self, column: Column, name: str) -> None:
         if column.kind == "number":

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 
 from .categories import named_references, told_codings
 from .dates import FIRST_DAY, LAST_DAY, DateParts, date_ways
 from .encode import Encoding
-from .ids import FEWEST_NUMBERS, why_id
-from .table import NAMED_CELLS, Array, Table, TableError
+from .ids import (
+    FEWEST_NAMES,
+    FEWEST_NUMBERS,
+    Part,
+    come_again,
+    names_rows,
+    of_rows,
+    row_names,
+    value_codes,
+    why_id,
+)
+from .table import NAMED_CELLS, Array, Column, StackedFiles, Table, TableError, tidy_labels
 from .wide import WideColumns
 
 
@@ -55,12 +68,44 @@ def _told_left_out(ids: Mapping[str, str], dates: Sequence[str]) -> list[str]:
     return found
 
 
+class _Parts:
+    """The files, and the tasks, that the rows of a table are in: each may number its own rows."""
+
+    def __init__(self, table: Table, task: str | None) -> None:
+        self._table, self._task = table, task
+
+    @cached_property
+    def _all(self) -> list[Part]:
+        found, source = [], self._table.source
+        if isinstance(source, StackedFiles):
+            found.append(Part("file", np.repeat(np.arange(len(source.sizes)), source.sizes)))
+        if self._task is not None:
+            codes, n_tasks = value_codes(self._table.columns[self._task])
+            if n_tasks > 1 and not (found and np.array_equal(codes, found[0].codes)):
+                found.append(Part("task", codes))
+        return found
+
+    @property
+    def fewest(self) -> int:
+        """Rows of the largest part of a division, the least of all divisions and the table itself."""
+        sizes = [int(np.bincount(part.codes + 1)[1:].max(initial=0)) for part in self._all]
+        return min([self._table.n_rows, *sizes])
+
+    def of(self, own: Array | None) -> list[Part]:
+        """For some rows (a mask)."""
+        return self._all if own is None else [Part(part.word, part.codes[own]) for part in self._all]
+
+
 def choose_features(
-    table: Table, roles: Mapping[str, str], choice: FeatureChoice, among: Array | None = None
+    table: Table,
+    roles: Mapping[str, str],
+    choice: FeatureChoice,
+    among: Array | None = None,
+    task: str | None = None,
 ) -> tuple[Encoding, list[str]]:
     """How the features of a table are encoded, and notes about columns left out and about categories. `roles` say which
     columns are no features, and what they are: targets, task, weights, id. Words are those of the rows `among` (a mask)
-    which it is decided."""
+    which it is decided. What looks like an id is judged in all rows, in each file, and in each `task` (a column)."""
     if table.matrix is not None:
         return Encoding([], _from_matrix(table, choice)), []
     names = _names(table, list(table.columns), roles, choice)
@@ -69,9 +114,11 @@ def choose_features(
     dates: dict[str, DateParts] = {}
     dates_out: list[str] = []
     ids: dict[str, str] = {}
-    looked = names
+    looked, parts = names, _Parts(table, task)
     if isinstance(table.columns, WideColumns):
-        looked = table.columns.worth_a_look(names, FEWEST_NUMBERS, (FIRST_DAY, LAST_DAY))
+        suspects = {*table.columns.worth_a_look(names, FEWEST_NUMBERS, parts.fewest, (FIRST_DAY, LAST_DAY))}
+        suspects.update(of_rows(names))
+        looked = [name for name in names if name in suspects]
     for name in (name for name in looked if name not in as_they_are):
         column = table.present(name, among)
         ways = date_ways(column)
@@ -81,7 +128,7 @@ def choose_features(
             continue
         elif ways:
             dates_out.append(name)
-        elif (why := why_id(name, column)) is not None:
+        elif (why := why_id(name, column, parts.of(table.rows_of(name, among)))) is not None:
             ids[name] = why
     out = {*dates_out, *ids}
     found = [name for name in names if name not in out] if out else names
@@ -95,6 +142,43 @@ def choose_features(
     references = named_references(choice.reference, found)
     encoding = Encoding.of(table, found, coded, choice.max_categories, dates, references, among)
     return encoding, [*notes, *told_codings(encoding.categories, references)]
+
+
+def related_rows(
+    table: Table, learned: Collection[str], roles: Collection[str], rows: Array, tasks: Array | None, id: str | None
+) -> tuple[str, Array] | None:
+    """A column that names the rows, or whom they are about, and whose values come again within a task, with labels for
+    some rows; of several the one of the fewest values. None where there is none, or where each task is one value.
+
+    - `learned`, `roles`: Columns that are features, or something else but `id`, which the user says names the rows.
+    - `tasks`: The task of each of the rows.
+    """
+    known = None if tasks is None else np.unique(tasks, return_inverse=True)[1]
+    found: tuple[str, Array] | None = None
+    fewest = len(rows)
+    names = of_rows(table.columns) if id is None or names_rows(id) else [*of_rows(table.columns), id]
+    for name in names:
+        column = table.columns[name]
+        if name in learned or (name in roles and name != id) or column.kind not in ("number", "text", "date"):
+            continue
+        if column.kind == "number" and np.any(np.mod(column.values[~column.missing], 1)):
+            continue
+        codes, n_different = value_codes(column)
+        codes = codes[rows]
+        if n_different < FEWEST_NAMES or n_different >= fewest or not come_again(codes, known):
+            continue
+        own = np.where(codes < 0, n_different + np.arange(len(codes)), codes)  # rows without a name are by themselves
+        if len(np.unique(own)) > (0 if known is None else known.max(initial=0)) + 1:
+            fewest, found = n_different, (name, _labels(column, rows, own))
+    return found
+
+
+def _labels(column: Column, rows: Array, codes: Array) -> Array:
+    """What groups of rows are called: as their column calls them, and rows without a name by their number."""
+    words = row_names(column)
+    if all(words[row] is not None for row in rows.tolist()):
+        return tidy_labels(column.values[rows]) if column.kind != "date" else codes
+    return np.array([f"(row {row + 1})" if words[row] is None else str(words[row]) for row in rows.tolist()])
 
 
 def _names(table: Table, every: list[str], roles: Mapping[str, str], choice: FeatureChoice) -> list[str]:

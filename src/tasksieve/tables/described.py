@@ -8,7 +8,7 @@ import numpy as np
 
 from .dates import date_ways
 from .encode import as_words, counted_words
-from .ids import why_id
+from .ids import come_again, names_rows, value_codes, why_id
 from .table import Column, Table, few
 
 NAMED_WORDS = 6
@@ -52,7 +52,9 @@ def column_words(name: str, column: Column) -> str:
         return f"dates{written}{missing}; no feature without --date-parts"
     why = why_id(name, column)
     if why is not None:
-        return f"looks like an id ({why}); no feature without --keep"
+        again = column.kind in ("number", "text") and names_rows(name) and come_again(value_codes(column)[0])
+        related = "; rows that share a value are related (--row-groups)" if again else ""
+        return f"looks like an id ({why}); no feature without --keep{related}"
     if column.kind == "number":
         known = column.values[~column.missing]
         whole = "whole numbers" if known.dtype.kind in "iu" else "numbers"

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..optional import require
 from .packed import PACKED, open_packed, unpacked_name
-from .table import TableError
+from .table import TableError, column_names
 from .text_form import TextForm, find_form, for_pandas, open_text
 
 ENDINGS = {
@@ -220,7 +220,7 @@ def _exact_wholes(table: Any) -> Any:
 
 def _as_written(names: Sequence[str], wanted: Sequence[str]) -> list[str]:
     """Names of columns as a file has them, with spaces at their ends."""
-    written = {name.strip(): name for name in names}
+    written = dict(zip(column_names(names), names, strict=True))
     return [written.get(name, name) for name in wanted]
 
 
@@ -295,8 +295,9 @@ def counted_size(path: str, format: str, form: TextForm | None = None) -> tuple[
 
 
 def check_header(names: list[Any], source: str) -> list[str]:
-    """Column names as strings without spaces at their ends, each once."""
-    words = [str(name).strip() for name in names]
+    """Column names as strings without spaces at their ends, each once. A first column without a name holds row names,
+    as R and pandas write them."""
+    words = column_names(names)
     seen: set[str] = set()
     for k, word in enumerate(words):
         if not word.strip():

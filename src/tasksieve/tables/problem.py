@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from ..tasks import PatternedMatrix, Patterns
 from ..tasks.patterned import FEW_ROWS, patterned
 from ..tasks.task_means import FilledCells
-from .columns import FeatureChoice, choose_features
+from .columns import FeatureChoice, choose_features, related_rows
 from .encode import Encoding
 from .filling import (
     FILLED,
@@ -54,6 +54,8 @@ class TableProblem:
     - `lacking` (dict of task to columns): That the task does not have: their features are zero in its rows.
     - `survival` (dict of target to columns): Targets that are survival outcomes.
     - `orders` (dict of target to words): Classes of targets from the lowest to the highest, where the file knows that.
+    - `related` (name and labels of shape (n,)): A column that names the rows, or whom they are about, and whose values
+      come again within a task, where no column of `groups` was named.
     - `given_task` (array of shape (n,)): With ``missing="patterns"`` the tasks as the table has them; `task` is the
       pattern of each row then.
     """
@@ -76,6 +78,7 @@ class TableProblem:
     missing: dict[str, list[Any]] = field(default_factory=dict)
     lacking: dict[str, list[str]] = field(default_factory=dict)
     survival: Mapping[str, SurvivalColumns] = field(default_factory=dict)
+    related: tuple[str, Array] | None = None
     given_task: Array | None = None
     filled: FilledCells | None = None
     orders: Mapping[str, list[str]] = field(default_factory=dict)
@@ -171,11 +174,11 @@ def prepare(
     beside |= {"flag": flag, "by_task": by_task}
     columns = RowColumns.of(table, target, task, **beside)
     chosen = columns.roles(table, id), FeatureChoice(**choice)
-    encoding, notes = choose_features(table, *chosen)
+    encoding, notes = choose_features(table, *chosen, task=columns.task)
     beyond: dict[str, Any] = {"tasks": exclude_task, "classes": exclude_class, "min_rows": min_rows}
     gone, told = rows_left_out(table, columns, encoding, missing, **beyond, has_classes=classes is True)
     if gone.any():  # their words are no categories
-        encoding, notes = choose_features(table, *chosen, among=~gone)
+        encoding, notes = choose_features(table, *chosen, among=~gone, task=columns.task)
     notes += told
     rows, holes = columns.usable(table, encoding, missing, excluded=gone)
     several = columns.targets if len(columns.targets) > 1 else ()
@@ -189,6 +192,8 @@ def prepare(
     counts = missing_counts(table, task, holes, missing)
     X, fill = _some_rows(encoding.matrix(table, "zero" if gone.any() else "error"), rows), None
     known: dict[str, Any] = columns.read(table, rows, classes)
+    if groups is None:
+        known["related"] = related_rows(table, {*encoding.sources}, chosen[0], rows, known["task"], id)
     if missing == "patterns":
         if several:
             raise TableError(

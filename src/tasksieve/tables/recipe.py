@@ -16,6 +16,7 @@ from .encode import Absence, Encoding
 from .number_words import LEADING_ZEROS, MISSING_WORDS
 from .problem import TableProblem
 from .survival_columns import SurvivalColumns
+from .table import column_names
 from .text_form import TextForm, find_form, open_text
 
 _TRUE = ("True", "TRUE", "true")
@@ -112,7 +113,7 @@ def _written(path: Path, form: TextForm, names: list[str]) -> tuple[dict[str, st
     with open_text(path, form) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
         rows = csv.reader(text, delimiter=form.separator)
         header = next(rows, [])
-        position = {name.strip(): k for k, name in enumerate(header)}
+        position = {name: k for k, name in enumerate(column_names(header))}
         first = next((row for row in rows if row), [])
         suspects = {
             name: position[name]
@@ -126,4 +127,4 @@ def _written(path: Path, form: TextForm, names: list[str]) -> tuple[dict[str, st
                     del suspects[name]
             if not suspects:
                 break
-    return {name.strip(): name for name in header}, {**found, **dict.fromkeys(suspects, "True")}
+    return dict(zip(column_names(header), header, strict=True)), {**found, **dict.fromkeys(suspects, "True")}

@@ -31,6 +31,8 @@ FILLS = {
     "task-mean": "that of the row's task",
     "indicator": "that, and a feature that says so",
 }
+# Said of ``--row-groups``: rows are not related, whatever their ids.
+UNRELATED = "none"
 _PATTERNS = ", --missing patterns fits rows as they are: those that have the same columns are a task"
 # Columns with missing values: the name, the first rows at least, and how many there are.
 Holes = list[tuple[str, Array, int]]
@@ -180,6 +182,11 @@ class RowColumns:
 
     def read_weights(self, table: Table, rows: Array) -> Array | None:
         return _numbers(table, rows, self.weights, "--weights", "weights are finite and >= 0", least=0.0)
+
+
+def groups_column(said: str | None) -> str | None:
+    """The column that ``--row-groups`` names."""
+    return None if said == UNRELATED else said
 
 
 # --- values ----------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,17 @@ import numpy as np
 from ..tasks.refusals import is_number
 from .dates import FIRST_DAY, LAST_DAY, date_ways
 from .encode import counted_words
-from .ids import CALLED_ID, why_whole_numbers, why_words
+from .ids import (
+    CALLED_ID,
+    FEWEST_NAMES,
+    is_row_names,
+    names_rows,
+    why_called,
+    why_in_parts,
+    why_row_names,
+    why_whole_numbers,
+    why_words,
+)
 from .number_words import are_digits
 from .table import NAMED_CELLS, Array, CodedColumn, Column, Table
 
@@ -50,10 +60,16 @@ class SeenColumn:
     numbers: set[int] = field(default_factory=set)
     rising: bool = True
     days: set[int] | None = field(default_factory=set)
+    names: SeenNames | None = None
+    by_task: SeenByTask | None = None
 
-    def look(self, name: str, column: Column, first: int) -> None:
-        """The next rows, the first of which has this number in the file."""
+    def look(self, name: str, column: Column, first: int, tasks: Array | None = None) -> None:
+        """The next rows, the first of which has this number in the file; `tasks` are their codes, -1 for none."""
         missing = column.missing
+        if self.names is None and self.n_rows == 0 and names_rows(name):
+            self.names = SeenNames()
+        if self.names is not None:
+            self.names.look(column, tasks)
         self.n_rows += len(missing)
         holes = np.flatnonzero(missing)
         self.n_missing += len(holes)
@@ -67,6 +83,9 @@ class SeenColumn:
             self.ways = found if self.ways is None else self.ways & found
         if column.kind == "number":
             self._numbers(name, column.values)
+            if tasks is not None and self.whole:
+                self.by_task = self.by_task or SeenByTask(CALLED_ID.search(name) is not None)
+                self.by_task.look(column.values, tasks)
         if column.kind == "text" or self.coded:
             self._words(counted_words(column), column, first)
 
@@ -115,19 +134,24 @@ class SeenColumn:
     def why_id(self, name: str) -> str | None:
         """`ids.why_id` of the whole column."""
         count = self.n_rows - self.n_missing
+        if is_row_names(name):
+            return why_row_names(name)
+        why = None
         if self.kinds == {"text"}:
-            return why_words(count, self.different, 0 if self.digits else count - self.n_others)
-        if self.kinds != {"number"} or not self.whole:
-            return None
-        return why_whole_numbers(name, self.n_rows, self.low, self.high, self._all_different)
+            why = why_words(count, self.different, 0 if self.digits else count - self.n_others)
+        elif self.kinds == {"number"} and self.whole:
+            why = why_whole_numbers(name, self.n_rows, self.low, self.high, self._all_different)
+            if why is None and self.by_task is not None:
+                why = self.by_task.why_id(name, self.low, self.high)
+        if why is None and self.names is not None and self.names.whole:
+            why = why_called(self.names.n_different, count)
+        return why
 
     def _all_different(self, consecutive: bool) -> bool:
         n, low, high = self.n_rows, self.low, self.high
         if not consecutive:
             return self.rising or (self.different and len(self.numbers) == n)
-        # a column that holds each number of its range once is known by these
-        expected = (n * (low + high)) // 2, sum_of_squares(high) - sum_of_squares(low - 1)
-        return all((a - b) % 2**64 == 0 for a, b in zip(expected, (self.total, self.squares), strict=True))
+        return each_once(n, low, high, (self.total, self.squares))
 
     def as_column(self) -> Column:
         """As a column, for the choice of features."""
@@ -140,11 +164,98 @@ class SeenColumn:
         return Column(kind, values, self)  # type: ignore[arg-type]
 
 
+class SeenNames:
+    """Values of a column that is called an id: how many different ones there are, and whether one comes again within a
+    task. Of more than `MOST_KEPT` values no more are looked at."""
+
+    def __init__(self) -> None:
+        self.whole, self.again = True, False
+        self._values: set[Any] = set()
+        self._pairs: set[tuple[int, Any]] = set()
+
+    @property
+    def n_different(self) -> int:
+        return len(self._values)
+
+    @property
+    def relate(self) -> bool:
+        """Whether they say that rows are related."""
+        return self.whole and self.again and self.n_different >= FEWEST_NAMES
+
+    def look(self, column: Column, tasks: Array | None) -> None:
+        """The next rows."""
+        known = ~column.missing
+        values = column.values[known]
+        if column.kind == "number":
+            self.whole &= not np.any(np.mod(values, 1))
+        self.whole &= column.kind in ("number", "text")
+        if not self.whole or len(self._pairs) > MOST_KEPT:
+            return
+        codes = np.zeros(len(values), dtype=np.int64) if tasks is None else tasks[known]
+        pairs = set(zip(codes.tolist(), values.tolist(), strict=True))
+        before = len(self._pairs)
+        self._pairs |= pairs
+        self._values.update(values.tolist())
+        self.again |= len(self._pairs) - before < len(values)
+
+
+class SeenByTask:
+    """Sums of whole numbers in each task, from which it is known whether they are consecutive there; of a column that
+    is called an id all of them, up to `MOST_KEPT`."""
+
+    def __init__(self, called: bool) -> None:
+        self._called = called
+        self._n = self._low = self._high = np.zeros(0, dtype=np.int64)
+        self._sums = np.zeros((2, 0), dtype=np.uint64)
+        self._seen: set[tuple[int, int]] = set()
+        self._different = True
+
+    def look(self, values: Array, tasks: Array) -> None:
+        """The next rows."""
+        known = tasks >= 0
+        values, tasks = values[known], tasks[known]
+        more = int(tasks.max(initial=-1)) + 1 - len(self._n)
+        if more > 0:
+            wide = np.iinfo(np.int64)
+            self._n = np.pad(self._n, (0, more))
+            self._low = np.pad(self._low, (0, more), constant_values=wide.max)
+            self._high = np.pad(self._high, (0, more), constant_values=wide.min)
+            self._sums = np.pad(self._sums, ((0, 0), (0, more)))
+        np.add.at(self._n, tasks, 1)
+        np.minimum.at(self._low, tasks, values.astype(np.int64))
+        np.maximum.at(self._high, tasks, values.astype(np.int64))
+        wrapped = values.astype(np.uint64)
+        np.add.at(self._sums[0], tasks, wrapped)
+        np.add.at(self._sums[1], tasks, np.square(wrapped))
+        if self._called and self._different and len(self._seen) <= MOST_KEPT:
+            before = len(self._seen)
+            self._seen.update(zip(tasks.tolist(), values.tolist(), strict=True))
+            self._different = len(self._seen) - before == len(values)
+
+    def why_id(self, name: str, low: int, high: int) -> str | None:
+        """`ids.why_id` of the parts."""
+        used = np.flatnonzero(self._n)
+        if not len(used):
+            return None
+        consecutive = bool(np.all(self._high[used] - self._low[used] == self._n[used] - 1)) and all(
+            each_once(*(int(own[t]) for own in (self._n, self._low, self._high)), self._sums[:, t].tolist())
+            for t in used.tolist()
+        )
+        different = consecutive or (self._called and self._different and len(self._seen) == int(self._n.sum()))
+        return why_in_parts(name, "task", int(self._n.max()), low, high, different, consecutive)
+
+
 def _each_once(column: Column) -> Column:
     """A column with the same words, where they are known without a look at the rows."""
     if not isinstance(column, CodedColumn):
         return column
     return Column("text", np.array(list(counted_words(column)), dtype=object))
+
+
+def each_once(n: int, low: int, high: int, sums: Sequence[int]) -> bool:
+    """Whether n numbers in a range of n are each of them once, by the sums (modulo 2**64) of them and their squares."""
+    expected = (n * (low + high)) // 2, sum_of_squares(high) - sum_of_squares(low - 1)
+    return all((a - b) % 2**64 == 0 for a, b in zip(expected, sums, strict=True))
 
 
 def sum_of_squares(n: int) -> int:
@@ -160,12 +271,12 @@ class SeenTable:
         self._coded = set(coded)
         self.columns: dict[str, SeenColumn] = {}
 
-    def look(self, chunk: Table) -> None:
-        """The next chunk."""
+    def look(self, chunk: Table, tasks: Array | None = None) -> None:
+        """The next chunk, and the codes of its tasks."""
         for name, column in chunk.columns.items():
             if name not in self.columns:
                 self.columns[name] = SeenColumn(name in self._coded)
-            self.columns[name].look(name, column, self.n_rows)
+            self.columns[name].look(name, column, self.n_rows, tasks)
         self.n_rows += chunk.n_rows
 
     def mixed(self) -> list[str]:

@@ -18,7 +18,7 @@ from .number_words import MISSING_WORDS, beyond_doubles, find_decimal, is_plain_
 from .opendocument import opendocument_sheets, read_opendocument_sheets
 from .read_text import written_numbers
 from .sheet_cells import Cells, Refused, cell_name, column_letters
-from .table import Array, Column, NamedRows, Table, TableError, few, glob
+from .table import UNNAMED, Array, Column, NamedRows, Table, TableError, few, glob
 from .wide import LARGEST_WHOLE
 
 # Of each format: its name in messages, what lists the sheets of a file, and what reads some of them.
@@ -169,6 +169,8 @@ def _names(values: Sequence[Any], positions: Sequence[int], top: int, source: st
         if isinstance(value, Refused):
             raise TableError(f"{source}: {value}")
         word = _word(value).strip() if value is not None else ""
+        if not word and not found and len(values) > 1:
+            word = UNNAMED  # of row names
         if not word:
             raise TableError(
                 f"{source}: column {column_letters(j)} has no name in the header (row {top + 1} of the sheet)"

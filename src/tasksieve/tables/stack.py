@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .encode import as_words
+from .ids import of_rows, why_id
 from .table import NAMED_CELLS, NAMED_FILES, Array, Column, StackedFiles, Table, TableError, few, glob
 from .wide import STEP, WideColumns
 
@@ -35,6 +36,7 @@ class Wanted:
       no feature of these files' rows.
     - `fitted`: The features are those of a fitted model: all of them are needed, but for those that a task may lack.
     - `lacking` (dict of task to names): Features that a task had not when the model was fitted.
+    - `keep`: Columns to learn from although they look like an id: that files have them or not is about features then.
     """
 
     needed: Sequence[tuple[str, str]] = ()
@@ -44,6 +46,7 @@ class Wanted:
     fitted: bool = False
     lacking: Mapping[str, Sequence[str]] = field(default_factory=dict)
     some: Sequence[tuple[str, str]] = ()
+    keep: Sequence[str] = ()
 
 
 @dataclass
@@ -73,12 +76,17 @@ def stack(tables: Sequence[Table], tasks: Sequence[str] | None, wanted: Wanted) 
     tables = _with_empty(tables, wanted.some)
     roles = _roles(tables, files, [*wanted.needed, *wanted.some])
     features = [_features(table, roles, wanted) for table in tables]
+    named, some_have = _called_ids(tables, wanted)
+    for own in features:
+        for name in some_have:
+            own.pop(name, None)
     if wanted.fitted:
         kept, lacking = _fitted(features, files, tasks, wanted)
     else:
         kept, lacking = _agree(tables[0], features, files, wanted)
     sizes = [table.n_rows for table in tables]
     source = StackedFiles(files, sizes, [table.source for table in tables])
+    roles = list(dict.fromkeys([*roles, *(name for name in named if name not in kept)]))
     more = _dropped(tables, wanted.drop, {*roles, *kept}, int(np.sum(sizes)))
     if tasks is not None:
         more[FILE_TASK] = Column("text", np.repeat(np.array(tasks, dtype=object), sizes))
@@ -95,6 +103,11 @@ def stack(tables: Sequence[Table], tasks: Sequence[str] | None, wanted: Wanted) 
     by_task = {} if tasks is None else {tasks[k]: names for k, names in lacking.items()}
     read = [note for table in tables for note in table.notes]
     notes = [] if wanted.fitted else [*read, *_notes(features, kept, lacking, files, wanted.rule)]
+    if some_have and not wanted.fitted:
+        notes.append(
+            f"columns {_quoted(some_have)} are left out: they look like ids by their names, and not all files have "
+            "them; --keep NAME takes one as a feature"
+        )
     return Stacked(Table(source, int(np.sum(sizes)), columns, absent=masks, notes=read), by_task, notes)
 
 
@@ -148,6 +161,20 @@ def _features(table: Table, roles: Sequence[str], wanted: Wanted) -> dict[str, N
     names = _matches(wanted.features, table.columns) if wanted.features else table.columns
     out = {*roles, *_matches(wanted.drop, table.columns)}
     return dict.fromkeys(name for name in names if name not in out)
+
+
+def _called_ids(tables: Sequence[Table], wanted: Wanted) -> tuple[list[str], list[str]]:
+    """Columns that are called ids and are not asked for as features: those of all files, which may say that rows are
+    related, and those of some, which are nothing."""
+    found = dict.fromkeys(name for table in tables for name in of_rows(table.columns))
+    asked = {*wanted.features, *_matches([*wanted.keep, *wanted.drop], found)}
+    asked |= {pattern for _, pattern in [*wanted.needed, *wanted.some]}
+    every, some = [], []
+    for name in (name for name in found if name not in asked):
+        own = [table.columns[name] for table in tables if name in table.columns]
+        if all(why_id(name, column) is not None for column in own):
+            (every if len(own) == len(tables) else some).append(name)
+    return every, some
 
 
 def _fitted(

@@ -14,6 +14,8 @@ Array = np.ndarray[Any, Any]
 # Places named in a message about missing values; the rest are counted.
 NAMED_CELLS = 5
 NAMED_FILES = 3
+# What a first column without a name in the header is called: the row names that R and pandas write.
+UNNAMED = "Unnamed: 0"
 # Names that one which is not there is compared with.
 MOST_COMPARED = 5000
 
@@ -156,13 +158,18 @@ class Table:
             raise TableError(f"{role}: {self.source} has no column {name!r}{self._hint(name)}")
         return self.columns[name]
 
+    def rows_of(self, name: str, among: Array | None = None) -> Array | None:
+        """Rows (a mask) of tasks that have a column, and that are `among` these; None for all rows."""
+        if name not in self.absent:
+            return among
+        own = ~self.absent[name]
+        return own if among is None else own & among
+
     def present(self, name: str, among: Array | None = None) -> Column:
         """A column without the rows of tasks that do not have it, and without those that are not `among` (a mask)."""
-        column = self.columns[name]
-        if name not in self.absent and among is None:
+        column, own = self.columns[name], self.rows_of(name, among)
+        if own is None:
             return column
-        own = ~self.absent.get(name, np.zeros(self.n_rows, dtype=bool))
-        own = own if among is None else own & among
         numbers = None if column.numbers is None else column.numbers[own]
         return Column(column.kind, column.values[own], column.seen, column.refusal, numbers)
 
@@ -197,6 +204,14 @@ class Table:
         close = get_close_matches(name, names[:MOST_COMPARED], n=1)
         shown = ", ".join(repr(other) for other in names[:8]) + (", ..." if len(names) > 8 else "")
         return f"; did you mean {close[0]!r}?" if close else f"; it has {shown}" if names else ""
+
+
+def column_names(words: Iterable[Any]) -> list[str]:
+    """Names of columns as a header has them, without spaces at their ends; a first one without a name is `UNNAMED`."""
+    names = [str(word).strip() for word in words]
+    if len(names) > 1 and not names[0]:
+        names[0] = UNNAMED
+    return names
 
 
 def tidy_labels(values: Array) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 
 from .number_words import LEADING_ZEROS, MISSING_WORDS, find_decimal, refuse_open_decimal
 from .packed import BY_PANDAS, PACKED, open_packed
-from .table import TableError, few
+from .table import TableError, column_names, few
 
 # Bytes that are looked at; more where the first two lines are longer.
 SAMPLE = 1 << 16
@@ -91,7 +91,7 @@ def find_form(
         between, rows = _find_separator(lines, "\t" if ".tsv" in name.lower() else ",")
     else:
         rows = _records(lines, between)
-    header = [one.strip() for one in rows[0]] if rows else []
+    header = column_names(rows[0]) if rows else []
     columns = [
         [row[j] for row in rows[1:] if j < len(row) and row[j].strip() not in MISSING_WORDS]
         for j in range(min(len(header), MOST_COLUMNS))
@@ -139,7 +139,7 @@ def leading_zeros(path: str | os.PathLike[str], form: TextForm) -> TextForm:
     zeros_of = DigitNames()
     with open_text(path, form) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
         rows = csv.reader(text, delimiter=form.separator)
-        names = [name.strip() for name in next(rows, [])]
+        names = column_names(next(rows, []))
         for row in rows:
             zeros_of.look(row)
     found = zeros_of.found()

@@ -73,15 +73,14 @@ class WideColumns(Mapping[str, Column]):
             out[:, low : low + STEP] = self.block[:, positions[low : low + STEP]]
         return out
 
-    def worth_a_look(self, names: Sequence[str], fewest: int, days: tuple[int, int]) -> list[str]:
-        """Columns that may be ids or dates: those that are no numbers, and whole numbers that could all differ (in
-        `fewest` rows that is no coincidence) or lie between two days of the calendar."""
+    def worth_a_look(self, names: Sequence[str], fewest: int, n: int, days: tuple[int, int]) -> list[str]:
+        """Columns that may be ids or dates: those that are no numbers, and whole numbers that could all differ in a
+        part of `n` rows (in `fewest` that is no coincidence) or lie between two days of the calendar."""
         positions = self.positions(names)
         suspects = positions < 0
         candidates = np.flatnonzero(self.whole)
         if len(candidates) and len(self.block):
             low, high = self._extremes(candidates)
-            n = len(self.block)
             own = ((high - low >= n - 1) & (n >= fewest)) | ((low >= days[0]) & (high <= days[1]))
             odd = np.zeros(len(self.names), dtype=bool)
             odd[candidates] = own

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .frames import broken_file, check_header, need
-from .table import Array
+from .table import UNNAMED, Array
 from .wide import LARGEST_WHOLE, WIDE
 
 # Columns that are read at a time: a file of Arrow's takes kilobytes for each that is open.
@@ -88,7 +88,7 @@ def _read(path: Path, schema: Any, read: Callable[[list[int]], Any]) -> Wide | N
 
 def _named(table: Any) -> Any:
     """With names as `check_header` has them."""
-    return table.rename_columns([name.strip() for name in table.column_names])
+    return table.rename_columns([name.strip() or UNNAMED for name in table.column_names])
 
 
 def _matrix(batch: Any) -> Array:
