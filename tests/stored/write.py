@@ -36,7 +36,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 os.environ["TASKSIEVE_NUM_THREADS"] = "1"
 
-import stored_problems as problems  # noqa: E402
+import results  # noqa: E402
 from stored_archives import pack_files, pack_folder  # noqa: E402
 from tables import holed, patterned, stacked, study  # noqa: E402
 
@@ -399,7 +399,7 @@ def main() -> None:
         raise SystemExit(1)
     platform.platform = lambda *_, **__: "Linux"  # type: ignore[assignment]
     warnings.simplefilter("ignore")
-    for kind, made in (("runs", RUNS), ("interrupted", problems.INTERRUPTED), ("files", problems.FILES)):
+    for kind, made in (("runs", RUNS), ("folders", results.FOLDERS), ("files", results.FILES)):
         (HERE / VERSION / kind).mkdir(parents=True, exist_ok=True)
         for name, what in made.items():
             file = HERE / VERSION / kind / f"{name}.zip"
@@ -411,7 +411,7 @@ def main() -> None:
                 continue
             with working(asked.folder):
                 try:
-                    make_run(name, what) if kind == "runs" else what()
+                    make_run(name, what) if kind == "runs" else what(done)
                 except RuntimeError as error:
                     print(f"  NOT STORED: {error}")
                     continue
