@@ -79,7 +79,7 @@ def certificates_of_estimators() -> Files:
         asks = "need" in signature(fitted.certificate).parameters
         found.add(name, fitted.certificate(rows.X, rows.y, **rows.arguments, **({"need": True} if asks else {})), data)
         if hasattr(model, "path") and "cross-validated" not in name and not name.startswith("online"):
-            if "graph" in name and hasattr(fitted, "dual_coef_") or name == "tasks without a graph":
+            if isinstance(fitted, ts.GraphSVC | ts.GraphSVR):
                 path = fitted.path(rows.X, rows.y, **rows.arguments, Cs=[0.1, 1.0])
                 found.add(f"{name}: a value of its path", path.certificate(rows.X, rows.y, 1, **rows.arguments), data)
                 continue
@@ -207,7 +207,8 @@ def certificates_of_kinds() -> Files:
     model = ts.MultiTaskMixed(losses=losses, alpha=0.05, ridge=0.05).fit(blocks, labels, sample_weight=weights)
     found.add("mixed, six outcomes", model.certificate(blocks, labels, sample_weight=weights, need=True),
               {"X": blocks, "y": labels, "sample_weight": weights})  # fmt: skip
-    wide = {"y": y, "state": np.where(y > 0.0, "yes", "no"), "pain": np.digitize(y, [-0.5, 0.5]), "death": times(rng, y)}
+    wide = {"y": y, "state": np.where(y > 0.0, "yes", "no"), "pain": np.digitize(y, [-0.5, 0.5]),
+            "death": times(rng, y)}  # fmt: skip
     model = ts.MultiTaskMixed({name: losses[name] for name in wide}, alpha=0.1).fit(X, wide)
     found.add("mixed, one matrix", model.certificate(X, wide, need=True), {"X": X, "y": wide})
     path = model.path(X, wide, n_alphas=4, eps=0.1)
@@ -336,8 +337,9 @@ def problem_files() -> Files:
         "sparse": (ts.MultiTaskElasticNet(0.1), scipy.sparse.csc_array(X), y, {"task": task}),
         "lists": (ts.MultiTaskHuber(0.05), [X[:9], X[9:]], [y[:9], y[9:]], {}),
         "members": (
-            ts.MultiTaskRegressor(ts.losses.Quantile(0.7, 0.5), ts.penalties.Groups([0, 0, 1, 1, 2], "entries", mix=0.3),
-                                  alpha=0.05, task_weights={"one": 2.0}, feature_weights=np.array([1, 1, 1, 1, 0.5])),
+            ts.MultiTaskRegressor(ts.losses.Quantile(0.7, 0.5),
+                                  ts.penalties.Groups([0, 0, 1, 1, 2], "entries", mix=0.3), alpha=0.05,
+                                  task_weights={"one": 2.0}, feature_weights=np.array([1, 1, 1, 1, 0.5])),
             X, y, {"task": task},
         ),
         "classes": (ts.MultiTaskClassifier(penalty="l11", alpha=0.02, class_weight="balanced"), X, signs,
@@ -396,15 +398,17 @@ def sites(done: Callable[..., str]) -> None:
         (Path("exchange") / name).mkdir(parents=True)
     stop = threading.Event()
     watchers = [
-        threading.Thread(target=SiteFolder(Path("exchange") / name).serve, args=(Site(Path("sites") / name).node().reply,),
-                         kwargs={"stop": stop, "pause": 0.01})
+        threading.Thread(
+            target=SiteFolder(Path("exchange") / name).serve, args=(Site(Path("sites") / name).node().reply,),
+            kwargs={"stop": stop, "pause": 0.01},
+        )
         for name in names
     ]  # fmt: skip
     for watcher in watchers:
         watcher.start()
     try:
-        done("federate", "plan.toml", "--keys", "coordinator.json", "--out", "out", "--folders", "exchange", "--no-report",
-             "--patience", "30", "-q")
+        done("federate", "plan.toml", "--keys", "coordinator.json", "--out", "out", "--folders", "exchange",
+             "--no-report", "--patience", "30", "-q")  # fmt: skip
     finally:
         stop.set()
         for watcher in watchers:

@@ -4,9 +4,9 @@
 with their tables and with what `predict`, `evaluate`, `verify` and `inspect` said of them, of certificates with their
 data, of saved models and of problem files. ``test_stored.py`` reads all of them with the version that is tested.
 
-Everything in ``0.2.0`` was written by commit 4aa27eff (0.2.0 on its way to 1.0; format 1 of runs and certificates), with
-compiled kernels and one thread. A new kind of result gets a new name, here and there; none is written a second time, by
-whatever version: what is stored is what people have.
+Everything in ``0.2.0`` was written by commit 4aa27eff (0.2.0 on its way to 1.0; format 1 of runs and certificates),
+with compiled kernels and one thread. A new kind of result gets a new name, here and there; none is written a second
+time, by whatever version: what is stored is what people have.
 
 Runs are made in a folder whose name is in their ``config.json`` and says nothing of a machine (`--folder`, which must
 not exist, and is removed); so does the system in ``versions.json``.
