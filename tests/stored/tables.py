@@ -18,7 +18,8 @@ def study(n: int = 48, seed: int = 0) -> pd.DataFrame:
     frame["region"] = np.resize(REGIONS, n)
     frame["city"] = rng.choice(["Bonn", "Oslo"], n)
     frame["ward"] = rng.choice(WARDS, n)
-    frame["visited"] = [f"2024-{m:02d}-{d:02d}" for m, d in zip(rng.integers(1, 13, n), rng.integers(1, 28, n), strict=False)]
+    day = zip(rng.integers(1, 13, n), rng.integers(1, 28, n), strict=True)
+    frame["visited"] = [f"2024-{m:02d}-{d:02d}" for m, d in day]
     z = X[:, 0] - 0.7 * X[:, 1] * (frame.region == "north") + 0.5 * (frame.city == "Oslo")
     noisy = z + 0.4 * rng.standard_normal(n)
     frame["y"] = noisy.round(4)

@@ -4,9 +4,9 @@
 with their tables and with what `predict`, `evaluate`, `verify` and `inspect` said of them, of certificates with their
 data, of saved models and of problem files. ``test_stored.py`` reads all of them with the version that is tested.
 
-Everything in ``0.2.0`` was written by commit 4aa27eff (0.2.0 on its way to 1.0; format 1 of runs and certificates), with
-compiled kernels and one thread. A new kind of result gets a new name, here and there; none is written a second time, by
-whatever version: what is stored is what people have.
+Everything in ``0.2.0`` was written by commit 4aa27eff (0.2.0 on its way to 1.0; format 1 of runs and certificates),
+with compiled kernels and one thread. A new kind of result gets a new name, here and there; none is written a second
+time, by whatever version: what is stored is what people have.
 
 Runs are made in a folder whose name is in their ``config.json`` and says nothing of a machine (`--folder`, which must
 not exist, and is removed); so does the system in ``versions.json``.
@@ -36,7 +36,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 os.environ["TASKSIEVE_NUM_THREADS"] = "1"
 
-import stored_problems as problems  # noqa: E402
+import results  # noqa: E402
 from stored_archives import pack_files, pack_folder  # noqa: E402
 from tables import holed, patterned, stacked, study  # noqa: E402
 
@@ -399,7 +399,7 @@ def main() -> None:
         raise SystemExit(1)
     platform.platform = lambda *_, **__: "Linux"  # type: ignore[assignment]
     warnings.simplefilter("ignore")
-    for kind, made in (("runs", RUNS), ("interrupted", problems.INTERRUPTED), ("files", problems.FILES)):
+    for kind, made in (("runs", RUNS), ("folders", results.FOLDERS), ("files", results.FILES)):
         (HERE / VERSION / kind).mkdir(parents=True, exist_ok=True)
         for name, what in made.items():
             file = HERE / VERSION / kind / f"{name}.zip"
@@ -411,7 +411,7 @@ def main() -> None:
                 continue
             with working(asked.folder):
                 try:
-                    make_run(name, what) if kind == "runs" else what()
+                    make_run(name, what) if kind == "runs" else what(done)
                 except RuntimeError as error:
                     print(f"  NOT STORED: {error}")
                     continue

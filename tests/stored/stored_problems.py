@@ -1,2 +1,0 @@
-INTERRUPTED = {}
-FILES = {}
