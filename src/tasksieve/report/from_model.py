@@ -207,7 +207,7 @@ def _content_of_model(
     if by_class:
         content.tasks = np.array(tasks, dtype=object)
     if path is not None and len(path):
-        _add_path(content, path)
+        _add_path(content, path, model)
     _standardise(content, model)
     if X is not None and kind_of_targets(model) in ("survival", "mixed"):
         content.risk = risk_groups(model, X, y, **given)
@@ -304,8 +304,9 @@ def _content_of_path(
         no_proof="a path keeps no data",
         proof_command="path.certificate(X, y, ...).verify(X, y, ...)",
     )
-    _add_path(content, path)
-    _standardise(content, path.model(-1))
+    last = path.model(-1)
+    _add_path(content, path, last)
+    _standardise(content, last)
     return content
 
 
@@ -334,11 +335,11 @@ def _given_apart(given: Mapping[str, Any]) -> list[str]:
     return [name for name, values in given.items() if not isinstance(values, TaskColumn)]
 
 
-def _add_path(content: ReportContent, path: RegularizationPath) -> None:
+def _add_path(content: ReportContent, path: RegularizationPath, model: Any) -> None:
     """The models along a path, facts about them, and what to be warned of."""
     coefs = [path.coef(k) for k in range(len(path))]
     coefs[content.chosen] = content.coef  # the same up to the tolerance; the model's own is shown
-    show_path(content, path, coefs, path._estimator)
+    show_path(content, path, coefs, model)
     content.facts = [
         *content.facts,
         ("Values on the path", f"{len(path)}"),
