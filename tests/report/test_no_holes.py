@@ -99,7 +99,7 @@ def fitted(name: str) -> Iterator[tuple[Any, Any]]:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_estimators(name: str) -> None:
     for model, rows in fitted(name):
@@ -169,7 +169,7 @@ def table(tmp_path: Path) -> Path:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("kind", [pytest.param(k, marks=() if k == "mixed" else pytest.mark.slow) for k in MODELS])
 def test_runs(cli: CommandLine, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """What a fit prints, writes and reports, of every model of the command line."""
     monkeypatch.chdir(tmp_path)

@@ -57,21 +57,21 @@ def _used(content: ReportContent, k: int) -> list[int]:
     return [int(j) for j in used[np.argsort(-row_norms(comparable(content, coef))[used], kind="stable")]]
 
 
-def leading_words(content: ReportContent) -> str:
-    """Which features one standard error leaves, how many the best score keeps, and which of both predicts: sentences
-    for the top of an answer; nothing without scores."""
+def leading_words(content: ReportContent, used: str) -> str:
+    """Which features one standard error leaves, how many the best score keeps, and which of both predictions use:
+    sentences for the top of an answer, around the one (`used`) on the model's own features."""
     found = choice_of(content)
     if found is None:
-        return ""
-    n, n_best = len(found.used_careful), len(found.used_best)
-    of = count(content.coef.shape[1] - len(content.covariates), "feature")
-    used = f"{n:,} of {of} {are(n)} used" if n else f"none of {of} is used"
-    named = f": {few((content.features[j] for j in found.used_careful), NAMED)}" if n else ""
+        return used
+    names, used = few((content.features[j] for j in found.used_careful), NAMED), used[:1].lower() + used[1:]
+    listed = f" They are {names}." if names else ""
     if not found.differ:
-        return f"At the best score, which is the choice of one standard error as well, {used}{named}."
+        return f"At the best score, which is the choice of one standard error as well, {used}{listed}"
     if found.careful_predicts:
-        return f"{capital(CAREFUL)} {used}{named}; predictions use these. {capital(BEST)}: {n_best:,}."
-    return f"{capital(CAREFUL)} {used}{named}. {capital(BEST)}: {n_best:,}, which predictions use."
+        return f"{capital(CAREFUL)}, which predictions use, {used}{listed} {capital(BEST)}: {len(found.used_best):,}."
+    n, of = len(found.used_careful), count(content.coef.shape[1] - len(content.covariates), "feature")
+    careful = f"{n:,} of {of} {are(n)} used: {names}" if n else f"none of {of} is used"
+    return f"{capital(CAREFUL)} {careful}. {capital(BEST)}, which predictions use, {used}"
 
 
 def used_by_rules(content: ReportContent) -> tuple[int, int] | None:
