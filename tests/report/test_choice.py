@@ -1,4 +1,4 @@
-"""Sets of features on the first screen: at the best score, at one standard error, stable; and what "proved" is said of."""
+"""Sets of features on the first screen (best score, one standard error, stable), and what "proved" is said of."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from tasksieve.report.packing import pack
 from tasksieve.report.page import observations, tiles
 from tasksieve.report.trust import Trust
 
+README = Path(__file__).parents[2] / "README.md"
 T, N, D = 5, 40, 60
 NAMES = [f"x{j}" for j in range(D)]
 
@@ -59,7 +60,8 @@ def by_hand(model: Any) -> tuple[list[str], list[str]]:
 
 def text_of(page: str) -> str:
     """What can be read: no scripts, no data, no tags."""
-    return " ".join(re.sub(r"<[^>]+>", " ", re.sub(r"<(script|style)[^>]*>.*?</\1>", " ", page, flags=re.DOTALL)).split())
+    without = re.sub(r"<(script|style)[^>]*>.*?</\1>", " ", page, flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]+>", " ", without).split())
 
 
 def test_the_first_screen_has_three_counts_and_leads_with_the_careful_one(chosen: tuple[Any, ReportContent]) -> None:
@@ -79,7 +81,7 @@ def test_the_first_screen_has_three_counts_and_leads_with_the_careful_one(chosen
     assert "predictions use these" in shown[1][2]
     assert "ts.StabilitySelection" in shown[2][2]
     (warning,) = (words for words in observations(content) if "noise" in words)
-    assert warning.startswith("The best score keeps noise")
+    assert warning.startswith("The best score keeps noise, as a rule")
     assert f"at one standard error {len(careful)}" in warning
     assert f"At the best score {len(best)} features are in use, at one standard error {len(careful)}" in content.methods
 
@@ -127,7 +129,7 @@ def test_scores_that_are_greater_where_better() -> None:
 def test_a_model_that_scores_have_not_chosen_shows_its_features() -> None:
     content = example_content()
     assert choice_of(content) is None  # the last value, which neither rule takes
-    assert [name for _, name, _ in tiles(content, pack(content))][0] == "features selected"
+    assert tiles(content, pack(content))[0][1] == "features selected"
 
 
 def test_notebooks(chosen: tuple[Any, ReportContent]) -> None:
@@ -192,3 +194,12 @@ def test_a_run_says_the_same_and_its_files_prove_no_feature(cli: CommandLine, tm
     written = (tmp_path / "careful" / "features.csv").read_text(encoding="utf-8").splitlines()
     assert [line.split(",")[0] for line in written[1:]] == careful
     assert '"selection_rule": "1se"' in (tmp_path / "careful" / "config.json").read_text(encoding="utf-8")
+
+
+def test_the_first_example_of_the_readme_prints_what_it_says(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = re.search(r"```python\n(.*?)```.*?```text\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    exec(compile(found[1], "README.md", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out == found[2]
+    assert (tmp_path / "report.html").is_file()

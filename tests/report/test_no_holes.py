@@ -128,8 +128,8 @@ def test_a_mixed_model_names_the_loss_of_each_task() -> None:
     rng = np.random.default_rng(0)
     X, z = rng.standard_normal((40, 3)), rng.standard_normal(40)
     y = {"pressure": X[:, 0] + z, "diabetes": np.where(X[:, 0] + z > 0, "yes", "no")}
-    said = []
-    for losses in (["huber:delta=0.5", "logistic"], {"diabetes": ts.losses.Logistic(), "pressure": ts.losses.Huber(0.5)}):
+    objects, said = {"diabetes": ts.losses.Logistic(), "pressure": ts.losses.Huber(0.5)}, []
+    for losses in (["huber:delta=0.5", "logistic"], objects):
         content = content_from_model(ts.MultiTaskMixed(losses, alpha=0.1).fit(X, y), X, y, n_alphas=0)
         said.append(content.methods)
     assert "with losses f_t (huber (delta = 0.5) of pressure; logistic of diabetes)" in said[0]

@@ -1,4 +1,4 @@
-"""How many features the best score keeps, how many one standard error, and what stability selection says beside them."""
+"""Which features the best score keeps, which one standard error, and what stability selection says beside them."""
 
 from __future__ import annotations
 
@@ -129,15 +129,16 @@ def noise_words(content: ReportContent) -> list[str]:
     if not content.fitted or not content.selects or not content.n_selected_features:
         return []
     found, stability = choice_of(content), stability_of(content)
-    if found is None and content.cv_scores is None and content.stability_command:
+    if found is None and content.cv_scores is None and content.stability_command and stability is None:
         return [
-            "The penalty strength was given, not chosen by cross-validation: there are no scores that say how many of "
-            f"these features are noise. Which would be found again, stability selection says ({content.stability_command})."
-        ] * (stability is None)
+            "The penalty strength was given, not chosen by cross-validation: there are no scores that say whether "
+            "fewer features would do as well, and features in use may be noise. Which would be found again, stability "
+            f"selection says ({content.stability_command})."
+        ]
     if found is None or (found.differ and found.careful_predicts):
         return []
     said = (
-        "The best score keeps noise: the penalty that predicts best is weak enough to let in features that do not "
+        "The best score keeps noise, as a rule: the penalty that predicts best is weak enough to let in features that do not "
         f"matter. At the best score {len(found.used_best):,} {are(len(found.used_best))} used"
     )
     if found.differ:
