@@ -43,6 +43,7 @@ RUNS: dict[str, Job] = {
     "startup": Job(1, "startup.py"),
     "stability": Job(30, "stability.py"),
     "permutations": Job(2, "permutations.py"),
+    "rules_and_noise": Job(1, "rules_and_noise.py"),
     "findings": Job(10, "findings.py"),
     "intervals": Job(60, "intervals.py"),
     "verification": Job(10, "verification.py"),

@@ -99,7 +99,7 @@ def fitted(name: str) -> Iterator[tuple[Any, Any]]:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_estimators(name: str) -> None:
     for model, rows in fitted(name):
@@ -128,8 +128,8 @@ def test_a_mixed_model_names_the_loss_of_each_task() -> None:
     rng = np.random.default_rng(0)
     X, z = rng.standard_normal((40, 3)), rng.standard_normal(40)
     y = {"pressure": X[:, 0] + z, "diabetes": np.where(X[:, 0] + z > 0, "yes", "no")}
-    said = []
-    for losses in (["huber:delta=0.5", "logistic"], {"diabetes": ts.losses.Logistic(), "pressure": ts.losses.Huber(0.5)}):
+    objects, said = {"diabetes": ts.losses.Logistic(), "pressure": ts.losses.Huber(0.5)}, []
+    for losses in (["huber:delta=0.5", "logistic"], objects):
         content = content_from_model(ts.MultiTaskMixed(losses, alpha=0.1).fit(X, y), X, y, n_alphas=0)
         said.append(content.methods)
     assert "with losses f_t (huber (delta = 0.5) of pressure; logistic of diabetes)" in said[0]
@@ -169,7 +169,7 @@ def table(tmp_path: Path) -> Path:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("kind", [pytest.param(k, marks=() if k == "mixed" else pytest.mark.slow) for k in MODELS])
 def test_runs(cli: CommandLine, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """What a fit prints, writes and reports, of every model of the command line."""
     monkeypatch.chdir(tmp_path)

@@ -208,11 +208,12 @@ def set_lines(job: Job, fitted: Fitted) -> list[str]:
         sets.append([names[j] for j in used[np.argsort(-strength[used], kind="stable")]])
     n_best, n_careful = (count(len(used), "feature") for used in sets)
     named = f" ({few(sets[1], 10)})" if sets[1] else ""
-    keeps = "; the best score keeps noise" if sets[0] else ""
+    keeps = "; the best score keeps noise" if best == careful or len(sets[0]) > len(sets[1]) else ""
     if best == careful:
         lines = [f"at the best score, and at one standard error: {n_best}{named}; predictions use them{keeps}"]
     elif fitted.chosen == careful:
-        lines = [f"at one standard error: {n_careful}{named}; predictions use them", f"at the best score: {n_best}{keeps}"]
+        lines = [f"at one standard error: {n_careful}{named}; predictions use them"]
+        lines += [f"at the best score: {n_best}{keeps}"]
     else:
         lines = [
             f"at one standard error: {n_careful}{named}; {flag('selection_rule')} 1se predicts with them",

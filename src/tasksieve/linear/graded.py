@@ -211,6 +211,7 @@ class Grade:
             f"{int(zero.sum())} features are zero: {right[1]} provably right, "
             f"{int(self.wrong_zero.sum())} provably wrong{self._named(self.wrong_zero)}",
         ]
+        lines.append("right and wrong are said of this problem's optimum, not of what matters")
         if self.note:
             lines.append(f"note: {self.note}")
         return "\n".join(lines)

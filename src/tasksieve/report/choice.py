@@ -1,4 +1,4 @@
-"""How many features the best score keeps, how many one standard error, and what stability selection says beside them."""
+"""Which features the best score keeps, which one standard error, and what stability selection says beside them."""
 
 from __future__ import annotations
 
@@ -57,21 +57,21 @@ def _used(content: ReportContent, k: int) -> list[int]:
     return [int(j) for j in used[np.argsort(-row_norms(comparable(content, coef))[used], kind="stable")]]
 
 
-def leading_words(content: ReportContent) -> str:
-    """Which features one standard error leaves, how many the best score keeps, and which of both predicts: sentences
-    for the top of an answer; nothing without scores."""
+def leading_words(content: ReportContent, used: str) -> str:
+    """Which features one standard error leaves, how many the best score keeps, and which of both predictions use:
+    sentences for the top of an answer, around the one (`used`) on the model's own features."""
     found = choice_of(content)
     if found is None:
-        return ""
-    n, n_best = len(found.used_careful), len(found.used_best)
-    of = count(content.coef.shape[1] - len(content.covariates), "feature")
-    used = f"{n:,} of {of} {are(n)} used" if n else f"none of {of} is used"
-    named = f": {few((content.features[j] for j in found.used_careful), NAMED)}" if n else ""
+        return used
+    names, used = few((content.features[j] for j in found.used_careful), NAMED), used[:1].lower() + used[1:]
+    listed = f" They are {names}." if names else ""
     if not found.differ:
-        return f"At the best score, which is the choice of one standard error as well, {used}{named}."
+        return f"At the best score, which is the choice of one standard error as well, {used}{listed}"
     if found.careful_predicts:
-        return f"{capital(CAREFUL)} {used}{named}; predictions use these. {capital(BEST)}: {n_best:,}."
-    return f"{capital(CAREFUL)} {used}{named}. {capital(BEST)}: {n_best:,}, which predictions use."
+        return f"{capital(CAREFUL)}, which predictions use, {used}{listed} {capital(BEST)}: {len(found.used_best):,}."
+    n, of = len(found.used_careful), count(content.coef.shape[1] - len(content.covariates), "feature")
+    careful = f"{n:,} of {of} {are(n)} used: {names}" if n else f"none of {of} is used"
+    return f"{capital(CAREFUL)} {careful}. {capital(BEST)}, which predictions use, {used}"
 
 
 def used_by_rules(content: ReportContent) -> tuple[int, int] | None:
@@ -129,15 +129,16 @@ def noise_words(content: ReportContent) -> list[str]:
     if not content.fitted or not content.selects or not content.n_selected_features:
         return []
     found, stability = choice_of(content), stability_of(content)
-    if found is None and content.cv_scores is None and content.stability_command:
+    if found is None and content.cv_scores is None and content.stability_command and stability is None:
         return [
-            "The penalty strength was given, not chosen by cross-validation: there are no scores that say how many of "
-            f"these features are noise. Which would be found again, stability selection says ({content.stability_command})."
-        ] * (stability is None)
+            "The penalty strength was given, not chosen by cross-validation: there are no scores that say whether "
+            "fewer features would do as well, and features in use may be noise. Which would be found again, stability "
+            f"selection says ({content.stability_command})."
+        ]
     if found is None or (found.differ and found.careful_predicts):
         return []
     said = (
-        "The best score keeps noise: the penalty that predicts best is weak enough to let in features that do not "
+        "The best score keeps noise, as a rule: the penalty that predicts best is weak enough to let in features that do not "
         f"matter. At the best score {len(found.used_best):,} {are(len(found.used_best))} used"
     )
     if found.differ:

@@ -202,7 +202,7 @@ def _content_of_model(
         trust=trust,
         shared=shared,
         code=_samples(model, "task" in apart),
-        stability_command="" if "offset" in given or not hasattr(model, "alpha_max") else "ts.StabilitySelection(model)",
+        stability_command=_stability_command(model, given),
     )
     if by_class:
         content.tasks = np.array(tasks, dtype=object)
@@ -469,6 +469,12 @@ def _methods(model: Any, content: ReportContent) -> tuple[str, list[str]]:
         gap = content.certificate.get("relative_gap")
         said += f" {fit_words(strength, float(value), gap, chosen, compared, used_by_rules(content))}"
     return said, [software(version), paper(name)]
+
+
+def _stability_command(model: Any, given: dict[str, Any]) -> str:
+    """What asks which features would be found again: of a model along whose path they enter."""
+    asks = "offset" not in given and (hasattr(model, "alpha_max") or hasattr(model, "path_"))
+    return f"ts.StabilitySelection(ts.{type(model).__name__.removesuffix('CV')}(...))" if asks else ""
 
 
 def _samples(model: Any, with_task: bool) -> list[CodeSample]:

@@ -235,7 +235,7 @@ def fit_words(
         best, careful = used
         sets = (
             f" At the best score {count(best, 'feature')} {are(best)} in use, at one standard error {careful:,}: the "
-            "best score is chosen for prediction, and keeps noise."
+            "best score is chosen for prediction, and keeps noise as a rule."
         )
     if compared is None:
         return f"The penalty strength ({strength} = {value:.4g}) was {how}.{sets}{proved}"

@@ -154,7 +154,7 @@ def answer(content: ReportContent, quality: Sequence[FitQuality]) -> str:
     and what is proved: of a model whose path and scores are there already."""
     found = "" if content.trust is None else content.trust.headline(content.features.tolist())
     known = [f"{part.measure}: {part.figures()}." for part in quality if np.any(np.isfinite(part.values))]
-    sentences = [found, leading_words(content) or used_words(content), *known, proof_words(content.certificate)]
+    sentences = [found, leading_words(content, used_words(content)), *known, proof_words(content.certificate)]
     return " ".join(sentence for sentence in sentences if sentence)
 
 

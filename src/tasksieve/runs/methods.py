@@ -12,9 +12,9 @@ from ..fitted.choosing import two_rules
 from ..report.content import count_selected
 from ..report.methods import STATED, fit_words, gap_words, model_sentence, paper, software
 from ..report.words import count
+from ..tables import read_arrays
 from ..tables.row_columns import groups_column
 from .findings import read_findings
-from ..tables import read_arrays
 from .folder import CERTIFICATE, CONFIG, DATA, METHODS, TRANSFER, VERSIONS, RunFolder
 from .model_file import read_parameters
 from .quality_file import quality_from
