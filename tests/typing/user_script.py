@@ -54,8 +54,8 @@ def classes(X: Array, labels: list[str], task: Array) -> Array:
     assert_type(model, ts.MultiTaskLogisticRegression)
     chances = model.predict_proba(X, task=task)
     print(chances[:, 1].mean(), model.decision_function(X, task=task).max())
-    any_pair = ts.MultiTaskClassifier("squared_hinge", ts.penalties.SparseGroup(0.2), alpha=0.1)
-    any_pair.fit(X, labels, task=task)
+    pair = ts.MultiTaskClassifier("squared_hinge", ts.penalties.SparseGroup(0.2), alpha=0.1)
+    any_pair = pair.fit(X, labels, task=task)
     assert_type(any_pair, ts.MultiTaskClassifier)
     return np.asarray(any_pair.predict(X, task=task))
 

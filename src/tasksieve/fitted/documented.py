@@ -30,7 +30,7 @@ X : matrix of shape (n, d), list of matrices, or dict of task to (X, y)
 y : array of shape (n,) or (n, T), or list of 1-D arrays
     Targets. NaN is a label that is not observed. 1-D without ``task``: one task.
 task : array of shape (n,), optional
-    The task of each row: any labels, in any order.
+    The task of each row: words or whole numbers, in any order.
 sample_weight : array or list in the form of y, or float, optional
     Weights >= 0 of the rows, in fitting and in scoring; 0 leaves a row out. For a shared matrix (n,) or (n, T).
 groups : array of shape (n,), or list of such, optional

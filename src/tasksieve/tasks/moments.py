@@ -127,7 +127,7 @@ class TaskMoments:
         y : array of shape (n,) or (n, T)
             Targets; NaN is a label that is not observed. Two-dimensional: all T tasks share the rows.
         task : array of shape (n,), optional
-            The task of each row; any labels, tasks may come later. Without it a 1-D y is one task.
+            The task of each row: words or whole numbers; tasks may come later. Without it a 1-D y is one task.
         sample_weight : array in the form of y, or of shape (n,), or float, optional
             Weights >= 0; 0 leaves a row out.
         fold : int array in the form of y, or of shape (n,), optional

@@ -270,7 +270,8 @@ def by_pattern(
         NaN (None, NA) is a value that is missing. Of a dict, ``{task: X}``, the rows are stacked in its order; y and
         what else is said of rows may then be dicts with the same keys. Never modified, and not copied.
     task : array of shape (n,), or str, optional
-        The task of each row: any labels; or the name of the column of X, a data frame, that has them. Not with a dict.
+        The task of each row: words or whole numbers; or the name of the column of X, a data frame, that has them. Not
+        with a dict.
     columns : {"same", "union"}, default="same"
         Data frames of a dict whose columns differ: an error, or all columns that one of them has, those that a frame
         does not have being absent there.
