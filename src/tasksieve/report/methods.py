@@ -214,6 +214,8 @@ def fit_words(
 
 
 def gap_words(gap: float) -> str:
+    if gap == 0.0:
+        return "the empty model explains the outcome, so that no coefficients have a lower objective"
     return (
         f"its duality gap proves that no coefficients have an objective lower by more than {gap:.1e} of that of the "
         "empty model"
