@@ -23,7 +23,8 @@ CONSTANT = {
 }
 MODELS = [
     ts.MultiTaskLasso(alpha=0.1), ts.MultiTaskHuber(alpha=0.1), ts.MultiTaskQuantile(alpha=0.1),
-    ts.MultiTaskPoisson(alpha=0.1), ts.CalibratedMultiTaskLasso(alpha=0.1), ts.MultiTaskOWL(alpha=0.1), ts.MultiTaskRegressor("gamma", alpha=0.1),
+    ts.MultiTaskPoisson(alpha=0.1), ts.CalibratedMultiTaskLasso(alpha=0.1),
+    ts.MultiTaskOWL(alpha=0.1), ts.MultiTaskRegressor("gamma", alpha=0.1),
     ts.MultiTaskRegressor("tweedie", alpha=0.1), ts.MultiTaskRegressor("log_cosh", alpha=0.1),
 ]  # fmt: skip
 

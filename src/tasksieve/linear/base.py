@@ -50,8 +50,8 @@ SCREENING: tuple[str | None, ...] = ("auto", "dpc", "dpc-published", "midpoint",
 # Warnings of a gap that is larger than requested: no iteration would help, or more of them may.
 _LIMITED = "{model} is certified to {relative:.1e} of the objective at W = 0{several}, not to {tol=:g}: {limit}."
 _EXPLAINED = (
-    "{model} is certified to a gap of {gap:.1e}{several}, and the objective at W = 0 is rounding: the empty model explains "
-    "y, and there is nothing to learn."
+    "{model} is certified to a gap of {gap:.1e}{several}, and the objective at W = 0 is rounding: the empty model "
+    "explains y, and there is nothing to learn."
 )
 _UNFINISHED = (
     "{model} did not reach {tol=:g} in {spent} iterations{several} ({max_iter=}): dual gap {gap:.3e}, relative gap "
