@@ -92,13 +92,13 @@ def by_python(file: Path, rows: list[dict[str, Any]], tasks: list[Any]) -> Answe
     return [scorer["predict"](row, task) for row, task in pairs], chances
 
 
-def by_sqlite(file: Path, rows: list[dict[str, Any]], tasks: list[Any]) -> Answer:
+def by_sqlite(file: Path, rows: list[dict[str, Any]], tasks: list[Any], table: str = "rows") -> Answer:
     connection = sqlite3.connect(":memory:")
     columns = list(rows[0])
     names = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
-    connection.execute(f"CREATE TABLE rows ({names})")
+    connection.execute(f'CREATE TABLE "{table}" ({names})')
     marks = ", ".join("?" * len(columns))
-    connection.executemany(f"INSERT INTO rows VALUES ({marks})", [tuple(row.values()) for row in rows])
+    connection.executemany(f'INSERT INTO "{table}" VALUES ({marks})', [tuple(row.values()) for row in rows])
     return _of_table(connection.execute(file.read_text(encoding="utf-8")), len(columns), tasks)
 
 
@@ -109,10 +109,10 @@ def _duckdb() -> Any:
     return duckdb.connect()
 
 
-def by_duckdb(file: Path, rows: list[dict[str, Any]], tasks: list[Any]) -> Answer:
+def by_duckdb(file: Path, rows: list[dict[str, Any]], tasks: list[Any], table: str = "rows") -> Answer:
     frame, connection = pandas.DataFrame(rows), _duckdb()
     connection.register("given", frame)
-    connection.execute('CREATE OR REPLACE TABLE "rows" AS SELECT * FROM given')
+    connection.execute(f'CREATE OR REPLACE TABLE "{table}" AS SELECT * FROM given')
     return _of_table(connection.execute(file.read_text(encoding="utf-8")), len(frame.columns), tasks)
 
 

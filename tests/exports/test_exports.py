@@ -360,7 +360,7 @@ def test_onnx_of_what_is_missing_or_unknown(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="'z' is not in list"):  # by the names of the metadata
         by_onnx(file, rows, ["a", "a", "z"])
     session = runtime.InferenceSession(str(file))
-    numbers = np.ones((2, session.get_inputs()[0].shape[1]), dtype=np.float32)
+    numbers = np.ones((2, int(model.get_support().sum())), dtype=np.float32)
     found = session.run(["prediction"], {"numbers": numbers, "task": np.array(["a", "z"], dtype=object)})[0]
     assert np.isnan(found).tolist() == [False, True]
     every = by_onnx(ts.export(model, tmp_path / "m.onnx"), rows, ["a"] * 3)[0]
@@ -373,6 +373,32 @@ def test_onnx_of_what_is_missing_or_unknown(tmp_path: Path) -> None:
     rows = [{**row, f"x{j}": None} for row in as_rows(X[:3])]
     own = [model.tasks_[t]] * 3
     np.testing.assert_allclose(by_onnx(file, rows, own)[0], model.predict(lacking, task=own), rtol=1e-5, atol=1e-5)
+
+
+def test_onnx_takes_all_columns_or_those_used(tmp_path: Path) -> None:
+    """X as `predict` takes it; any other number of columns is refused."""
+    pytest.importorskip("onnx", reason="ONNX files are written by onnx")
+    runtime = pytest.importorskip("onnxruntime", reason="ONNX files are run by onnxruntime")
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((80, 6)).astype(np.float32)
+    y = 2.0 * X[:, 4] - X[:, 1] + 0.1 * rng.standard_normal(80)
+    model = ts.MultiTaskLasso(alpha=0.3).fit(X, y)
+    used = np.flatnonzero(model.get_support())
+    assert used.tolist() == [1, 4]
+    for own in (model, make_pipeline(StandardScaler(), clone(model)).fit(X, y)):
+        session = runtime.InferenceSession(str(ts.export(own, tmp_path / "m.onnx")))
+        facts = json.loads(session.get_modelmeta().custom_metadata_map["tasksieve"])
+        assert (facts["numbers"], facts["all_columns"]) == (["x1", "x4"], {"numbers": 6, "words": 0})
+        right = own.predict(X)
+        for rows in (X, X[:, used]):
+            found = session.run(["prediction"], {"numbers": rows})[0]
+            np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-5)
+        for count in (1, 3, 5, 7):
+            with pytest.raises(Exception, match=r"(?i)gather|ind"):
+                session.run(["prediction"], {"numbers": np.ones((2, count), dtype=np.float32)})
+    whole = ts.MultiTaskLasso(alpha=1e-6).fit(X, y)  # all are used
+    session = runtime.InferenceSession(str(ts.export(whole, tmp_path / "m.onnx")))
+    assert session.get_inputs()[0].shape == ["n", 6]
 
 
 # --- SQL ----------------------------------------------------------------------------------------------------------
@@ -420,6 +446,18 @@ def test_sql_names(tmp_path: Path) -> None:
     assert '"prediction (a)*"' in text
     with pytest.raises(ValueError, match="table: only SQL"):
         ts.export(model, tmp_path / "m.py", table="t")
+
+
+@pytest.mark.parametrize("table", ["linear", "chances", "dated", "Linear", "r"])
+def test_sql_of_a_table_called_as_a_step(table: str, tmp_path: Path) -> None:
+    """And of columns called so."""
+    X, task, z = linear_rows()
+    model = ts.MultiTaskLogisticRegression(alpha=1e-4).fit(X, np.where(z > 0.0, "u", "v"), task=task)
+    names = ["linear", "chances", "dated", "r", "linear_step"]
+    file = ts.export(model, tmp_path / "m.sql", task="t", table=table, feature_names=names)
+    rows = [{**row, "t": own} for row, own in zip(as_rows(X[:6], names), task[:6].tolist(), strict=True)]
+    for score in FOR_SQL:
+        agree(score(file, rows, task[:6].tolist(), table), expected(model, X[:6], task[:6]))
 
 
 # --- what is refused ----------------------------------------------------------------------------------------------

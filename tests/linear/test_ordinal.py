@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import shutil
 import subprocess
 import warnings
@@ -328,3 +329,34 @@ def test_against_polr(tmp_path):
 
 #: coefficients, thresholds and deviance of `small_outcome` by MASS::polr
 POLR = [1.75388949004, 0.130180972509, -1.11286971039, 0.725014004184, 1.0091524334, 53.5051908238]
+
+
+# --- offsets beyond all odds -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", ["everywhere", "in one row"])
+@pytest.mark.parametrize("size", [1e12, -1e100, 1e308])
+def test_an_offset_that_rounding_swallows_is_refused_with_its_size(size, where):
+    """Thresholds beside 1e12 move in steps of 1e-4: the search for the best ones did not end."""
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    offset = np.where((where == "everywhere") | (np.arange(60) == 3), size, 0.0)
+    words = rf"offset is as large as {re.escape(format(abs(size), '.3g'))}: .* Use numbers of at most 1e\+10"
+    for model in (ts.MultiTaskOrdinal(alpha=0.05), ts.MultiTaskMixed("ordinal", alpha=0.05)):
+        with pytest.raises(ValueError, match=words):
+            model.fit(X, y, offset=offset)
+
+
+def test_a_large_offset_of_all_rows_moves_the_thresholds():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4))
+    y = np.digitize(X[:, 0] + rng.standard_normal(60), [-0.5, 0.5])
+    plain = ts.MultiTaskOrdinal(alpha=0.05).fit(X, y)
+    moved = ts.MultiTaskOrdinal(alpha=0.05).fit(X, y, offset=np.full(60, 1e6))
+    np.testing.assert_allclose(moved.coef_, plain.coef_, atol=1e-3)
+    np.testing.assert_allclose(moved.thresholds_ - 1e6, plain.thresholds_, atol=1e-3)
+    row_absent = np.append(np.zeros(60), 1e12)  # of weight 0
+    kept = ts.MultiTaskOrdinal(alpha=0.05).fit(
+        np.vstack([X, X[:1]]), np.append(y, 0), offset=row_absent, sample_weight=np.append(np.ones(60), 0.0)
+    )
+    np.testing.assert_allclose(kept.coef_, plain.coef_, atol=1e-3)

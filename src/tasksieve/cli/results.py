@@ -255,7 +255,7 @@ def summary(job: Job, fitted: Fitted) -> list[str]:
             whole = out_of_fold(fitted.cv.cv_quality_by_task_)[0]
             lines.append(f"{whole.measure} of the tasks that the patterns are parts of: {whole.figures()}")
     null = model.null_objective_
-    relative = f" ({model.dual_gap_ / null:.1e} of the empty model's)" if null > 0 else ""
+    relative = f" ({model.dual_gap_ / null:.1e} of the empty model's)" if null > 0 else ": the empty model explains y"
     lines.append(
         f"objective {model.objective_:.6g}, at most {model.dual_gap_:.1e} above the optimum{relative}: no other "
         "coefficients of this kind have a smaller penalised loss by more than that"

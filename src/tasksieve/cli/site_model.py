@@ -53,12 +53,13 @@ def run_model(asked: Asked) -> int:
         known = {"name": table.name, "sha256": file_digest(table), "notes": list(site.rows.notes)}
         words = ["tasksieve", "site", "model", asked.site, asked.result, "--out", asked.out]
         folder.write_json(DATA, {**known, **counted, "reproduce": shlex.join(words)})
+        empty = model.null_objective_
         folder.write_json(
             CERTIFICATE,
             {
                 "objective": float(model.objective_), "dual_gap": float(model.dual_gap_),
-                "relative_gap": float(model.dual_gap_ / model.null_objective_), "tol": plan.tol,
-                "null_objective": float(model.null_objective_), "converged": bool(model.status_ == "converged"),
+                "relative_gap": float(model.dual_gap_ / empty) if empty > 0 else 0.0, "tol": plan.tol,
+                "null_objective": float(empty), "converged": bool(model.status_ == "converged"),
             },
         )  # fmt: skip
         covariates = np.flatnonzero(plan.weights == 0.0)

@@ -72,7 +72,7 @@ def _verify(asked: Asked) -> int:
         value = chosen_value(cert)
     if folder is not None:
         folder.verify()
-    config = {} if folder is None else read_config(folder, CONFIG)
+    config = {} if folder is None else read_config(folder / CONFIG)
     if GenotypeSource.recognises(config) or (folder is None and cert.header.get("genotypes") is not None):
         return _verify_genotypes(asked, cert, folder, config, value)
     table = config.get("table") if asked.data is None else expand_tables([asked.data])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -74,12 +74,28 @@ class Task:
     thresholds: tuple[float, ...] | None = None
 
 
+def number_columns(inputs: Sequence[Input], features: Sequence[Feature]) -> tuple[str, ...]:
+    """Columns of numbers in the order of features; a date is given by its parts."""
+    found = []
+    for feature in features:
+        own = inputs[feature.input]
+        if own.kind == "number" or feature.coding == "part":
+            found.append(own.name if own.kind == "number" else feature.name)
+    return tuple(dict.fromkeys(found))
+
+
+def word_columns(inputs: Sequence[Input]) -> tuple[str, ...]:
+    return tuple(own.name for own in inputs if own.kind == "category")
+
+
 @dataclass(frozen=True)
 class Description:
     """A linear model of tasks without anything of this library.
 
     - `model`, `version`: Its class, and the version that wrote it.
     - `task_column`: The input that names the task of a row, where rows have one.
+    - `every_number`, `every_word`: Columns of numbers (of dates their parts), and of words, that rows of the fit had, used
+      or not.
     """
 
     model: str
@@ -88,6 +104,8 @@ class Description:
     features: tuple[Feature, ...]
     tasks: tuple[Task, ...]
     task_column: str | None = None
+    every_number: tuple[str, ...] = ()
+    every_word: tuple[str, ...] = ()
 
     @property
     def offsets(self) -> list[str]:

@@ -20,7 +20,7 @@ from ..losses.mean_divergence import MeanDivergence
 from ..messages import either, estimator_name, value_error
 from ..versions import versions
 from .columns import Columns
-from .description import Description, Label, Link, Score, Task
+from .description import Description, Label, Link, Score, Task, number_columns, word_columns
 
 Array = np.ndarray[Any, Any]
 
@@ -62,7 +62,8 @@ def describe(
     tasks = _tasks(model, state, columns.names or names, state.rows[:, chosen], offset)
     if task is not None and (state.single or isinstance(model, ManyClasses)):
         raise value_error("{task}: {model} was fitted without tasks.", model=estimator_name(model))
-    found = Description(type(model).__name__, versions()["tasksieve"], inputs, features, tuple(tasks), task)
+    every = number_columns(columns.inputs, columns.features), word_columns(columns.inputs)
+    found = Description(type(model).__name__, versions()["tasksieve"], inputs, features, tuple(tasks), task, *every)
     _check_names(found)
     return found
 

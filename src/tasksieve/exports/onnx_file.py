@@ -1,7 +1,8 @@
 """An export as ONNX: matrices of inputs to scores, classes and probabilities, in float32.
 
-Inputs are `numbers` (n, p), `words` (n, q), `task` (n,) and `offset` (n, 1), those that the model needs; the
-metadata name their columns. NaN, and an empty word, are missing. A row that lacks what it needs has the score NaN.
+Inputs are `numbers` (n, p), `words` (n, q), `task` (n,) and `offset` (n, 1), those that the model needs. Numbers and
+words are either the columns that the model uses, which the metadata name, or all of those that it was fitted to, in
+their order. NaN, and an empty word, are missing. A row that lacks what it needs has the score NaN.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import numpy as np
 
 from ..messages import value_error
 from ..optional import require
-from .description import PROBABLE, Description, Task
+from .description import PROBABLE, Description, Task, number_columns, word_columns
 
 Array = np.ndarray[Any, Any]
 
 OPSET, LABEL_OPSET, IR = 17, 3, 8  # what runtimes since 2022 read
 MISSING, UNKNOWN = -1, -2  # codes of words
+NO_COLUMN = 2**31 - 1  # of a matrix with neither all columns nor those used: runtimes refuse it
 
 
 def onnx_bytes(found: Description) -> bytes:
@@ -65,9 +67,22 @@ class _Graph:
         self.constants.append(tensor)
         return title
 
-    def input(self, title: str, kind: int, *shape: int) -> str:
+    def input(self, title: str, kind: int, *shape: int | str) -> str:
         self.inputs.append(self.helper.make_tensor_value_info(title, kind, ["n", *shape]))
         return title
+
+    def columns(self, title: str, kind: int, used: Sequence[str], every: Sequence[str]) -> str:
+        """The columns that a model uses, of an input with these alone or with all."""
+        if len(used) == len(every) or len(set(every)) < len(every):
+            return self.input(title, kind, len(used))
+        given = self.input(title, kind, f"columns_of_{title}")
+        count = self.add("Shape", given, start=1, end=2)
+        place = {column: k for k, column in enumerate(every)}
+        chosen = self.constant([NO_COLUMN] * len(used), np.int64)
+        for size, columns in ((len(used), range(len(used))), (len(every), [place[name] for name in used])):
+            here = self.add("Equal", count, self.constant([size], np.int64))
+            chosen = self.add("Where", here, self.constant(list(columns), np.int64), chosen)
+        return self.add("Gather", given, chosen, axis=1)
 
     def output(self, title: str, of: str, kind: int, shape: Sequence[int]) -> None:
         self.add("Identity", of, called=title)
@@ -91,6 +106,7 @@ def _build(graph: _Graph, found: Description) -> dict[str, Any]:
         given = graph.input("offset", graph.types.FLOAT, len(found.offsets))
         scores = graph.add("Add", scores, given)
     facts: dict[str, Any] = {"model": found.model, "version": found.version, "numbers": numbers, "words": words}
+    facts |= {"all_columns": {"numbers": len(found.every_number), "words": len(found.every_word)}}
     facts |= {"offset": found.offsets, "task_column": found.task_column if found.alike else None}
     facts["tasks"] = [{"name": own.name, "link": own.link, "classes": own.classes} for own in found.tasks]
     own, count = found.tasks[0], len(found.tasks)
@@ -116,22 +132,17 @@ def _build(graph: _Graph, found: Description) -> dict[str, Any]:
 
 
 def _columns(found: Description) -> tuple[list[str], list[str]]:
-    """Columns of numbers (a date is given by its parts), and of words."""
-    numbers: list[str] = []
+    """Columns of numbers, and of words."""
     for feature in found.features:
         own = found.inputs[feature.input]
-        if own.kind == "number":
-            numbers.append(own.name)
-        elif feature.coding == "part":
-            numbers.append(feature.name)
-        elif own.kind == "date":  # whether it is missing
+        if own.kind == "date" and feature.coding == "missing":
             parts = [of.name for of in found.features if of.input == feature.input and of.coding == "part"]
             if not parts:
                 raise value_error(
                     "{name!r}: ONNX gets dates by their parts, and the model uses none, only whether it is missing.",
                     name=own.name,
                 )
-    return list(dict.fromkeys(numbers)), [own.name for own in found.inputs if own.kind == "category"]
+    return list(number_columns(found.inputs, found.features)), list(word_columns(found.inputs))
 
 
 def _features(
@@ -143,7 +154,7 @@ def _features(
     blocks: list[str] = []
     order: list[int] = []
     unknown: list[str] = []
-    given = graph.input("numbers", graph.types.FLOAT, len(numbers)) if numbers else ""
+    given = graph.columns("numbers", graph.types.FLOAT, numbers, found.every_number) if numbers else ""
     holes = graph.add("IsNaN", given) if numbers else ""
 
     def taken(source: str, chosen: list[tuple[int, str]]) -> str:
@@ -163,7 +174,7 @@ def _features(
             absent.append((j, part))
     if absent:
         blocks.append(graph.cast(taken(holes, absent), graph.types.FLOAT))
-    given_words = graph.input("words", graph.types.STRING, len(words)) if words else ""
+    given_words = graph.columns("words", graph.types.STRING, words, found.every_word) if words else ""
     for q, column in enumerate(words):
         own = next(of for of in found.inputs if of.name == column)
         cell = graph.add("Gather", given_words, graph.constant([q], np.int64), axis=1)

@@ -105,8 +105,9 @@ class _Statement:
             )  # fmt: skip
         steps = [("dated", dated), ("linear", self.linear), ("chances", self.chances), ("", self.answers)]
         lines = [f"-- {found.model}, written by tasksieve {found.version}: predictions beside the columns of a table."]
-        source, steps = name(self.table), [step for step in steps if step[1]]
-        for k, (title, columns) in enumerate(steps):
+        source, steps = name(self.table), [(step, columns) for step, columns in steps if columns]
+        for k, (step, columns) in enumerate(steps):
+            title = f"{step}_step" if step == self.table.lower() else step  # a step of its name would hide the table
             last = k == len(steps) - 1
             opening = "" if last else ("WITH " if k == 0 else "") + f"{title} AS MATERIALIZED (\n"
             listed = "".join(f",\n  {column}" for column in columns)

@@ -72,6 +72,8 @@ def certificate_rows(model: Any) -> list[tuple[str, str]]:
         goal = float(tol) * float(np.max(null))
         reached = "reached" if gap <= goal * (1.0 + 1e-12) else "not reached"
         rows.append((f"goal: tol = {tol:g} of the objective at W = 0", f"{goal:.3g}, {reached}"))
+    elif null is not None and tol is not None:
+        rows.append(("objective at W = 0", "0: the empty model explains y"))
     if hasattr(model, "get_support"):
         support = model.get_support()
         covariates = covariates_of(model, len(support))

@@ -49,6 +49,10 @@ SCREENING: tuple[str | None, ...] = ("auto", "dpc", "dpc-published", "midpoint",
 
 # Warnings of a gap that is larger than requested: no iteration would help, or more of them may.
 _LIMITED = "{model} is certified to {relative:.1e} of the objective at W = 0{several}, not to {tol=:g}: {limit}."
+_EXPLAINED = (
+    "{model} is certified to a gap of {gap:.1e}{several}, and the objective at W = 0 is rounding: the empty model "
+    "explains y, and there is nothing to learn."
+)
 _UNFINISHED = (
     "{model} did not reach {tol=:g} in {spent} iterations{several} ({max_iter=}): dual gap {gap:.3e}, relative gap "
     "{relative:.3e}. The gap is a true bound on the distance to the optimum; raise {max_iter}, or {tol} if that is "
@@ -428,8 +432,9 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     def _warn_not_converged(self, solution: PathSolution, data: Any) -> None:
         left = [point for point in solution.points if not point.converged]
         n_values, worst = len(solution.points), max(point.dual_gap for point in left)
+        template = _LIMITED if all(point.limit for point in left) else _UNFINISHED
         words = Message(
-            _LIMITED if all(point.limit for point in left) else _UNFINISHED,
+            template if solution.null_objective > 0.0 else _EXPLAINED,
             model=estimator_name(self),
             tol=self.tol,
             max_iter=self.max_iter,

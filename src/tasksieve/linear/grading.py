@@ -397,7 +397,7 @@ class _Case:
             # The coefficients claim no gap that the certificate could fall short of.
             warnings.filterwarnings("ignore", message=".*the certificate proves a gap of")
             proof = certify(header, statement.arrays, statement.tasks, answers, lambda k: iter(()))
-        null = float(np.ldexp(statement.problem.loss.null.value, statement.problem.units.f))
+        null = float(np.ldexp(statement.problem.loss.null_value, statement.problem.units.f))
         null /= model._unit(statement.data)
         shape = np.shape(points[0][0]) if not isinstance(points[0][0], list) else None
         case = GradedCase(

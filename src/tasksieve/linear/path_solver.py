@@ -168,7 +168,7 @@ class RowSolver(_OneSolver):
 
     @property
     def _null_value(self) -> float:
-        return float(self.problem.loss.null.value)
+        return float(self.problem.loss.null_value)
 
     @property
     def choice(self) -> Choice | None:

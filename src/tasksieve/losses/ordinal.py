@@ -33,6 +33,7 @@ from .thresholds import Classes, Margins, ThresholdNewton, width_cost
 
 Array = np.ndarray[Any, Any]
 
+LARGEST_OFFSET = 1e10  # of log odds: double precision resolves them to 2e-6 there, and Newton's steps no longer end
 _LEAST = 2.0**-52  # the probability that a held-out class has at least: a fold may have had no row of it
 
 
@@ -109,6 +110,16 @@ class OrdinalOnData(DataLoss):
                 "the ordinal loss has thresholds, which take up any constant: {fit_intercept} must be True"
             )
         weights = np.ones(design.n_samples) if design.weights is None else design.weights
+        largest = 0.0 if offset is None else float(np.max(np.abs(offset), initial=0.0, where=weights > 0.0))
+        if largest > LARGEST_OFFSET:
+            raise value_error(
+                "{offset} is as large as {largest:.3g}: the ordinal loss adds it to the log odds, which double "
+                "precision resolves to {step:.0e} there. Use numbers of at most {most:g}; odds beyond a log of some "
+                "hundreds are certain.",
+                largest=largest,
+                step=float(np.spacing(largest)),
+                most=LARGEST_OFFSET,
+            )
         if np.any((y < 0.0) | (y != np.round(y))):
             raise value_error("{y}: labels of the ordinal loss are the codes 0, 1, .. of ordered classes")
         self._weights, self._offset, self._root = weights, offset, design.samples.root

@@ -77,6 +77,12 @@ class TaskNorms(TargetLoss):
     least_curvature = 0.0
     differentiable = True  # but where a task is fitted exactly: steps are measured
 
+    def least_goal(self) -> float:
+        """The same in units of y, as this loss is."""
+        weights = np.ones(self.design.n_samples) if self.design.weights is None else self.design.weights
+        last = gamma(8) * float(np.sqrt(self.design.task_sums(weights)) @ np.abs(self.shift))
+        return last if self.null.value <= last else 0.0
+
     def sizes(self, vector: Array) -> Array:
         """The norm of a flat vector in each task."""
         return np.sqrt(self.design.task_sums(vector * vector))

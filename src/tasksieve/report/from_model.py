@@ -378,7 +378,7 @@ def _certificate(model: Any, path: RegularizationPath | None) -> Mapping[str, fl
     null = getattr(model, "null_objective_", None if path is None else path.null_objective)
     if null is not None and "dual_gap" in found:
         found["null_objective"] = float(null)
-        found["relative_gap"] = found["dual_gap"] / (null or 1.0)
+        found["relative_gap"] = found["dual_gap"] / null if null > 0 else 0.0
         if "tol" in found:
             found["converged"] = found["relative_gap"] <= found["tol"]
     return found

@@ -245,6 +245,8 @@ def fit_words(
 
 
 def gap_words(gap: float) -> str:
+    if gap == 0.0:
+        return "the empty model explains the outcome, so that no coefficients have a lower objective"
     return (
         "The duality gap proves that no other coefficients of this kind have a smaller penalised loss by more than "
         f"{gap:.1e} of that of the empty model."

@@ -36,8 +36,8 @@ RESULTS = (
     "model.json", "model.npz", "coefficients.csv", "coefficients.parquet", "intercepts.csv", "features.csv",
     "path.npz", "path.csv", "cv_scores.csv", "quality.csv", "cv_quality.csv", QUALITY_BY_TASK, "out_of_fold.csv",
     CALIBRATION, MISSING_VALUES, RISK, PERMUTATION, STABILITY, "stability.npz", "stability.csv", COMPARISON,
-    "comparison.csv", INTERVALS, "intervals.csv", METHODS, TABLES, TRANSFER, VARIANTS, SCORE, CERTIFICATE, PROOF, "timing.json",
-    "report.html", STREAM, HISTORY, FOLDS,
+    "comparison.csv", INTERVALS, "intervals.csv", METHODS, TABLES, TRANSFER, VARIANTS, SCORE, CERTIFICATE, PROOF,
+    "timing.json", "report.html", STREAM, HISTORY, FOLDS,
 )  # fmt: skip
 PIECES = "pieces"
 OWN = {CONFIG, DATA, VERSIONS, LOG, LOCK, MANIFEST, *RESULTS, PIECES}
