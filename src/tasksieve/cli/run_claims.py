@@ -62,18 +62,21 @@ _NOT_COMPARED = ("n_iter", "status", "cv_quality", "the null model", "how the so
 ARRAYS = ("feature_weights", "l1", "group_of", "group_weights", "sorted_weights", "edges", "absent", "absent_start")
 
 
-def compare_run(folder: RunFolder, cert: verifier.Certificate, source: Source, value: int | None) -> list[str]:
+def compare_run(
+    folder: RunFolder, cert: verifier.Certificate, source: Source, asked: dict[str, Any], value: int | None
+) -> list[str]:
     """Refuse a run whose files say something else than its certificate and its data; gives in words what they say
     beyond that, and is not proved.
 
     - `source`: The data, as the options of the run read them.
+    - `asked`: These options.
     - `value`: The value of the path that is the run's model, where the certificate says so.
     """
     for name in ("model.json", CONFIG, CERTIFICATE):
         refuse_repeated_keys(folder / name)
     saved = load_model(folder)
     coef, intercept = (np.asarray(part) for part in coefficient_rows(saved.estimator))
-    claims = _Claims(folder, cert, saved, source, coef, intercept, _rounding_of_labels(cert, source.problem.y))
+    claims = _Claims(folder, cert, saved, source, asked, coef, intercept, _rounding_of_labels(cert, source.problem.y))
     claims.compare_fields()
     claims.compare_names()
     own_alpha, strengths = claims.compare_problem()
@@ -116,6 +119,7 @@ class _Claims:
     cert: verifier.Certificate
     saved: SavedModel
     source: Source
+    asked: dict[str, Any]
     coef: np.ndarray  # of the model, a row for each task or class
     intercept: np.ndarray
     left: float  # what the rounding of labels may leave of an objective
@@ -203,7 +207,7 @@ class _Claims:
     def compare_basis(self, k: int) -> Expected:
         """All that predictions depend on."""
         try:
-            expected = expected_basis(self.saved, self.cert, k, self.source)
+            expected = expected_basis(self.saved, self.cert, k, self.source, self.asked)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
             raise RunError(f"{self.folder.path}: the saved model does not go with the data: {error}") from None
         for name, mine, theirs in differences(self.saved.basis, expected):
