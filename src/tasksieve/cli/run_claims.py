@@ -72,6 +72,17 @@ def compare_run(
     - `asked`: These options.
     - `value`: The value of the path that is the run's model, where the certificate says so.
     """
+    try:
+        return _compare_run(folder, cert, source, asked, value)
+    except (RunError, verifier.Mismatch, verifier.Unreadable, OSError, MemoryError):
+        raise
+    except Exception as error:  # files that were changed by hand may hold anything
+        raise RunError(f"{folder.path}: its files make no sense together: {type(error).__name__}: {error}") from None
+
+
+def _compare_run(
+    folder: RunFolder, cert: verifier.Certificate, source: Source, asked: dict[str, Any], value: int | None
+) -> list[str]:
     for name in ("model.json", CONFIG, CERTIFICATE):
         refuse_repeated_keys(folder / name)
     saved = load_model(folder)
@@ -134,6 +145,8 @@ class _Claims:
         self.require(not unknown, f"predictions depend on {unknown[:1]}, of which verify.py knows nothing")
         unknown = sorted(set(self.saved.facts) - {*UNSAID, "chosen"})
         self.require(not unknown, f"model.json has the fact {unknown[:1]}, of which nothing is known")
+        alone = (self.folder / "path.npz").is_file() or self.saved.facts.get("chosen", -1) == -1
+        self.require(alone, "model.json names a chosen value, and there is no path")
         written, stored = packed_model(self.saved)
         arrays = read_arrays(self.folder / "model.npz", stored=True)
         beside = unlike_fields(self.folder.read_json("model.json"), json.loads(json.dumps(written)))
@@ -206,10 +219,7 @@ class _Claims:
 
     def compare_basis(self, k: int) -> Expected:
         """All that predictions depend on."""
-        try:
-            expected = expected_basis(self.saved, self.cert, k, self.source, self.asked)
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-            raise RunError(f"{self.folder.path}: the saved model does not go with the data: {error}") from None
+        expected = expected_basis(self.saved, self.cert, k, self.source, self.asked)
         for name, mine, theirs in differences(self.saved.basis, expected):
             told = f"the {name.replace('_', ' ')} of the model"
             shown = _shown(name, mine), _shown(name, theirs)
@@ -315,7 +325,7 @@ class _Claims:
         """What of the run is said, and neither compared nor recomputed."""
         there = [name for name in sorted(OWN - COMPARED) if (self.folder / name).is_file()]
         said = [f"of model.json {', '.join(_NOT_COMPARED)}", "of config.json what no prediction depends on", *there]
-        found = [f"compared with certificate and data: all that predict reads of model.json and model.npz"]
+        found = ["compared with certificate and data: all that predict reads of model.json and model.npz"]
         if (self.folder / FOLDS).is_file():
             found.append(f"not proved: {FOLDS}, from which predict --interval makes its intervals")
         return [*found, f"words about the run, not proved: {', '.join(said)}"]
@@ -358,8 +368,7 @@ class _Claims:
         same = alike(getattr(self.saved.estimator, "thresholds_", None), path.thresholds(here[0], classes))
         self.require(same, "path.npz has other thresholds than the model at its alpha")
         chosen = self.saved.facts.get("chosen", -1)
-        same = type(chosen) is int and -len(path.alphas) <= chosen < len(path.alphas)
-        same = same and chosen % len(path.alphas) == here[0]
+        same = type(chosen) is int and chosen in (here[0], here[0] - len(path.alphas))
         self.require(same, f"the chosen value of model.json is {chosen}, its alpha is that of value {here[0]}")
 
     def compare_path(self, path: SavedPath, strengths: Strengths) -> None:
