@@ -149,7 +149,7 @@ def changed_leaf(value: Any, every: list[tuple[Any, ...]], content: Any, rng: Rn
         found = ways[int(rng.integers(len(ways)))]
     elif isinstance(value, str):
         words = ["", value + "x", value[::-1], value.upper(), "a", "b", "n", "y", "Oslo", "low", None, 1, f" {value}"]
-        others = sorted({own for own in map(lambda at: leaf(content, at), every) if isinstance(own, str)})
+        others = sorted({own for own in (leaf(content, at) for at in every) if isinstance(own, str)})
         found = [*words, *others][int(rng.integers(len(words) + len(others)))]
     else:
         found = ["a", 0, 1.5, True, [], {}, "who", "o"][int(rng.integers(8))]

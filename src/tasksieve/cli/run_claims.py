@@ -25,7 +25,6 @@ from ..runs.folder import (
     CONFIG,
     FOLDS,
     LOCK,
-    LOG,
     MANIFEST,
     OWN,
     PIECES,
@@ -56,7 +55,7 @@ CLAIMED = ("objective", "dual_gap", "relative_gap", "tol", "null_objective", "co
 #: files that are compared, wholly or in what predictions and proofs are made of, and those that say nothing
 COMPARED = {
     "model.json", "model.npz", "coefficients.csv", "coefficients.parquet", "intercepts.csv", FEATURES, "path.npz",
-    "path.csv", VARIANTS, SCORE, CERTIFICATE, PROOF, CONFIG, FOLDS, MANIFEST, LOG, LOCK, PIECES,
+    "path.csv", VARIANTS, SCORE, CERTIFICATE, PROOF, CONFIG, FOLDS, MANIFEST, LOCK, PIECES,
 }  # fmt: skip
 _NOT_COMPARED = ("n_iter", "status", "cv_quality", "the null model", "how the solver worked (max_iter, screening, ...)")
 ARRAYS = ("feature_weights", "l1", "group_of", "group_weights", "sorted_weights", "edges", "absent", "absent_start")
@@ -153,7 +152,8 @@ class _Claims:
         self.require(not beside, f"model.json: {', '.join(beside[:3])} is not as a fit writes it")
         beside = [name for name, own in arrays.items() if not _same_array(own, stored.get(name))]
         self.require(not beside, f"model.npz: {', '.join(beside[:3])} is not as a fit writes it")
-        self.require(not (self.folder / STREAM).is_file(), f"it holds {STREAM} beside {PROOF}: predictions would be its")
+        stream = (self.folder / STREAM).is_file()
+        self.require(not stream, f"it holds {STREAM} beside {PROOF}, and predictions would be those of the stream")
 
     def compare_names(self) -> None:
         """Names of the features, in the model, the certificate and the data, and the columns that they are."""
@@ -237,7 +237,8 @@ class _Claims:
         unknown = sorted(set(stated) - {*CLAIMED})
         self.require(not unknown, f"{CERTIFICATE} has the field {unknown[:1]}, of which nothing is known")
         tol, mine = stated.get("tol"), float(self.saved.estimator.tol)
-        self.require(tol is None or (_is_number(tol) and tol == mine), f"tol is {tol} in {CERTIFICATE}, {mine} in model.json")
+        same = tol is None or (_is_number(tol) and tol == mine)
+        self.require(same, f"tol is {tol} in {CERTIFICATE}, {mine} in model.json")
         for name in ("objective", "dual_gap", "null_objective"):
             mine, other = stated.get(name), of_model.get(name, stated.get(name))
             self.require(other == mine, f"{name} is {mine} in {CERTIFICATE}, {other} in model.json")
@@ -258,8 +259,8 @@ class _Claims:
         self.require(close, f"{name} has the duality gap {gap}, {PROOF} proves {open_} only")
 
     def compare_tables(self, scale: np.ndarray | None) -> None:
-        """coefficients.csv, coefficients.parquet, intercepts.csv and features.csv, which people read, and the deviations
-        of the columns in each task, by which the last of them is sorted."""
+        """coefficients.csv, coefficients.parquet, intercepts.csv and features.csv, which people read, and the
+        deviations of the columns in each task, by which the last of them is sorted."""
         labels, names = row_labels(self.saved.estimator, self.saved.targets), self.saved.feature_names
         rows, positions = (index.tolist() for index in np.nonzero(self.coef))
         wanted = {(labels[t], names[j]): self.coef[t, j] for t, j in zip(rows, positions, strict=True)}
@@ -292,12 +293,14 @@ class _Claims:
         model, names = self.saved.estimator, self.saved.feature_names
         sized = self.coef if scale is None else self.coef * by_row(model, scale)
         used = np.setdiff1d(np.flatnonzero(self.coef.any(axis=0)), covariates_of(model, len(names)))
-        wanted = {names[j]: (np.linalg.norm(sized[:, j]), np.count_nonzero(self.coef[:, j])) for j in used.tolist()}
-        same = sorted(name for name, *_ in listed) == sorted(wanted)
-        for name, *own in listed if same else ():
-            same = same and np.allclose(own, wanted[name], rtol=1e-9, atol=0.0)
+        place = {names[j]: j for j in used.tolist()}
+        same = sorted(name for name, *_ in listed) == sorted(place)
+        self.require(same, f"{FEATURES} does not list the features in use")
+        here = np.array([place[name] for name, *_ in listed], dtype=np.int64)
         strengths = np.array([strength for _, strength, _ in listed])
-        self.require(same and bool(np.all(np.diff(strengths) <= 0.0)), f"{FEATURES} does not list the features in use")
+        same = np.allclose(strengths, np.linalg.norm(sized[:, here], axis=0), rtol=1e-9, atol=0.0)
+        same = same and np.array_equal([count for *_, count in listed], np.count_nonzero(self.coef[:, here], axis=0))
+        self.require(same and bool(np.all(np.diff(strengths) <= 0.0)), f"{FEATURES} has other numbers than the model")
 
     def compare_variants(self) -> None:
         """variants.csv, by which the variants of other files are found, and score.tsv, which plink2 reads."""
@@ -382,7 +385,8 @@ class _Claims:
 
 
 def refuse_repeated_keys(path: Path) -> None:
-    """Refuse a JSON file that says something twice, or numbers that JSON does not have: readers differ in what they take."""
+    """Refuse a JSON file that says something twice, or has numbers that JSON has not: readers differ in what they
+    take."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)

@@ -225,8 +225,8 @@ def _as_fitted(config: dict[str, Any], needed: bool) -> Source:
     except (OSError, MemoryError):
         raise
     except Exception as error:  # options that were changed by hand may be anything
-        if needed and isinstance(error, TableError):
-            raise
+        if needed:
+            raise verifier.Unreadable(f"the data, as the options of the run say: {error}") from None
         raise RunError(f"the options in {CONFIG} do not read the data: {error}") from None
 
 

@@ -93,7 +93,7 @@ class SavedModel:
 
     @property
     def said(self) -> dict[str, Any]:
-        """Fields of the basis of predictions that are names of columns and files: all of them, whatever the facts have."""
+        """Fields of the basis of predictions that are names of columns and files: all of them, known or not."""
         return basis_facts(self.facts)
 
     @property
