@@ -151,9 +151,7 @@ KINDS: dict[str, Kind] = {
         asked=("--unseen", "nearest"),
     ),
     "offset and weights": Kind(("who", "y", "o", "w"), (*Y, *ALPHA, "--offset", "o", "--weights", "w")),
-    "cross-validated": Kind(
-        ("who", "y"), (*Y, "--alphas", "5", "--cv", "3", "--keep-folds", "tuned"), asked=("--interval", "0.8")
-    ),
+    "cross-validated": Kind(("who", "y"), (*Y, "--alphas", "5", "--cv", "3", "--keep-folds", "tuned")),
     "path": Kind(("who", "y"), (*Y, "--alphas", "4"), command="path"),
     "dates": Kind(("who", "y"), (*Y, *ALPHA, "--date-parts"), ("when", "a", "b")),
     "several targets": Kind(("y", "z"), ("--target", "y", "--target", "z", *ALPHA)),

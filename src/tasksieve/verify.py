@@ -62,16 +62,17 @@ _LOST = 2.0**-460  # what squares and products lose by underflow, of a length
 _CACHED = 1 << 16  # entries that the processor's own memory holds while several things are done with them
 
 
-# What a prediction of a run depends on, and what says so: the certificate and the data, the data read again as they were
-# (means, patterns, baseline hazards, categories), or what was asked of the fit. tasksieve has the same list for what it
-# writes (`PredictionBasis`), and a test compares the two: a field that is not here is refused.
+# What a prediction of a run depends on, and what says so: the certificate, the data read again as they were (means,
+# patterns, baseline hazards, categories), what was asked of the fit. tasksieve has the same list of what it writes
+# (`PredictionBasis`), and a test compares the two: a field that is not here is refused.
 PREDICTION = {
     **dict.fromkeys(("coef", "intercept", "thresholds", "tasks", "classes"), "certificate and data"),
     **dict.fromkeys(("targets", "task", "offset", "needs_offset", "single", "patterns"), "certificate and data"),
     **dict.fromkeys(("encoding", "fill", "fills", "baseline_hazard", "covariates", "lacking"), "data"),
     **dict.fromkeys(("survival", "label", "files", "sheets", "file_tasks", "task_name"), "data and what was asked"),
     **dict.fromkeys(("missing", "value_labels", "id", "choice"), "data and what was asked"),
-    **dict.fromkeys(("model", "estimator", "params", "loss_weights", "target_scales"), "certificate and what was asked"),
+    **dict.fromkeys(("loss_weights", "target_scales", "model"), "certificate and what was asked"),
+    **dict.fromkeys(("estimator", "params"), "certificate and what was asked"),
 }
 
 

@@ -43,7 +43,7 @@ def run_evaluate(asked: Asked) -> int:
         asked.target = [name for word in asked.target or () for name in word.split(",") if name]
     with working("predicting", asked.quiet):
         groups = groups_column(asked.row_groups)
-        roles = {"--weights": asked.weights, "--row-groups": groups, "--offset": saved.facts.get("offset")}
+        roles = {"--weights": asked.weights, "--row-groups": groups, "--offset": saved.said["offset"]}
         columns = row_columns_of(saved, asked)
         needed = [(flag, name) for target in columns.targets for name, flag in columns.columns_of(target).items()]
         beside = [(flag, name) for flag, name in roles.items() if name]
@@ -102,7 +102,7 @@ def row_columns_of(saved: SavedModel, asked: Asked) -> RowColumns:
     if asked.task is not None and saved.task is None:
         raise UsageError("--task: the model was fitted without a task column")
     survival = read_survival(given, list(known), known, mixed=mixed, common=by_task is not None) if known else {}
-    beside = (asked.weights, saved.facts.get("offset"), groups_column(asked.row_groups))
+    beside = (asked.weights, saved.said["offset"], groups_column(asked.row_groups))
     if by_task is not None:
         label = asked.target[0] if asked.target else by_task.column
         by_task = replace(by_task, column=label, survival=dict(survival.items()))

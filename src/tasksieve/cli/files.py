@@ -281,28 +281,28 @@ def read_new_rows(
     the features, and may have `some`; with `all_tasks` rows belong to no task."""
     task, names = asked.task, asked.task_name
     found = expand_tables(asked.table, asked.format, asked.skip)
-    by_file = bool(saved.facts.get("files")) and task is None and not all_tasks
+    by_file = bool(saved.said["files"]) and task is None and not all_tasks
     if names and not by_file:
         raise UsageError("--task-name: is for a model whose tasks were files, without --task and --all-tasks")
     config = {key: getattr(asked, key) for key in (*READING, "sheet")}
     if config["value_labels"] is None and _has_labels(found, asked.format):
-        config["value_labels"] = saved.facts.get("value_labels")
+        config["value_labels"] = saved.said["value_labels"]
     several = isinstance(found, list) or several_sheets(config)
     tables, parts = read_parts(found, config)
     if not several and not by_file:
         return tables[0]
     tasks = None
     if by_file:
-        pattern, sheet = saved.facts.get("task_name"), config["sheet"] or []
-        if not several_sheets(config) and saved.facts.get("sheets") and len(sheet) == 1 and len(parts) == 1:
+        pattern, sheet = saved.said["task_name"], config["sheet"] or []
+        if not several_sheets(config) and saved.said["sheets"] and len(sheet) == 1 and len(parts) == 1:
             tasks = list(names or sheet)
         else:
             patterns = names or ([pattern] if isinstance(pattern, str) else None)
             tasks = _task_names(parts, patterns, several_sheets(config))
         _refuse_unknown_tasks(parts, tasks, saved)
-    columns = [name for name in (None if by_file else task or saved.task, asked.id or saved.facts.get("id")) if name]
+    columns = [name for name in (None if by_file else task or saved.task, asked.id or saved.said["id"]) if name]
     beside = [("--id", name) for name in columns if all(name in table.columns for table in tables)]
-    lacking = saved.facts.get("lacking")
+    lacking = saved.said["lacking"]
     sources = list(dict.fromkeys(saved.encoding.sources))
     lacking = lacking if isinstance(lacking, dict) else {}
     wanted = Wanted([*needed, *beside], sources, fitted=True, lacking=lacking, some=some)

@@ -97,7 +97,7 @@ def open_rows(
     refuse_without_means(folder, saved, features)
     X = open_people(asked, option, variants)
     admit_missing(asked.missing_variants, X)
-    n_covariates = int(saved.facts.get("covariates", 0))
+    n_covariates = int(saved.said["covariates"])
     names = saved.feature_names[n_covariates:]
     ids, _, alleles = ([*part] for part in zip(*(name.rpartition("_") for name in names), strict=True))
     empty = np.full(len(names), "", dtype=object)

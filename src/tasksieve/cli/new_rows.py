@@ -47,7 +47,7 @@ class NewRows:
 
     def with_names(self, columns: dict[str, list[Any]], saved: SavedModel, asked: Asked) -> dict[str, list[Any]]:
         """The columns after the one that names the rows, where the fit or this call has one."""
-        name, table = asked.id or saved.facts.get("id"), self.table
+        name, table = asked.id or saved.said["id"], self.table
         if not isinstance(name, str):
             return columns
         if asked.id is None and name not in table.columns:

@@ -128,7 +128,7 @@ def saved_labels_by_task(saved: SavedModel) -> LabelsByTask | None:
     """Where the labels of the tasks of stacked rows were when a mixed model was fitted."""
     if not is_mixed(saved) or saved.task is None:
         return None
-    model, column = saved.estimator, saved.facts.get("label")
+    model, column = saved.estimator, saved.said["label"]
     if not isinstance(column, str | None):
         raise RunError("model.json does not say which column holds the labels")
     names = (str(label) for label in model.tasks_.tolist())
@@ -139,7 +139,7 @@ def saved_labels_by_task(saved: SavedModel) -> LabelsByTask | None:
 
 def saved_survival(saved: SavedModel) -> dict[str, SurvivalColumns]:
     """The columns of the survival outcomes of a saved model, by their names."""
-    found = saved.facts.get("survival") or {}
+    found = saved.said["survival"] or {}
     try:
         columns = {str(name): SurvivalColumns(**own) for name, own in found.items()}
         sound = all(isinstance(word, str | None) for own in columns.values() for word in vars(own).values())

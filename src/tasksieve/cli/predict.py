@@ -33,7 +33,7 @@ def run_predict(asked: Asked) -> int:
     folder = RunFolder(asked.run)
     saved = chosen_model(folder, asked)
     with working("predicting", asked.quiet):
-        offset, strata = saved.facts.get("offset"), strata_column(saved, asked)
+        offset, strata = saved.said["offset"], strata_column(saved, asked)
         named = [(flag, name) for flag, name in (("--offset", offset), ("--strata", strata)) if name]
         new = open_rows(asked, saved, folder, named, all_tasks=asked.all_tasks)
         columns = predictions(saved, new, asked, interval_model(folder, saved, asked))
@@ -63,7 +63,7 @@ def chosen_model(folder: RunFolder, asked: Asked) -> SavedModel:
 def choose_value(saved: SavedModel, folder: RunFolder, alpha: float | None) -> None:
     """Make the model that of another value of the path."""
     if alpha is None:
-        if not saved.facts.get("choice", True):
+        if not saved.said["choice"]:
             raise UsageError(
                 f"{folder.path} is a path without a choice: --alpha names the value to predict with"
             )
@@ -142,7 +142,7 @@ def predictions(saved: SavedModel, new: NewRows, asked: Asked, folds: Any = None
     patterns = new.how.get("patterns")
     if patterns is not None and asked.all_tasks:
         raise UsageError("--all-tasks: a model of patterns predicts a row by the pattern that it has")
-    found = prepare_rows(table, new.encoding, task=task, offset=saved.facts.get("offset"), **new.how)
+    found = prepare_rows(table, new.encoding, task=task, offset=saved.said["offset"], **new.how)
     X, labels, offsets, rows = found
     X = new.features(X, rows)
     beside = {"task": labels if patterns is None else X.task, "offset": offsets}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
-from copy import copy
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -19,6 +17,7 @@ from ..linear.held_out import Solved
 from ..linear.remade import Remade, remade
 from ..proof.forms import label_words
 from ..runs.model_file import STATE, SavedModel
+from ..svm.remade import known_of_rows
 from ..tables import Encoding
 from ..tables.basis import PredictionBasis, basis_facts
 from ..tasks import Fills, Patterns
@@ -49,8 +48,11 @@ class Expected:
     largest: Array | None
 
 
-def expected_basis(saved: SavedModel, cert: verifier.Certificate, k: int, source: Source) -> Expected:
-    """From value k of the certificate and the data as they are read now, `source`."""
+def expected_basis(
+    saved: SavedModel, cert: verifier.Certificate, k: int, source: Source, asked: dict[str, Any]
+) -> Expected:
+    """From value k of the certificate and the data as they are read now, `source`, perhaps from other files than those
+    that were asked for."""
     model, problem, config = saved.estimator, source.problem, source.config
     rows = {"X": source.matrix, "y": problem.y, **problem.row_arguments(groups=False)}
     scale = None
@@ -58,10 +60,11 @@ def expected_basis(saved: SavedModel, cert: verifier.Certificate, k: int, source
         found = remade(model, rows, lambda data: _solution(cert, k, data))
         known, scale = _of_fit(saved, found), getattr(found.model, "scale_", None)
     else:
-        known = _of_machine(model, cert, k, rows)
+        known = {"coef": coefficients(cert, k), "intercept": np.array(cert.arrays["intercept"][k])}
+        known |= known_of_rows(model, rows)
     if config["command"] != "fit":  # a value of a path has no rows of its own
         known["baseline_hazard"] = None
-    said = basis_facts(basis_facts_of(config, source.kind, model, problem))
+    said = basis_facts(basis_facts_of(asked, source.kind, model, problem))
     basis = PredictionBasis(
         encoding=problem.encoding, fill=problem.fill, targets=list(problem.targets), task=task_column(config),
         model=source.kind.name, estimator=source.kind.estimator(problem.classes).__name__,
@@ -127,17 +130,6 @@ def _of_fit(saved: SavedModel, found: Remade) -> dict[str, Any]:
     known, mine = get_state(found.model), saved.basis.fills
     known["fills"] = found.data.fills(mine.features) if mine is not None and found.data.has_fills else None
     return known
-
-
-def _of_machine(model: Any, cert: verifier.Certificate, k: int, rows: dict[str, Any]) -> dict[str, Any]:
-    """What a machine on a graph knows of its rows."""
-    reader = copy(model)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        data = reader._read_data(rows["X"], rows["y"], rows.get("task"), rows.get("sample_weight"))
-    known = {"coef": coefficients(cert, k), "intercept": np.array(cert.arrays["intercept"][k]), "tasks": data.tasks}
-    known |= {"single": data.labels.form == "single" and len(data.tasks) == 1, "needs_offset": False}
-    return {**known, "classes": reader.classes_ if model._targets == "classes" else None}
 
 
 def _largest(X: Any) -> Array:

@@ -25,7 +25,6 @@ from ..runs.folder import (
     CONFIG,
     FOLDS,
     LOCK,
-    LOG,
     MANIFEST,
     OWN,
     PIECES,
@@ -56,24 +55,38 @@ CLAIMED = ("objective", "dual_gap", "relative_gap", "tol", "null_objective", "co
 #: files that are compared, wholly or in what predictions and proofs are made of, and those that say nothing
 COMPARED = {
     "model.json", "model.npz", "coefficients.csv", "coefficients.parquet", "intercepts.csv", FEATURES, "path.npz",
-    "path.csv", VARIANTS, SCORE, CERTIFICATE, PROOF, CONFIG, FOLDS, MANIFEST, LOG, LOCK, PIECES,
+    "path.csv", VARIANTS, SCORE, CERTIFICATE, PROOF, CONFIG, FOLDS, MANIFEST, LOCK, PIECES,
 }  # fmt: skip
 _NOT_COMPARED = ("n_iter", "status", "cv_quality", "the null model", "how the solver worked (max_iter, screening, ...)")
 ARRAYS = ("feature_weights", "l1", "group_of", "group_weights", "sorted_weights", "edges", "absent", "absent_start")
 
 
-def compare_run(folder: RunFolder, cert: verifier.Certificate, source: Source, value: int | None) -> list[str]:
+def compare_run(
+    folder: RunFolder, cert: verifier.Certificate, source: Source, asked: dict[str, Any], value: int | None
+) -> list[str]:
     """Refuse a run whose files say something else than its certificate and its data; gives in words what they say
     beyond that, and is not proved.
 
     - `source`: The data, as the options of the run read them.
+    - `asked`: These options.
     - `value`: The value of the path that is the run's model, where the certificate says so.
     """
+    try:
+        return _compare_run(folder, cert, source, asked, value)
+    except (RunError, verifier.Mismatch, verifier.Unreadable, OSError, MemoryError):
+        raise
+    except Exception as error:  # files that were changed by hand may hold anything
+        raise RunError(f"{folder.path}: its files make no sense together: {type(error).__name__}: {error}") from None
+
+
+def _compare_run(
+    folder: RunFolder, cert: verifier.Certificate, source: Source, asked: dict[str, Any], value: int | None
+) -> list[str]:
     for name in ("model.json", CONFIG, CERTIFICATE):
         refuse_repeated_keys(folder / name)
     saved = load_model(folder)
     coef, intercept = (np.asarray(part) for part in coefficient_rows(saved.estimator))
-    claims = _Claims(folder, cert, saved, source, coef, intercept, _rounding_of_labels(cert, source.problem.y))
+    claims = _Claims(folder, cert, saved, source, asked, coef, intercept, _rounding_of_labels(cert, source.problem.y))
     claims.compare_fields()
     claims.compare_names()
     own_alpha, strengths = claims.compare_problem()
@@ -116,6 +129,7 @@ class _Claims:
     cert: verifier.Certificate
     saved: SavedModel
     source: Source
+    asked: dict[str, Any]
     coef: np.ndarray  # of the model, a row for each task or class
     intercept: np.ndarray
     left: float  # what the rounding of labels may leave of an objective
@@ -130,13 +144,16 @@ class _Claims:
         self.require(not unknown, f"predictions depend on {unknown[:1]}, of which verify.py knows nothing")
         unknown = sorted(set(self.saved.facts) - {*UNSAID, "chosen"})
         self.require(not unknown, f"model.json has the fact {unknown[:1]}, of which nothing is known")
+        alone = (self.folder / "path.npz").is_file() or self.saved.facts.get("chosen", -1) == -1
+        self.require(alone, "model.json names a chosen value, and there is no path")
         written, stored = packed_model(self.saved)
         arrays = read_arrays(self.folder / "model.npz", stored=True)
         beside = unlike_fields(self.folder.read_json("model.json"), json.loads(json.dumps(written)))
         self.require(not beside, f"model.json: {', '.join(beside[:3])} is not as a fit writes it")
         beside = [name for name, own in arrays.items() if not _same_array(own, stored.get(name))]
         self.require(not beside, f"model.npz: {', '.join(beside[:3])} is not as a fit writes it")
-        self.require(not (self.folder / STREAM).is_file(), f"it holds {STREAM} beside {PROOF}: predictions would be its")
+        stream = (self.folder / STREAM).is_file()
+        self.require(not stream, f"it holds {STREAM} beside {PROOF}, and predictions would be those of the stream")
 
     def compare_names(self) -> None:
         """Names of the features, in the model, the certificate and the data, and the columns that they are."""
@@ -202,10 +219,7 @@ class _Claims:
 
     def compare_basis(self, k: int) -> Expected:
         """All that predictions depend on."""
-        try:
-            expected = expected_basis(self.saved, self.cert, k, self.source)
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-            raise RunError(f"{self.folder.path}: the saved model does not go with the data: {error}") from None
+        expected = expected_basis(self.saved, self.cert, k, self.source, self.asked)
         for name, mine, theirs in differences(self.saved.basis, expected):
             told = f"the {name.replace('_', ' ')} of the model"
             shown = _shown(name, mine), _shown(name, theirs)
@@ -223,7 +237,8 @@ class _Claims:
         unknown = sorted(set(stated) - {*CLAIMED})
         self.require(not unknown, f"{CERTIFICATE} has the field {unknown[:1]}, of which nothing is known")
         tol, mine = stated.get("tol"), float(self.saved.estimator.tol)
-        self.require(tol is None or (_is_number(tol) and tol == mine), f"tol is {tol} in {CERTIFICATE}, {mine} in model.json")
+        same = tol is None or (_is_number(tol) and tol == mine)
+        self.require(same, f"tol is {tol} in {CERTIFICATE}, {mine} in model.json")
         for name in ("objective", "dual_gap", "null_objective"):
             mine, other = stated.get(name), of_model.get(name, stated.get(name))
             self.require(other == mine, f"{name} is {mine} in {CERTIFICATE}, {other} in model.json")
@@ -244,8 +259,8 @@ class _Claims:
         self.require(close, f"{name} has the duality gap {gap}, {PROOF} proves {open_} only")
 
     def compare_tables(self, scale: np.ndarray | None) -> None:
-        """coefficients.csv, coefficients.parquet, intercepts.csv and features.csv, which people read, and the deviations
-        of the columns in each task, by which the last of them is sorted."""
+        """coefficients.csv, coefficients.parquet, intercepts.csv and features.csv, which people read, and the
+        deviations of the columns in each task, by which the last of them is sorted."""
         labels, names = row_labels(self.saved.estimator, self.saved.targets), self.saved.feature_names
         rows, positions = (index.tolist() for index in np.nonzero(self.coef))
         wanted = {(labels[t], names[j]): self.coef[t, j] for t, j in zip(rows, positions, strict=True)}
@@ -278,12 +293,14 @@ class _Claims:
         model, names = self.saved.estimator, self.saved.feature_names
         sized = self.coef if scale is None else self.coef * by_row(model, scale)
         used = np.setdiff1d(np.flatnonzero(self.coef.any(axis=0)), covariates_of(model, len(names)))
-        wanted = {names[j]: (np.linalg.norm(sized[:, j]), np.count_nonzero(self.coef[:, j])) for j in used.tolist()}
-        same = sorted(name for name, *_ in listed) == sorted(wanted)
-        for name, *own in listed if same else ():
-            same = same and np.allclose(own, wanted[name], rtol=1e-9, atol=0.0)
+        place = {names[j]: j for j in used.tolist()}
+        same = sorted(name for name, *_ in listed) == sorted(place)
+        self.require(same, f"{FEATURES} does not list the features in use")
+        here = np.array([place[name] for name, *_ in listed], dtype=np.int64)
         strengths = np.array([strength for _, strength, _ in listed])
-        self.require(same and bool(np.all(np.diff(strengths) <= 0.0)), f"{FEATURES} does not list the features in use")
+        same = np.allclose(strengths, np.linalg.norm(sized[:, here], axis=0), rtol=1e-9, atol=0.0)
+        same = same and np.array_equal([count for *_, count in listed], np.count_nonzero(self.coef[:, here], axis=0))
+        self.require(same and bool(np.all(np.diff(strengths) <= 0.0)), f"{FEATURES} has other numbers than the model")
 
     def compare_variants(self) -> None:
         """variants.csv, by which the variants of other files are found, and score.tsv, which plink2 reads."""
@@ -311,7 +328,7 @@ class _Claims:
         """What of the run is said, and neither compared nor recomputed."""
         there = [name for name in sorted(OWN - COMPARED) if (self.folder / name).is_file()]
         said = [f"of model.json {', '.join(_NOT_COMPARED)}", "of config.json what no prediction depends on", *there]
-        found = [f"compared with certificate and data: all that predict reads of model.json and model.npz"]
+        found = ["compared with certificate and data: all that predict reads of model.json and model.npz"]
         if (self.folder / FOLDS).is_file():
             found.append(f"not proved: {FOLDS}, from which predict --interval makes its intervals")
         return [*found, f"words about the run, not proved: {', '.join(said)}"]
@@ -354,8 +371,7 @@ class _Claims:
         same = alike(getattr(self.saved.estimator, "thresholds_", None), path.thresholds(here[0], classes))
         self.require(same, "path.npz has other thresholds than the model at its alpha")
         chosen = self.saved.facts.get("chosen", -1)
-        same = type(chosen) is int and -len(path.alphas) <= chosen < len(path.alphas)
-        same = same and chosen % len(path.alphas) == here[0]
+        same = type(chosen) is int and chosen in (here[0], here[0] - len(path.alphas))
         self.require(same, f"the chosen value of model.json is {chosen}, its alpha is that of value {here[0]}")
 
     def compare_path(self, path: SavedPath, strengths: Strengths) -> None:
@@ -369,7 +385,8 @@ class _Claims:
 
 
 def refuse_repeated_keys(path: Path) -> None:
-    """Refuse a JSON file that says something twice, or numbers that JSON does not have: readers differ in what they take."""
+    """Refuse a JSON file that says something twice, or has numbers that JSON has not: readers differ in what they
+    take."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)

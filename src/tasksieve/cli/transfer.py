@@ -52,7 +52,7 @@ def run_transfer(asked: Asked) -> int:
     if folder.path.exists() and any(folder.path.iterdir()) and not asked.overwrite:
         raise RunError(f"{folder.path} exists: --overwrite starts anew")
     columns = RowColumns(
-        asked.target or saved.targets, None, asked.weights, saved.facts.get("offset"), groups_column(asked.row_groups)
+        asked.target or saved.targets, None, asked.weights, saved.said["offset"], groups_column(asked.row_groups)
     )
     roles = {"--target": columns.targets[0], "--weights": columns.weights, "--offset": columns.offset,
              "--row-groups": columns.groups}  # fmt: skip
@@ -180,7 +180,7 @@ def alone(saved: SavedModel, found: NewTask) -> Any:
     state = {name: value for name, value in get_state(plain).items() if name in kept}
     return set_state(
         model, **state, coef=found.coef_, intercept=found.intercept_, tasks=np.array([found.name], dtype=object),
-        single=True, needs_offset=bool(saved.facts.get("offset")), objective=float(fit.objective_),
+        single=True, needs_offset=bool(saved.said["offset"]), objective=float(fit.objective_),
         dual_gap=float(fit.dual_gap_), null_objective=float(fit.null_objective_), n_iter=int(fit.n_iter_),
         status=fit.status_,
     )  # fmt: skip

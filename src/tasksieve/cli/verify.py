@@ -82,11 +82,11 @@ def _verify(asked: Asked) -> int:
         rows, beyond = _read(cert, table, config), []
         if folder is not None:
             same = config.get("table") == table
-            config |= {"table": table, "format": config.get("format") if same else None}
-            source = _as_fitted(config, needed=rows is None)
+            here = {**config, "table": table, "format": config.get("format") if same else None}
+            source = _as_fitted(here, needed=rows is None)
             rows = _rows_of(source) if rows is None else rows
-            _require_same(cert, source)
-            beyond = compare_run(folder, cert, source, chosen_value(cert))
+            _require_same(cert, _rows_of(source))
+            beyond = compare_run(folder, cert, source, config, chosen_value(cert))
         elif rows is None:
             raise verifier.Unreadable("the certificate does not say how a table is read: give the run, or an npz file")
     if hasattr(rows["X"], "patterns"):  # with its holes
@@ -172,7 +172,7 @@ def _verify_genotypes(
     in the place of the run's."""
     if folder is None:
         raise verifier.Unreadable(f"{asked.run} is a certificate of genotypes alone: name the run, or use verify.py")
-    stated = cert.header.get("genotypes")
+    stated, asked_config = cert.header.get("genotypes"), config
     if asked.data is not None:
         if stated is None:
             raise verifier.Unreadable(f"--data: {PROOF} does not say how genotypes were read")
@@ -181,14 +181,18 @@ def _verify_genotypes(
     with working("reading", asked.quiet):
         source = _as_fitted(config, needed=True)
         found = _rows_of(source)
-        beyond = compare_run(folder, cert, source, chosen_value(cert))
         if stated is not None:
             compare_recipes(stated, genotype_recipe(source))
         if stated is not None and config.get("bfile"):
-            rows = by_recipe(cert, config)
+            rows, how = by_recipe(cert, config), []
         else:
             rows = {**found, "X": found["X"].readable(task_codes(found.get("task")))}
-            beyond.append(f"genotypes were read as the fit did; {export_words(source)}")
+            how = [f"genotypes were read as the fit did; {export_words(source)}"]
+        try:
+            beyond = compare_run(folder, cert, source, asked_config, chosen_value(cert)) + how
+        except RunError:
+            _require_same(cert, rows)  # which is the better word, where the data are others
+            raise
     return _decide(asked, cert, rows, value, beyond)
 
 
@@ -221,8 +225,8 @@ def _as_fitted(config: dict[str, Any], needed: bool) -> Source:
     except (OSError, MemoryError):
         raise
     except Exception as error:  # options that were changed by hand may be anything
-        if needed and isinstance(error, TableError):
-            raise
+        if needed:
+            raise verifier.Unreadable(f"the data, as the options of the run say: {error}") from None
         raise RunError(f"the options in {CONFIG} do not read the data: {error}") from None
 
 
@@ -230,11 +234,10 @@ def _rows_of(source: Source) -> dict[str, Any]:
     return {"X": source.matrix, "y": source.problem.y, **source.problem.row_arguments(groups=False)}
 
 
-def _require_same(cert: verifier.Certificate, source: Source) -> None:
-    """Refuse a run whose options read other data than those of the certificate."""
-    rows = _rows_of(source)
+def _require_same(cert: verifier.Certificate, rows: dict[str, Any]) -> None:
+    """Refuse other data than those of the certificate."""
     if hasattr(rows["X"], "patterns"):
-        rows["X"] = rows["X"].to_array()
+        rows = {**rows, "X": rows["X"].to_array()}
     given = [rows.get(name) for name in ("X", "y", "task", "sample_weight", "offset")]
     wrong = verifier.check_digests(cert, verifier.arrange(cert, *given))
     if wrong:

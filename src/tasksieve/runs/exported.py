@@ -10,13 +10,13 @@ from .model_file import SavedModel
 
 def describe_run(saved: SavedModel) -> Description:
     """What an export of the model of a run says."""
-    facts = saved.facts
+    said = saved.said
     columns = Columns.of_table(
         saved.encoding,
         saved.fill,
-        facts.get("missing"),
+        said["missing"],
         task=saved.task,
-        offset=facts.get("offset"),
+        offset=said["offset"],
         names=saved.targets if len(saved.targets) > 1 else [],
     )
     return describe(saved.estimator, columns=columns)

@@ -47,7 +47,7 @@ def _columns(folder: RunFolder, *names: str) -> list[list[Any]]:
 def variants_in_use(folder: RunFolder, saved: SavedModel) -> tuple[np.ndarray, Table]:
     """The features of a model that are variants and have a coefficient, and what these are."""
     listed, variants = _listed(folder)
-    names, n_covariates = saved.feature_names, int(saved.facts.get("covariates", 0))
+    names, n_covariates = saved.feature_names, int(saved.said["covariates"])
     support = np.flatnonzero(coefficient_rows(saved.estimator)[0].any(axis=0))
     support = support[support >= n_covariates]
     places: dict[Any, int] = {name: i for i, name in enumerate(listed)}

@@ -92,10 +92,15 @@ class SavedModel:
         return self.encoding.feature_names
 
     @property
+    def said(self) -> dict[str, Any]:
+        """Fields of the basis of predictions that are names of columns and files: all of them, known or not."""
+        return basis_facts(self.facts)
+
+    @property
     def basis(self) -> PredictionBasis:
         """All that predictions depend on."""
         model, state = self.estimator, get_state(self.estimator)
-        found = {name: state.get(name) for name in STATE} | basis_facts(self.facts)
+        found = {name: state.get(name) for name in STATE} | self.said
         found |= {name: bool(found[name]) for name in ("single", "needs_offset")}
         params = {
             name: value for name, value in model.get_params(deep=False).items() if not name.startswith("copy_")
@@ -109,7 +114,7 @@ class SavedModel:
     def filling(self) -> dict[str, Any]:
         """What `prepare_rows` must know to fill holes as the fit did."""
         tasks = self.estimator.tasks_ if self.fill is not None and self.fill.ndim == 2 else None
-        return {"fill": self.fill, "filled": self.facts.get("missing", "mean"), "tasks": tasks}
+        return {"fill": self.fill, "filled": self.said["missing"] or "mean", "tasks": tasks}
 
 
 def save_model(folder: RunFolder, saved: SavedModel) -> None:
@@ -262,7 +267,7 @@ def _rebuild(
     if fill is not None:
         own = (len(state["tasks"]), len(names)) if fill.ndim == 2 and "tasks" in state else (len(names),)
         require(fill.shape == own and fill.dtype == np.float64, "means to fill in")
-        require(content["facts"].get("missing", "mean") in FILLED, "how values were filled in")
+        require((content["facts"].get("missing") or "mean") in FILLED, "how values were filled in")
         require_finite("the means to fill in", fill)
     targets, task = content["targets"], content["task"]
     require(all(isinstance(name, str) for name in targets) and isinstance(task, str | None), "names of columns")

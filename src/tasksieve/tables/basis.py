@@ -20,8 +20,8 @@ class PredictionBasis:
     - `encoding`: How columns become features.
     - `fill`, `missing`: What missing values are replaced by, (d,) or (T, d), and the fit's ``--missing`` for that.
     - `targets`, `task`, `offset`, `id`: Names of columns.
-    - `survival`, `label`: The columns of times to an event, by the name of the outcome; of stacked rows with outcomes of
-      unlike kinds, the column of the labels.
+    - `survival`, `label`: The columns of times to an event, by the name of the outcome; of stacked rows with outcomes
+      of unlike kinds, the column of the labels.
     - `files`, `sheets`, `file_tasks`, `task_name`, `lacking`: Where each file or sheet is a task, what the tasks are
       called, by which pattern, and which columns each does not have.
     - `value_labels`: False: words that stand for numbers in the file were not read.
