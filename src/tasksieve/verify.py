@@ -57,6 +57,7 @@ _TINY = 2.0**-1070  # what a product may lose by underflow, and a little more
 _ENTRIES = 1 << 22  # of a block of columns in memory
 _SHORT = 1 << 15  # of products in twice the precision: the processor's own memory
 _PRODUCTS = 1 << 25  # features x outputs x values in memory
+_MOST_PAIRS = 1 << 30  # of terms of a partial likelihood and a row, one after the other
 _WIDE = 1024  # columns of a sum that is exact in any order
 _LOST = 2.0**-460  # what squares and products lose by underflow, of a length
 _CACHED = 1 << 16  # entries that the processor's own memory holds while several things are done with them
@@ -2663,6 +2664,7 @@ class Cox(Loss):
     joint = homogeneous = False
     laborious = True
     always_constant = True
+    in_pieces = False  # whether sums over groups and rows at risk are added up without a subtraction: slower
 
     def __init__(self, problem: Problem, rows: Rows, words: dict[str, Any]) -> None:
         super().__init__(problem, rows, words)
@@ -2770,6 +2772,16 @@ class Cox(Loss):
 
     def _of_others(self, x: Box) -> Box:
         """By group, over the rows at risk that are no events of it."""
+        if self.in_pieces:
+            rows, nodes = (np.concatenate(part) for part in zip(*self._pieces, strict=True))
+            order = np.argsort(nodes, kind="stable")
+            parts = np.split(rows[order], np.searchsorted(nodes[order], np.arange(1, 2 * self._leaves)))
+            whole = _stack([x[part].total() for part in parts])
+            found, n = whole[1:2], 1
+            while n < self._leaves:
+                n *= 2
+                found = found[np.arange(n) // 2] + whole[n : 2 * n]
+            return found[: self.n_groups]
         ends: list[list[Any]] = [[], []]
         for members, signs, upto in self.windows:
             for found, end in zip(ends, (x.lo, x.hi), strict=True):
@@ -2783,12 +2795,38 @@ class Cox(Loss):
 
     def _hazards(self, increments: Box) -> Box:
         """``Lambda_k`` of numbers lambda_r, by row."""
-        by_group = self._by_group(increments)
+        by_group, own = self._by_group(increments), self._by_group(self.share * increments)[np.maximum(self.own, 0)]
+        if self.in_pieces:
+            nothing = Box(0 * by_group.lo[:1])
+            levels = [_joined([by_group, *[nothing] * (self._leaves - self.n_groups)])]
+            while len(levels[0].lo) > 1:
+                levels.insert(0, levels[0][::2] + levels[0][1::2])
+            tree, found = _joined([nothing, *levels]), Box(0 * own.lo)
+            for rows, nodes in self._pieces:
+                there = np.zeros(len(self.first), dtype=np.int64)
+                there[rows] = nodes
+                found = found + tree[there]
+            return choose(self.own >= 0, found + own, found)
         sums = _joined([self.arith.prefix(by_group.lo[a:b]) for a, b in zip(self.ends_of_strata[:-1],
                         self.ends_of_strata[1:], strict=True)])  # fmt: skip
         found = sums[self.last + self.stratum] - sums[self.first + self.stratum]
-        own = self._by_group(self.share * increments)[np.maximum(self.own, 0)]
         return choose(self.own >= 0, found + own, found)
+
+    @cached_property
+    def _leaves(self) -> int:
+        """Of a tree over the groups of events: a power of two."""
+        return 1 << max(self.n_groups - 1, 0).bit_length()
+
+    @cached_property
+    def _pieces(self) -> list[tuple[Array, Array]]:
+        """The groups at which rows are at risk, those of their own event apart, as nodes of the tree (node 1 the root,
+        2i and 2i + 1 below i): sums over them need no subtraction. Of each pair of arrays, rows and one node each."""
+        low, high, found = self.first + self._leaves, np.maximum(self.first, self.last) + self._leaves, []
+        while (low < high).any():
+            left, right = (low < high) & (low % 2 == 1), (low < high) & (high % 2 == 1)
+            found += [(np.flatnonzero(left), low[left]), (np.flatnonzero(right), high[right] - 1)]
+            low, high = (low + left) // 2, (high - right) // 2
+        return found
 
     def _by_group(self, x: Box) -> Box:
         return _stack([x[a:b].total() for a, b in zip(*self._spans(), strict=True)])
@@ -2810,10 +2848,23 @@ class Cox(Loss):
             tops[mine] = about[mine].max()
         z = choose(self.alive, z - self.arith.numbers(tops), Box(0 * z.lo))
         risk = self._at_risk(choose(self.alive, self.rows.s * self.arith.exp(z), Box(0 * z.lo)))
-        if not np.all(risk.lo > 0):
-            raise Undecided("sums over the rows at risk that may be 0")
-        total = (self.w * self.arith.log(risk)).total()
+        clear = np.asarray((risk.lo > 0) & ((risk.hi - risk.lo) * (1 << 30) <= risk.lo), dtype=bool)
+        logs = self.arith.log(choose(clear, risk, self.w))
+        for r in np.flatnonzero(~clear).tolist():  # what is small beside rows that are not at risk
+            logs.lo[r], logs.hi[r] = self._log_at_risk(r, z)
+        total = (self.w * logs).total()
         return _stack([self.factor * (total - (self.rows.s * self.arith.numbers(self.event) * z).total())])
+
+    def _log_at_risk(self, r: int, z: Box) -> tuple[Any, Any]:
+        """``log S_r``, from the rows at risk alone and beside the largest of them."""
+        group, dead = self.group[r], self.dead[self.group[r]]
+        others = np.flatnonzero((self.first <= group) & (group < self.last))
+        rows = np.concatenate([others, dead])
+        top = self.arith.one(_floats(z)[rows].max())
+        sizes = self.rows.s[rows] * self.arith.exp(z[rows] - _like(top, z[rows]))
+        share = choose(np.arange(len(rows)) < len(others), self.one[rows], _like(self.share[r], sizes))
+        found = self.arith.log(_stack([(share * sizes).total()]))[0] + top
+        return found.lo, found.hi
 
     # -- dual ------------------------------------------------------------------------------------------------
 
@@ -2873,14 +2924,24 @@ class Cox(Loss):
 
     def _cost(self, mu: Box) -> Box | None:
         """None where no parts are found that are near enough to what they should be."""
+        best: Box | None = None
+        enough = self.deaths.total().hi
         for increments in self._increments(_floats(self.rows.s * mu)):
-            cost = self._cost_of(mu, self.arith.numbers(increments))
-            if cost is not None:
-                return cost
-        return None
+            for pieces in (False,) if self.nested or self.arith.exact else (False, True):
+                self.in_pieces = pieces
+                found = self._cost_of(mu, self.arith.numbers(increments))
+                self.in_pieces = False
+                if found is None:
+                    continue
+                cost, handing = found
+                if cost.hi < (math.inf if best is None else best.hi):
+                    best = cost
+                if ((cost.hi - cost.lo) + handing.hi) * (1 << 30) <= enough:  # little would be won
+                    return best
+        return best
 
-    def _cost_of(self, mu: Box, increments: Box) -> Box | None:
-        """With the parts that some increments give."""
+    def _cost_of(self, mu: Box, increments: Box) -> tuple[Box, Box] | None:
+        """With the parts that some increments give; and what of it is the cost of handing on."""
         arith, s = self.arith, self.rows.s
         mass, some = s * mu, np.asarray(mu.hi > 0, dtype=bool)
         if not np.all(increments.lo > 0):
@@ -2894,30 +2955,84 @@ class Cox(Loss):
         if handing is None:
             return None
         cost = (s * self.entropy(mu)).total() - (mass * arith.log(hazards)).total()
-        return cost + (given * (arith.log(increments) - arith.log(self.w))).total() + handing
+        return cost + (given * (arith.log(increments) - arith.log(self.w))).total() + handing, handing
 
     def _handing_on(self, increments: Box, parts: Box, over: Box) -> Box | None:
-        """What it costs to hand on, from term to term, what the parts of each are `over` its weight."""
-        arith, zero = self.arith, self.arith.one(0.0)
-        handed = arith.numbers(np.zeros(len(self.group) + 2)).lo  # |E|, with a 0 before and after
+        """What it costs to hand on, from term to term, what the parts of each are `over` its weight: along the order of
+        the events, or where these parts are too small along a tree of the largest ones."""
+        for way in (self._by_order, self._by_tree):
+            terms, rows, handed = way(increments, parts, over)
+            some = np.asarray(handed.hi != 0, dtype=bool)
+            cost = self._cost_of_handing(terms[some], rows[some], handed[some], increments, parts)
+            if cost is not None:
+                return cost
+        return None
+
+    def _cost_of_handing(self, terms: Array, rows: Array, handed: Box, increments: Box, parts: Box) -> Box | None:
+        """Of `handed` from one of two terms to the other in a row; None where the parts there are not twice as much as
+        is taken from them or added to them in all."""
+        arith, cost = self.arith, self.arith.one(0.0)
+        if not len(rows):
+            return cost
+        if (rows < 0).any():
+            return None
+        ends, rows = terms.T.reshape(-1), np.tile(rows, 2)
+        handed = _joined([handed, handed])
+        share = choose(self.own[rows] == self.group[ends], self.share[ends], self.one[rows])
+        ratio = increments[ends] * parts[rows]
+        _, place = np.unique(ends * len(self.first) + rows, return_inverse=True)
+        moved = _stack([handed[np.flatnonzero(place == k)].total() for k in range(place.max() + 1)])[place]
+        if not np.asarray((share * ratio).lo >= (moved + moved).hi, dtype=bool).all():
+            return None
+        logs = arith.log(ratio) - arith.log(self.w[ends] * self.rows.s[rows])
+        return cost + (handed * (abs(logs) + arith.numbers(np.full(len(rows), 1.75)))).total()
+
+    def _by_order(self, increments: Box, parts: Box, over: Box) -> tuple[Array, Array, Box]:
+        """Pairs of terms, a row at risk in both, and what is handed on there at most: from each term to the next."""
+        arith = self.arith
+        handed = arith.numbers(np.zeros(len(self.group))).lo
         for terms in self.blocks_of_terms:
             lo, hi = arith.prefix(over.lo[terms]).lo, arith.prefix(over.hi[terms]).hi
-            handed[terms[:-1] + 1] = np.maximum(abs(lo), abs(hi))[1:-1]  # after the last one nothing is left
-        r = np.flatnonzero(handed[1:-1] != 0)
-        if not len(r):
-            return zero
-        row = self._links(_floats(parts))[r]
-        cost, known = zero, row >= 0
-        for term, beside in ((r, r), (r + 1, r + 2)):  # what the term has besides: from the one before, to the next
-            share = choose(self.own[row] == self.group[term], self.share[term], self.one[row])
-            ratio = increments[term] * parts[row]
-            both = Box(handed[r + 1]) + Box(handed[beside])
-            known &= np.asarray((share * ratio).lo >= (both + both).hi, dtype=bool)
-            if not known.all():
-                return None
-            logs = arith.log(ratio) - arith.log(self.w[term] * self.rows.s[row])
-            cost = cost + (Box(handed[r + 1]) * (abs(logs) + arith.numbers(np.full(len(r), 1.75)))).total()
-        return cost
+            handed[terms[:-1]] = np.maximum(abs(lo), abs(hi))[1:-1]  # after the last one nothing is left
+        here = np.arange(len(self.group))
+        return np.stack([here, here + 1], axis=1), self._links(_floats(parts)), Box(handed)
+
+    def _by_tree(self, increments: Box, parts: Box, over: Box) -> tuple[Array, Array, Box]:
+        """The same along a tree of the terms of each block in which the parts that are changed are as large as they can
+        be: from every term towards the root, what it and those beyond it are over."""
+        pairs, rows, handed = list[tuple[int, int]](), list[int](), list[Box]()
+        size = len(self.group) * len(self.first)
+        known = _floats(increments)[:, None] * _floats(parts)
+        for terms in self.blocks_of_terms if size <= _ENTRIES and size * len(self.group) <= _MOST_PAIRS else ():
+            sizes = known[terms] * self._at_risk_in(terms)
+            beyond, left = {int(i): [int(i)] for i in terms}, np.ones(len(terms), dtype=bool)
+            best, row, to, order = np.full(len(terms), -1.0), np.full(len(terms), -1), np.zeros(len(terms), int), []
+            newest = int(np.argmax(_floats(self.w)[terms]))
+            for _ in range(len(terms) - 1):
+                left[newest] = False
+                common = np.minimum(sizes[newest], sizes)
+                where = common.argmax(axis=1)
+                most = common[np.arange(len(terms)), where]
+                better = left & (most > best)
+                best[better], row[better], to[better] = most[better], where[better], newest
+                newest = int(np.argmax(np.where(left, best, -2.0)))
+                order.append(newest)
+            for i in reversed(order):
+                here, there = int(terms[i]), int(terms[to[i]])
+                pairs.append((here, there))
+                rows.append(int(row[i]))
+                handed.append(abs(over[np.array(beyond[here])].total()))
+                beyond[there] += beyond[here]
+        if not pairs:
+            return np.zeros((1, 2), int), np.full(1, -1), Box(self.arith.one(1.0).lo[None])
+        return np.array(pairs), np.array(rows), Box(_stack(handed).hi)
+
+    def _at_risk_in(self, terms: Array) -> Array:
+        """What the rows at risk count there: ``a_rk``."""
+        group = self.group[terms][:, None]
+        inside = (self.first <= group) & (group < self.last)
+        found: Array = inside + _floats(self.share)[terms][:, None] * (self.own == group)
+        return found
 
     def _links(self, parts: Array) -> Array:
         """For each term but the last of a block: of the rows at risk there and in the next, that of the largest part;
@@ -2942,7 +3057,7 @@ class Cox(Loss):
             yield _centred_exp(self._one_by_one(mass), self.blocks_of_terms)
         found = self._by_sweeps(mass)
         yield found
-        if not self.nested and len(self.group) * len(mass) <= _ENTRIES and len(self.group) <= _WIDE:
+        if len(self.group) ** 2 * len(mass) <= _MOST_PAIRS:
             yield self._by_elimination(mass, found)
 
     def _one_by_one(self, mass: Array) -> Array:
@@ -2983,14 +3098,14 @@ class Cox(Loss):
         """Increments by Newton's method, whose equations, ``sum_r' C_rr' (x_r - x_r') = w_r - given_r``, are solved
         without a subtraction (Grassmann, Taksar and Heyman 1985): groups of events that only a small part of the mass
         links are no harder than others. For as many terms as there is memory for all pairs of them."""
-        w, share, terms = _floats(self.w), _floats(self.share), self.group[:, None]
+        w = _floats(self.w)
         with np.errstate(all="ignore"):
-            at_risk = ((self.first <= terms) & (terms < self.last)) + share[:, None] * (self.own == terms)
-            factors, found = np.log(at_risk), np.log(start)
+            found = np.log(start)
             for mine in self.blocks_of_terms:
-                rows = np.flatnonzero((at_risk[mine].sum(axis=0) > 0.0) & (mass > 0.0))
+                at_risk = self._at_risk_in(mine)
+                rows = np.flatnonzero((at_risk.sum(axis=0) > 0.0) & (mass > 0.0))
                 if np.isfinite(found[mine]).all() and len(rows):
-                    found[mine] = _newton(found[mine], w[mine], mass[rows], factors[np.ix_(mine, rows)])
+                    found[mine] = _newton(found[mine], w[mine], mass[rows], np.log(at_risk[:, rows]))
         return _centred_exp(found, self.blocks_of_terms)
 
     def _by_sweeps(self, mass: Array) -> Array:

@@ -88,14 +88,14 @@ FLAWS: dict[str, tuple[Where, list[tuple[str, str]]]] = {
     # Cox's dual
     "parts that need not have the sums of their terms": (
         "parts without a place",
-        [("        r = np.flatnonzero(handed[1:-1] != 0)\n", "        r = np.zeros(0, int)\n")],
+        [("            some = np.asarray(handed.hi != 0, dtype=bool)\n", "            some = np.zeros(len(rows), bool)\n")],
     ),
     "parts that are changed by more than themselves": (
         "parts without a place",
         [
             (
-                "            known &= np.asarray((share * ratio).lo >= (both + both).hi, dtype=bool)\n",
-                "            known |= row >= 0\n",
+                "        if not np.asarray((share * ratio).lo >= (moved + moved).hi, dtype=bool).all():\n",
+                "        if False:\n",
             )
         ],
     ),
