@@ -46,7 +46,7 @@ def group_related(config: dict[str, Any], problem: TableProblem) -> str | None:
 def _why_not(config: dict[str, Any], problem: TableProblem, labels: Any) -> str | None:
     """What keeps folds and halves from whole groups, and what helps."""
     if config.get("shuffle") is False:
-        return "--no-shuffle takes consecutive rows"
+        return "--no-shuffle takes consecutive rows; without it they are held out together"
     groups, codes = np.unique(labels, return_inverse=True)
     tasks = np.zeros(len(codes), dtype=np.int64)
     if problem.task is not None:
