@@ -20,6 +20,7 @@ from ..runs.model_file import SavedModel
 from ..runs.results import SavedPath, read_path
 from ..tables.frames import need
 from ..tables.recipe import column_recipes
+from ..tables.table import column_names
 from ..tasks import by_pattern
 
 # How much more than the fit's own gap a certificate may leave open, and still be about the same answer: the two count
@@ -95,6 +96,7 @@ class _Claims:
         table = self.cert.header.get("table")
         if table is not None:
             for name, column, said in zip(own, column_recipes(self.saved.encoding), table["columns"], strict=True):
+                said = {**said, "source": column_names([said["source"], ""])[0]}
                 same = all(said.get(key) == word for key, word in column.items())
                 self.require(same, f"feature {name!r} of model.json is column {said['source']!r} in {PROOF}")
         for name, count in Counter(own).most_common(1):
