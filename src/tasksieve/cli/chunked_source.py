@@ -22,7 +22,7 @@ from ..tables.text_form import TextForm
 from .background import in_background
 from .exit_codes import UsageError
 from .files import several_files
-from .related import named_groups, unanswered
+from .related import judged_ids, named_groups, unanswered
 from .source import Source, named
 from .trust import findings_asked
 
@@ -34,7 +34,7 @@ CELL_BYTES = 8.0
 # Options that leave rows out.
 LEAVING_OUT = ("min_rows", "exclude_task", "exclude_class")
 # Options that choose features.
-CHOICE = tuple(option.name for option in fields(FeatureChoice))
+CHOICE = tuple(option.name for option in fields(FeatureChoice) if option.name != "ids")
 
 
 def open_chunked(config: dict[str, Any], kind: ModelKind, whole: Source, needed: bool) -> Source:
@@ -143,11 +143,11 @@ class ChunkedSource(Source):
         config = self.config
         if config["threads"] > 1:
             self._digest = in_background(super().digest)
-        choice, form = FeatureChoice(**named(config, *CHOICE)), _form(config)
+        choice, form = FeatureChoice(**named(config, *CHOICE), ids=judged_ids(config)), _form(config)
         rows = config.get("chunk_rows") or rows_of_chunks(config["table"], _format(config), form)
         how = (_format(config), form, rows, config["target"], choice)
         table = ChunkedTable(config["table"], *how, **named(config, "task", "weights", "id", "missing"))
-        table.unrelated = not unanswered(config)
+        table.unrelated = not unanswered(config) or choice.ids == "values"
         cells = config.get("cv", 0) + 1
         try:
             self.problem = table.problem(

@@ -9,6 +9,7 @@ from typing import Any, get_args
 from ..design import thread_count
 from ..runs import MODELS, ModelKind, RunError, RunFolder
 from ..runs.folder import CONFIG, read_json
+from ..tables.ids import Ids
 from .defaults import (
     CONFIG_FORMAT,
     DEFAULTS,
@@ -57,6 +58,7 @@ def decide_config(
     for key, value in DEFAULTS.items():
         add_default(config, key, value)
     config.setdefault("threads", thread_count())
+    config.setdefault("ids", "names")
     if isinstance(config.get("table"), str):  # of a configuration that was written by hand
         config["table"] = os.path.abspath(config["table"])
     names = target_names(config, MODELS[config["model"]])
@@ -76,7 +78,7 @@ def read_config(file: Path) -> dict[str, Any]:
     """A configuration from a file, checked as if it had been typed."""
     config = read_json(file)
     kinds = {option.key: option.kind for option in OPTIONS if option.role != "run"}
-    kinds |= {"table": str, "command": str, "config_format": int, "by_default": list[str]}
+    kinds |= {"table": str, "command": str, "config_format": int, "by_default": list[str], "ids": Ids}
     for key in COMPARED:  # a number where one version took one value only
         if key in config and _is_of(config[key], float):
             config[key] = repr(config[key])

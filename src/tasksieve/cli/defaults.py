@@ -46,10 +46,10 @@ ANEW = ("chunk_rows", "target", "row_groups")
 
 def explicit(config: dict[str, Any], kind: ModelKind, source: str) -> dict[str, Any]:
     """A configuration from a file, in today's format: with what an older version did without saying so."""
-    written = config.get("config_format", 1)
+    written = config.get("config_format", 1)  # version 0.2 judged ids by their values alone, and did not say so
     if written > CONFIG_FORMAT:
         raise RunError(f"{source}: config_format {written}; this version reads up to {CONFIG_FORMAT}")
-    config = {"by_default": [], **config, "config_format": CONFIG_FORMAT}
+    config = {"by_default": [], "ids": "values", **config, "config_format": CONFIG_FORMAT}
     for key, value in UNSAID.get(written, {}).items():
         if key not in config and _matters(key, config, kind):
             add_default(config, key, value)

@@ -24,7 +24,7 @@ from ..tables.stack import FILE_TASK, Stacked, Wanted, stack
 from .exit_codes import UsageError
 from .options import Asked
 from .outcomes import labels_by_task, survival_of
-from .related import named_groups
+from .related import judged_ids, named_groups
 
 PART = "{}"  # of a pattern: the part of a file's name that names the task
 GLOB = set("*?[")
@@ -246,7 +246,7 @@ def read_content(config: dict[str, Any]) -> Stacked:
     if (groups := named_groups(config)) is not None:
         needed.append(("--row-groups", groups))
     columns = config.get("features", ()), config.get("drop", ()), config.get("columns", "same")
-    wanted = Wanted(needed, *columns, some=some, keep=config.get("keep", ()))
+    wanted = Wanted(needed, *columns, some=some, keep=config.get("keep", ()), ids=judged_ids(config))
     names = _task_names(parts, config.get("task_name"), several_sheets(config)) if file_tasks(config) else None
     found = stack(tables, names, wanted)
     if unlike:

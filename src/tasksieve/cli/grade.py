@@ -139,7 +139,7 @@ def _read(asked: Asked, survival: dict[str, SurvivalColumns], graded: Iterable[s
     if survival:
         config |= {"model": "cox", "target": list(survival)}
     check_files(config)
-    config["keep"] = [name for name in graded if name is not None]
+    config |= {"keep": [name for name in graded if name is not None], "ids": "names"}
     content = read_content(config)
     config["keep"] = [name for name in config["keep"] if name in content.table.columns]
     classes = not survival and as_loss(asked.loss).of_classes()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..tables.ids import Ids
 from ..tables.problem import TableProblem
 from ..tables.row_columns import groups_column
 from .trust import asks_comparison, findings_asked
@@ -15,6 +16,11 @@ from .trust import asks_comparison, findings_asked
 def named_groups(config: dict[str, Any]) -> str | None:
     """The column that the user has named; one that a run took by default is found anew."""
     return None if "row_groups" in config.get("by_default", ()) else groups_column(config.get("row_groups"))
+
+
+def judged_ids(config: dict[str, Any]) -> Ids:
+    """What ids are known by; configurations of version 0.2 do not say."""
+    return "values" if config.get("ids", "values") == "values" else "names"
 
 
 def unanswered(config: dict[str, Any]) -> bool:
@@ -46,7 +52,7 @@ def group_related(config: dict[str, Any], problem: TableProblem) -> str | None:
 def _why_not(config: dict[str, Any], problem: TableProblem, labels: Any) -> str | None:
     """What keeps folds and halves from whole groups, and what helps."""
     if config.get("shuffle") is False:
-        return "--no-shuffle takes consecutive rows"
+        return "--no-shuffle takes consecutive rows; without it they are held out together"
     groups, codes = np.unique(labels, return_inverse=True)
     tasks = np.zeros(len(codes), dtype=np.int64)
     if problem.task is not None:

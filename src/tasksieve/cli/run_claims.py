@@ -39,6 +39,7 @@ from ..tables import read_arrays
 from ..tables.basis import UNSAID, PredictionBasis
 from ..tables.frames import need
 from ..tables.recipe import column_recipes
+from ..tables.table import column_names
 from .run_basis import Expected, alike, coefficients, differences, expected_basis, thresholds_of
 from .source import Source
 
@@ -163,6 +164,7 @@ class _Claims:
         table = self.cert.header.get("table")
         if table is not None:
             for name, column, said in zip(own, column_recipes(self.saved.encoding), table["columns"], strict=True):
+                said = {**said, "source": column_names([said["source"], ""])[0]}
                 same = all(said.get(key) == word for key, word in column.items())
                 self.require(same, f"feature {name!r} of model.json is column {said['source']!r} in {PROOF}")
         self.require(known, "the names of the features are not those of the columns of the data")

@@ -14,7 +14,7 @@ from .chunked_source import CHOICE, open_chunked
 from .exit_codes import UsageError
 from .files import read_content, task_column
 from .outcomes import has_tasks, mixed_labels, survival_of
-from .related import group_related, named_groups
+from .related import group_related, judged_ids, named_groups
 from .source import Source, named
 from .trust import asks_comparison
 
@@ -48,7 +48,7 @@ class TableSource(Source):
         config, content = self.config, read_content(self.config)
         roles: dict[str, Any] = {"task": task_column(config), "groups": named_groups(config)}
         roles |= asked_labels(config, self.kind, content.table)
-        self.problem = prepare(content.table, **roles, **named(config, *PREPARED))
+        self.problem = prepare(content.table, **roles, ids=judged_ids(config), **named(config, *PREPARED))
         self.problem.notes = [*content.notes, *self.problem.notes]
         self.problem.lacking = content.lacking
         if (name := group_related(config, self.problem)) is not None:

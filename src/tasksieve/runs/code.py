@@ -73,6 +73,7 @@ def _read_several(saved: SavedModel, config: dict[str, Any], form: list[str]) ->
     needed += [(f"--{key.replace('_', '-')}", config[key]) for key in BESIDE if config.get(key)]
     columns = {key: config[key] for key in ("features", "drop", "keep") if config.get(key)}
     columns |= {"rule": config["columns"]} if config.get("columns") else {}
+    columns |= _judged(config)
     wanted = ", ".join([repr(needed), *(f"{name}={value!r}" for name, value in columns.items())])
     names = saved.facts.get("file_tasks")
     if _sheets(saved, config):
@@ -89,10 +90,16 @@ def _read_several(saved: SavedModel, config: dict[str, Any], form: list[str]) ->
     return f"{first}table = stack({parts}, {tasks}, Wanted({wanted})).table\n"
 
 
+def _judged(config: dict[str, Any]) -> dict[str, str]:
+    """What ids are known by where that is not as it is today; runs of version 0.2 do not say."""
+    return {"ids": "values"} if config.get("ids", "values") == "values" else {}
+
+
 def _python_fit(folder: RunFolder, saved: SavedModel, config: dict[str, Any]) -> CodeSample:
     model = saved.estimator
     words: dict[str, Any] = {"target": saved.targets}
     words |= {name: config[name] for name in COLUMNS if config.get(name) not in (None, [], False, "error")}
+    words |= _judged(config)
     if saved.task == FILE_TASK:
         words["task"] = FILE_TASK
     if config.get("row_groups"):

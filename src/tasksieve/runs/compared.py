@@ -16,7 +16,7 @@ from .content import run_content
 from .folder import CONFIG, DATA, RunError, RunFolder
 
 # Of a configuration, what says nothing about the question.
-IGNORED = ("by_default", "config_format", "threads")
+IGNORED = ("by_default", "config_format", "ids", "threads")
 LARGEST = 10  # differences of coefficients that are listed
 
 

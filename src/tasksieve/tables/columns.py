@@ -15,6 +15,7 @@ from .encode import Encoding
 from .ids import (
     FEWEST_NAMES,
     FEWEST_NUMBERS,
+    Ids,
     Part,
     come_again,
     names_rows,
@@ -38,6 +39,8 @@ class FeatureChoice:
     - `categorical`: Columns of numbers that are names of things.
     - `date_parts`: Learn from the parts of dates, instead of leaving dates out.
     - `reference`: Categories that have no indicator.
+    - `ids` ({"names", "values"}): What an id is known by: its name and its values, in files and tasks too; or, as in
+      version 0.2, the values of all rows alone.
     """
 
     features: Sequence[str] = ()
@@ -47,6 +50,7 @@ class FeatureChoice:
     date_parts: bool = False
     max_categories: int = 100
     reference: Sequence[str] = ()
+    ids: Ids = "names"
 
 
 def _told_left_out(ids: Mapping[str, str], dates: Sequence[str]) -> list[str]:
@@ -128,7 +132,7 @@ def choose_features(
             continue
         elif ways:
             dates_out.append(name)
-        elif (why := why_id(name, column, parts.of(table.rows_of(name, among)))) is not None:
+        elif (why := why_id(name, column, parts.of(table.rows_of(name, among)), choice.ids)) is not None:
             ids[name] = why
     out = {*dates_out, *ids}
     found = [name for name in names if name not in out] if out else names

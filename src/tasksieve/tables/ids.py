@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -36,9 +36,8 @@ _NAMES_ROWS = re.compile(
 # Row names: as R and pandas write them, without a name or with one that other programs gave them.
 _ROW_NAMES = re.compile(r"Unnamed: 0(?:\.\d+)*|__index_level_\d+__|row[\W_]*names?", re.ASCII | re.IGNORECASE)
 # So called, whole numbers that all differ are ids, consecutive or not.
-CALLED_ID = re.compile(
-    r"(?:^|[\W_])(?:id|uuid|key)$|[a-z]I[Dd]$|^I[Dd]$|^[Ii]ds$|^(?i:index|level_0|row|obs|seq|seqno|serial)$", re.ASCII
-)
+_CALLED_ID = re.compile(r"(?:^|[\W_])(?:id|uuid|key)$|[a-z]I[Dd]$|^I[Dd]$", re.ASCII)
+_RUNNING = re.compile(r"[Ii]ds|(?i:index|level_0|row|obs|seq|seqno|serial)")
 # Times of a task count 1, 2, 3, ... in every task, and are no ids of its rows.
 _TIMES = re.compile(
     r"(?:^|[\W_])(?:t|time|day|week|month|quarter|year|hour|minute|second|date|visit|wave|period|cycle|step|round|session"
@@ -52,12 +51,26 @@ def names_rows(name: str) -> bool:
     return _NAMES_ROWS.fullmatch(name) is not None or is_row_names(name)
 
 
+def called_id(name: str) -> bool:
+    """Whether whole numbers that all differ are ids in a column so called."""
+    return _CALLED_ID.search(name) is not None or _RUNNING.fullmatch(name) is not None
+
+
+def judged_by_values(name: str) -> str:
+    """A name that says as much of a column as its own did in version 0.2."""
+    return "key" if _CALLED_ID.search(name) else ""
+
+
 def is_row_names(name: str) -> bool:
     """Whether a column so called is the index of a data frame."""
     return _ROW_NAMES.fullmatch(name) is not None
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
+
+
+# What an id is known by: its name and its values, in files and tasks too; or the values of all rows, as in version 0.2.
+Ids = Literal["names", "values"]
 
 
 class Part(NamedTuple):
@@ -108,16 +121,18 @@ def come_again(codes: Array, tasks: Array | None = None) -> bool:
     return len(np.unique(pairs)) < len(pairs)
 
 
-def why_id(name: str, column: Column, parts: Sequence[Part] = ()) -> str | None:
+def why_id(name: str, column: Column, parts: Sequence[Part] = (), ids: Ids = "names") -> str | None:
     """Why a column looks like an id, in words; None where it does not.
 
     By its name, whatever its values are, as long as there are more than two different ones: words or whole numbers. By
     its values, over all rows or in every part: words that all differ, whole numbers that are consecutive in whatever
     order, or that all differ in a column called id. Words that are mostly numbers are a spoilt column of numbers and no
-    id; digits that a file keeps as words are.
+    id; digits that a file keeps as words are. `ids`: "values" for the values of all rows alone, as version 0.2 judged.
     """
     if column.seen is not None:
-        return column.seen.why_id(name)
+        return column.seen.why_id(name, ids)
+    if ids == "values":
+        parts, name = (), judged_by_values(name)
     if is_row_names(name) and column.kind != "date":
         return why_row_names(name)
     why = None
@@ -175,7 +190,7 @@ def _why_wholes(name: str, values: Array, parts: Sequence[Part]) -> str | None:
             continue
         first = own[codes == codes[0]]
         running = int(first.max()) - int(first.min()) == len(first) - 1
-        if not running and not CALLED_ID.search(name):
+        if not running and not called_id(name):
             continue
         order = np.lexsort((own, codes))
         steps = np.diff(own[order])[np.diff(codes[order]) == 0]
@@ -202,7 +217,7 @@ def why_whole_numbers(name: str, count: int, low: int, high: int, different: Cal
     """The same of so many whole numbers; whether they all differ is asked only where it matters, and given whether they
     would then be consecutive."""
     consecutive = high - low == count - 1
-    if count < FEWEST_NUMBERS or not (consecutive or CALLED_ID.search(name)):
+    if count < FEWEST_NUMBERS or not (consecutive or called_id(name)):
         return None
     if (YEARS[0] <= low and high <= YEARS[1]) or not different(consecutive):
         return None
@@ -216,7 +231,7 @@ def why_in_parts(
     rows."""
     if largest < FEWEST_NUMBERS or (YEARS[0] <= low and high <= YEARS[1]):
         return None
-    if not (consecutive and not _TIMES.search(name)) and not (different and CALLED_ID.search(name)):
+    if not (consecutive and not _TIMES.search(name)) and not (different and called_id(name)):
         return None
     return f"whole numbers from {low} to {high}, {'each once' if consecutive else 'all different'} in every {word}"
 

@@ -192,7 +192,7 @@ def prepare(
     counts = missing_counts(table, task, holes, missing)
     X, fill = _some_rows(encoding.matrix(table, "zero" if gone.any() else "error"), rows), None
     known: dict[str, Any] = columns.read(table, rows, classes)
-    if groups is None:
+    if groups is None and chosen[1].ids == "names":
         known["related"] = related_rows(table, {*encoding.sources}, chosen[0], rows, known["task"], id)
     if missing == "patterns":
         if several:

@@ -13,9 +13,11 @@ from ..tasks.refusals import is_number
 from .dates import FIRST_DAY, LAST_DAY, date_ways
 from .encode import counted_words
 from .ids import (
-    CALLED_ID,
     FEWEST_NAMES,
+    Ids,
+    called_id,
     is_row_names,
+    judged_by_values,
     names_rows,
     why_called,
     why_in_parts,
@@ -84,7 +86,7 @@ class SeenColumn:
         if column.kind == "number":
             self._numbers(name, column.values)
             if tasks is not None and self.whole:
-                self.by_task = self.by_task or SeenByTask(CALLED_ID.search(name) is not None)
+                self.by_task = self.by_task or SeenByTask(called_id(name))
                 self.by_task.look(column.values, tasks)
         if column.kind == "text" or self.coded:
             self._words(counted_words(column), column, first)
@@ -121,7 +123,7 @@ class SeenColumn:
         self.squares += int(np.square(wrapped).sum())
         self.rising &= bool(np.all(values[1:] > values[:-1])) and (new or int(values[0]) > self.high)
         self.low, self.high = (low, high) if new else (min(low, self.low), max(high, self.high))
-        if CALLED_ID.search(name) and self.different and len(self.numbers) <= MOST_KEPT:
+        if called_id(name) and self.different and len(self.numbers) <= MOST_KEPT:
             before = len(self.numbers)
             self.numbers.update(values.tolist())
             self.different = len(self.numbers) - before == len(values)
@@ -131,9 +133,11 @@ class SeenColumn:
         """Rows with a value, those that are no number, and the first of these."""
         return self.n_rows - self.n_missing, self.n_others, self.first_other
 
-    def why_id(self, name: str) -> str | None:
+    def why_id(self, name: str, ids: Ids = "names") -> str | None:
         """`ids.why_id` of the whole column."""
         count = self.n_rows - self.n_missing
+        if ids == "values":
+            name = judged_by_values(name)
         if is_row_names(name):
             return why_row_names(name)
         why = None
@@ -141,9 +145,9 @@ class SeenColumn:
             why = why_words(count, self.different, 0 if self.digits else count - self.n_others)
         elif self.kinds == {"number"} and self.whole:
             why = why_whole_numbers(name, self.n_rows, self.low, self.high, self._all_different)
-            if why is None and self.by_task is not None:
+            if why is None and self.by_task is not None and ids == "names":
                 why = self.by_task.why_id(name, self.low, self.high)
-        if why is None and self.names is not None and self.names.whole:
+        if why is None and self.names is not None and self.names.whole and ids == "names":
             why = why_called(self.names.n_different, count)
         return why
 

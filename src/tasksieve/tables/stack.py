@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .encode import as_words
-from .ids import of_rows, why_id
+from .ids import Ids, of_rows, why_id
 from .table import NAMED_CELLS, NAMED_FILES, Array, Column, StackedFiles, Table, TableError, few, glob
 from .wide import STEP, WideColumns
 
@@ -37,6 +37,7 @@ class Wanted:
     - `fitted`: The features are those of a fitted model: all of them are needed, but for those that a task may lack.
     - `lacking` (dict of task to names): Features that a task had not when the model was fitted.
     - `keep`: Columns to learn from although they look like an id: that files have them or not is about features then.
+    - `ids`: As `FeatureChoice` has it.
     """
 
     needed: Sequence[tuple[str, str]] = ()
@@ -47,6 +48,7 @@ class Wanted:
     lacking: Mapping[str, Sequence[str]] = field(default_factory=dict)
     some: Sequence[tuple[str, str]] = ()
     keep: Sequence[str] = ()
+    ids: Ids = "names"
 
 
 @dataclass
@@ -166,6 +168,8 @@ def _features(table: Table, roles: Sequence[str], wanted: Wanted) -> dict[str, N
 def _called_ids(tables: Sequence[Table], wanted: Wanted) -> tuple[list[str], list[str]]:
     """Columns that are called ids and are not asked for as features: those of all files, which may say that rows are
     related, and those of some, which are nothing."""
+    if wanted.ids == "values":
+        return [], []
     found = dict.fromkeys(name for table in tables for name in of_rows(table.columns))
     asked = {*wanted.features, *_matches([*wanted.keep, *wanted.drop], found)}
     asked |= {pattern for _, pattern in [*wanted.needed, *wanted.some]}
