@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from holes import holes, page_holes
 from typer.main import get_command
 
 from tasksieve.cli.app import app
@@ -42,7 +43,24 @@ class CommandLine:
         assert "Traceback" not in err, err
         if code is not None:
             assert result.code == code, f"exit code {result.code}\n{out}\n{err}"
+        if result.code == 0 and words[0] in LEAVE_RUNS and not {"--help", "-h"} & set(words):
+            assert not (found := run_holes(words, out)), found
         return result
+
+
+LEAVE_RUNS = ("fit", "path", "stability", "compare", "transfer", "stream")
+
+
+def run_holes(words: tuple[Any, ...], out: str) -> list[str]:
+    """Holes in what a command has printed, and in the paragraph and the page of the run that it has left."""
+    found = [hole for line in out.splitlines() for hole in holes(line)]
+    flags = [k for k, word in enumerate(words[:-1]) if word in ("-o", "--out")]
+    folder = Path(str(words[flags[-1] + 1])) if flags else Path()
+    if flags and (folder / "methods.txt").is_file():
+        found += [hole for line in (folder / "methods.txt").read_text("utf-8").splitlines() for hole in holes(line)]
+    if flags and (folder / "report.html").is_file():
+        found += page_holes((folder / "report.html").read_text("utf-8"))
+    return found
 
 
 def regression_csv(file: Path, n: int = 90, d: int = 6, seed: int = 0) -> Path:

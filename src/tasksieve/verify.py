@@ -4766,8 +4766,8 @@ def _need_words(cert: Certificate, needs: list[Need]) -> list[str]:
     """What is needed, the strongest first."""
     if not needs:
         return []
-    found = [f"{len(needs)} claim{'s' * (len(needs) != 1)} about what this optimum needs (not about what matters): "
-             "models are worse than these coefficients by at least"]  # fmt: skip
+    found = [f"{len(needs)} claim{'s' * (len(needs) != 1)} that this optimum needs features (not that these matter): "
+             "models without them are worse than these coefficients, by at least"]  # fmt: skip
     for need in sorted(needs, key=lambda one: -one.claimed)[:_NEEDS_TOLD]:
         names = ", ".join(cert.name(j) for j in need.features)
         several = "" if len(need.features) == 1 else f" (one of {len(need.features)})"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cli_helpers import CommandLine
+from holes import holes, page_holes
 from sklearn.base import clone
 
 import tasksieve as ts
@@ -24,51 +23,6 @@ from tasksieve.members import LOSSES, PENALTIES
 from tasksieve.report import content_from_model, render
 from tasksieve.report.methods import model_words, objective_words
 from tasksieve.runs.registry import MODELS
-
-HOLES = {
-    "a type for words": r"\((?:list|dict|tuple|set|array|ndarray|str|int|float|bool|object|type)\b[^)]*\)"
-    r"|\b(?:list|dict|tuple|array) of (?:words|labels|lists|weights|str|float|int)\b",
-    "None": r"\bNone\b(?! of )",
-    "nan": r"\b(?:nan|NaN|NaT)\b",
-    "braces": r"[{}]",
-    "an object": r"<[\w. ]+ (?:object )?at 0x|<class |<function |\bnp\.\w+|\bdtype\b",
-    "two spaces": r"\S  +\S",
-    "empty parentheses": r"(?<!\w)(?:\(\s*\)|\[\s*\])",
-    "nothing before a stop": r" [.,;:](?:\s|$)|[,;:]\.|\.\.(?!\.)(?<!\.\.\.)",
-}
-
-
-def holes(text: str) -> list[str]:
-    return [f"{what}: {text[max(0, at.start() - 50) : at.end() + 30]!r}" for what, pattern in HOLES.items()
-            for at in re.finditer(pattern, text)]  # fmt: skip
-
-
-class Words(HTMLParser):
-    """The words of a page, element by element, less its code and its scripts."""
-
-    SKIPPED = ("script", "style", "pre", "code")
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.inside: list[str] = []
-        self.words: list[str] = []
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        if tag in self.SKIPPED:
-            self.inside.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if self.inside and self.inside[-1] == tag:
-            self.inside.pop()
-
-    def handle_data(self, data: str) -> None:
-        if not self.inside:
-            self.words.append(" ".join(data.split()))
-
-
-def page_holes(page: str) -> list[str]:
-    return [hole for words in Words(page).words for hole in holes(words)]
 
 
 @pytest.mark.parametrize(
@@ -176,11 +130,8 @@ def test_runs(cli: CommandLine, table: Path, tmp_path: Path, monkeypatch: pytest
     words: list[Any] = [*TABLE.get(kind, ["-y", "y"]), "--model", kind, "-x", "x*"]
     words += [] if kind in ("mixed", "multinomial-owl") else ["-t", "site"]
     words += [] if kind == "graph-svm" else ["--cv", 3, "--alphas", 6, "--eps", 0.1]
-    said = cli("fit", table, *words, "-o", "run", code=None)
-    assert (tmp_path / "run" / "methods.txt").is_file(), said.err
+    cli("fit", table, *words, "-o", "run")  # which looks for holes in what every run of the tests prints and leaves
     paragraph = (tmp_path / "run" / "methods.txt").read_text(encoding="utf-8")
-    for text in (said.out, paragraph):
-        assert not [hole for line in text.splitlines() for hole in holes(line)], kind
-    assert not page_holes((tmp_path / "run" / "report.html").read_text(encoding="utf-8")), kind
+    assert "tasksieve" in paragraph
     if kind == "mixed":
         assert "(squared of y; logistic of diabetes; poisson of visits; ordinal of pain; cox of death)" in paragraph

@@ -138,8 +138,8 @@ def noise_words(content: ReportContent) -> list[str]:
     if found is None or (found.differ and found.careful_predicts):
         return []
     said = (
-        "The best score keeps noise, as a rule: the penalty that predicts best is weak enough to let in features that do not "
-        f"matter. At the best score {len(found.used_best):,} {are(len(found.used_best))} used"
+        "The best score keeps noise, as a rule: the penalty that predicts best is weak enough to let in features that "
+        f"do not matter. At the best score {len(found.used_best):,} {are(len(found.used_best))} used"
     )
     if found.differ:
         said += f", at one standard error {len(found.used_careful):,} ({content.rule_command})"

@@ -19,7 +19,7 @@ MOST = 200  # lines in a page
 def held_out_calibration(model: Any, X: Any, y: Any, **rows: Any) -> ProbabilityCalibration | None:
     """Of the rows that a model was fitted to; None where it has no probabilities out of fold, or rows lack columns."""
     known = is_classifier(model) and hasattr(model, "predict_proba") and hasattr(model, "cv_predictions_")
-    known = known and hasattr(model, "_read_with")  # which machines on a graph have not
+    known = known and hasattr(model, "path_")  # machines on a graph have none, and no calibration
     if not known or isinstance(X, PatternedMatrix):
         return None
     rows.pop("groups", None)

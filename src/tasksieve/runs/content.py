@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..fitted.covariates import covariates_of
+from ..report.choice import used_by_rules
 from ..report.content import ExtraTable, FitQuality, ReportContent, count_selected
 from ..report.covariates import selection_facts
 from ..report.methods import RULES
@@ -48,6 +49,7 @@ from .results import (
 from .stream_run import stream_content
 from .trust_content import as_written, data_facts, findings_content, run_facts
 
+AT_ONE_ERROR = "features at one standard error"
 ALONE = ("stability", "compare")  # commands that leave findings, and no model
 
 
@@ -103,6 +105,9 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
     if (folder / CV_SCORES).is_file():
         content.cv_scores = np.column_stack(list(read_columns(folder, CV_SCORES).values()))
         content.cv_measure = str(data.get("cv_measure", "held-out loss"))
+    rules = used_by_rules(content)
+    if rules is not None:
+        content.facts = [*content.facts, (AT_ONE_ERROR, f"{rules[1]:,}")]
     content.asked = _asked(saved, data, config, len(content.covariates))
     along = content.n_selected if config.get("command") == "path" else None
     content.answered = answer(content, unseen[:1]) if along is None else _answered_along(content, along)

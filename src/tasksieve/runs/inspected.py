@@ -14,7 +14,7 @@ from ..report.methods import DIFFERENCE, objective_words
 from ..report.packing import comparable, row_norms
 from ..verify import Certificate, Unreadable, read_certificate
 from .compared import IGNORED, asked_of
-from .content import run_content
+from .content import AT_ONE_ERROR, run_content
 from .folder import (
     CONFIG,
     DATA,
@@ -40,7 +40,7 @@ DATA_WORDS = {
     "bytes": "bytes",
     "sha256": "digest (sha256)",
 }
-MODEL_FACTS = ("model", "alpha", "C", "gamma", "values of alpha", "cross-validation")
+MODEL_FACTS = ("model", "alpha", "C", "gamma", "values of alpha", "cross-validation", AT_ONE_ERROR)
 NO_PROOF = "none: an online model is an iterate, not a proved optimum"
 CERTIFICATE_WORDS = {
     "objective": "objective",
