@@ -182,7 +182,7 @@ def read_tasks(
             "task, or one matrix for all of them. Fill in what is missing.",
             n=len(known),
         )
-    if labels.form == "stacked":
+    if 2 * labels.n_tasks > labels.n_rows:  # most fits need not enter another file
         warn_many_tasks(labels, known)
     source = RowSource(sources, labels.order, None if labels.shared else labels.offsets)
     return TaskData(

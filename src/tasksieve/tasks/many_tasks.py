@@ -32,10 +32,8 @@ class ManyTasksWarning(UserWarning):
 
 def warn_many_tasks(labels: TaskLabels, patterns: Patterns | None = None) -> None:
     """Warn where rows were given with so many tasks; of rows in patterns the tasks are those that were given."""
-    if labels.form != "stacked" or 2 * labels.n_tasks <= labels.n_rows:
-        return
-    n_tasks = labels.n_tasks if patterns is None else len(patterns.families()[0])
-    warn_many(n_tasks, labels.n_rows)
+    if labels.form == "stacked":
+        warn_many(labels.n_tasks if patterns is None else len(patterns.families()[0]), labels.n_rows)
 
 
 def warn_many(n_tasks: int, n_rows: int) -> None:
