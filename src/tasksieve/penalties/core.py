@@ -32,7 +32,7 @@ def live_rows(rows: Array) -> Array:
 
 
 def refuse_signs(penalty: Any, n_tasks: int) -> None:
-    """Refuse a penalty whose value sees signs, and that does not say so: rules would reject features that are in use."""
+    """Refuse a penalty whose value sees signs without saying so: rules would reject features that are in use."""
     some = penalty.whole(np.flatnonzero(penalty.penalised)[:3])
     if penalty.signed or not len(some):
         return
@@ -43,9 +43,9 @@ def refuse_signs(penalty: Any, n_tasks: int) -> None:
         name = type(penalty).__name__
         raise ParameterError(
             "penalty",
-            f"{name} is no norm: value(-W) is {turned:.6g} where value(W) is {value:.6g}. Screening and gaps take values "
-            f"that do not see signs. Say `signed = True` in {name} if its `gauges` and `reach` hold for either sign, and "
-            "run ts.checks.check_penalty",
+            f"{name} is no norm: value(-W) is {turned:.6g} where value(W) is {value:.6g}. Screening and gaps take "
+            f"values that do not see signs. Say `signed = True` in {name} if its `gauges` and `reach` hold for either "
+            "sign, and run ts.checks.check_penalty",
         )
 
 
