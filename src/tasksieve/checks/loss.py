@@ -6,6 +6,7 @@ import numpy as np
 
 from ..docstrings import described_by
 from ..losses import Loss, RowLoss, as_loss
+from ..members import note_passed
 from .claims import FAILURE, SEED
 from .data_loss import CHECKS
 from .loss_cases import FITTED, LABELS, Labels, data_cases
@@ -27,7 +28,7 @@ def check_loss(
     A `RowLoss` is checked row by row, and every loss on small data: with and without intercepts, weights, unpenalised
     features, one matrix for all tasks. What is checked:
 
-    - L0: shapes and types; arguments are left alone; rows without weight do not count;
+    - L0: rows are convex in z; shapes and types; arguments are left alone; rows without weight do not count;
     - L1: slope and residual are minus the gradient;
     - L2: ``value(z) + conjugate(p) + p z = 0`` at ``p = slope(z)``;
     - L3: ``value(z) + conjugate(p) + p z >= 0`` for all z and p, the conjugate being infinite outside its domain;
@@ -79,3 +80,4 @@ def check_loss(
                 check(case, z)
         if case.words in FITTED and kind != "ordered":  # the reference knows intercepts, no thresholds
             fit_loss(made, case)
+    note_passed(made)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..docstrings import described_by
+from ..members import note_passed
 from ..penalties import RowPenalty, as_penalty
 from .claims import FAILURE, SEED, at_most, claim, close, unchanged
 from .penalty_capabilities import p7_euclid, p7_features, p7_row_form, p7_split, p7_steepest
@@ -68,6 +69,7 @@ def check_penalty(
         for check in CHECKS:
             check(case)
     fit_penalty(made, size, seed)
+    note_passed(made)
 
 
 def p0_shapes(case: Case) -> None:
@@ -128,7 +130,7 @@ def p1_norms(case: Case) -> None:
     penalty, rng = case.penalty, case.rng
     k = float(rng.uniform(0.1, 5.0))
     value, polar = penalty.value(case.rows), case.polar(case.products)
-    longer = penalty.value(-k * case.rows)
+    longer = penalty.value((k if penalty.signed else -k) * case.rows)
     words = "P1: value(-k W) must be k value(W): a norm scales with its argument and does not see signs."
     case.claim(close(longer, k * value), words, k=k, value=value, scaled=longer)
     # with W >= 0 gauges are evaluated at positive parts only

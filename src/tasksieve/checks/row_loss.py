@@ -18,6 +18,7 @@ ROWS = 60
 def check_rows(loss: RowLoss, labels: Labels, draws: int, seed: int) -> None:
     """Value, slope, conjugate, domain, smoothness and curvature of one row belong together."""
     rng = np.random.default_rng(seed)
+    _convex(loss, labels_of(labels, rng, ROWS))
     for draw in range(draws):
         y = labels_of(labels, rng, ROWS)
         z = rng.standard_normal(ROWS) * (0.0, 0.1, 2.0, 8.0)[draw % 4]
@@ -39,6 +40,28 @@ def _claim_rows(found: Array, most: Any, words: str, **rows: Any) -> None:
     """A number of every row is at most so large; the row where it is furthest above that is shown."""
     i = int(np.argmax(found - most))
     claim(np.all(found <= most), words, **{name: values[i] for name, values in rows.items()})
+
+
+def _convex(loss: RowLoss, y: Array) -> None:
+    """No gap is a bound without it: it is looked at first, over a wide grid and near the labels."""
+    for centre, step in ((0.0, 0.05), (0.0, 1.0), (1.0, 0.02), (1.0, 0.5)):
+        found, where = 0.0, (0, 0.0)
+        for move in np.arange(-120, 121) * step:
+            z = centre * np.asarray(y, dtype=np.float64) + move if centre else np.full(len(y), move)
+            with np.errstate(all="ignore"):
+                left, middle, right = (np.asarray(loss.value(y, z + h)) for h in (-step, 0.0, step))
+                sag = middle - 0.5 * (left + right)
+                excess = sag - 1e-10 * (1.0 + np.abs(left) + np.abs(middle) + np.abs(right))
+            if np.shape(excess) != z.shape:  # shapes are judged next
+                return
+            i = int(np.argmax(np.where(np.isfinite(excess), excess, -np.inf)))
+            if excess[i] > found:
+                found, where = float(excess[i]), (i, float(z[i]))
+        words = (
+            f"L0: value is not convex at z = {where[1]:.6g}: it lies above the chord between z - {step:g} and "
+            f"z + {step:g}. Then there is no duality gap, and nothing that is said of one holds."
+        )
+        claim(found == 0.0, words, y=np.asarray(y)[where[0]], above_the_chord=found)
 
 
 def _shapes(loss: RowLoss, y: Array, z: Array) -> None:

@@ -14,13 +14,24 @@ def main() -> None:
     """
     gc.disable()
     try:
+        _import_libraries()
+        from .app import app
+    except (ImportError, MemoryError, OSError) as error:
+        from .lacking import is_lack_of_memory, memory_words
+
+        if not is_lack_of_memory(error):
+            raise
+        print(f"tasksieve: {memory_words(error)}", file=sys.stderr)
+        sys.exit(1)
+    app()
+
+
+def _import_libraries() -> None:
+    try:
         import rich  # noqa: F401
         import typer  # noqa: F401
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         print(
             f"tasksieve: the command line needs {error.name}: pip install 'tasksieve[cli]'", file=sys.stderr
         )
         sys.exit(1)
-    from .app import app
-
-    app()

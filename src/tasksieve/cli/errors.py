@@ -19,6 +19,7 @@ import typer
 
 from . import exit_codes
 from .exit_codes import State, UsageError, say
+from .lacking import is_lack_of_memory, memory_words
 
 
 def tell_warning(message: Warning | str, *where: Any, **more: Any) -> None:
@@ -83,7 +84,10 @@ def exit_code(error: BaseException) -> int:
     if isinstance(error, BrokenPipeError):  # the reader of our output has gone: not worth a word
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (so that closing the old one cannot complain again)
         return exit_codes.OK
-    words, code = error_in_words(error)
+    try:
+        words, code = error_in_words(error)
+    except MemoryError as more:  # there is not enough for words about another error, either
+        words, code = memory_words(more), exit_codes.USER_ERROR
     say(f"tasksieve: {words}")
     return code
 
@@ -92,14 +96,13 @@ def error_in_words(error: BaseException) -> tuple[str, int]:
     """What went wrong, and with which code to leave."""
     if isinstance(error, UsageError):
         return str(error), exit_codes.USAGE
+    if is_lack_of_memory(error):
+        return memory_words(error), exit_codes.USER_ERROR
     if isinstance(error, OSError):
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG):
             words = f"cannot write: {error.strerror}; what is finished is kept; make room, then --resume"
             return words, exit_codes.CANNOT_WRITE
         return f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""), exit_codes.USER_ERROR
-    if isinstance(error, MemoryError):
-        words = f"not enough memory: {error or 'no more is given'}; fit and path take --chunk-rows 100000"
-        return words, exit_codes.USER_ERROR
     from ..design import ClusterError
     from ..federated.errors import FederatedError
 

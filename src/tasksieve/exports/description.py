@@ -94,8 +94,8 @@ class Description:
 
     - `model`, `version`: Its class, and the version that wrote it.
     - `task_column`: The input that names the task of a row, where rows have one.
-    - `every_number`, `every_word`: Columns of numbers (of dates their parts), and of words, that rows of the fit had, used
-      or not.
+    - `every_number`, `every_word`: Columns of numbers (of dates their parts), and of words, used or not, that rows of
+      the fit had.
     """
 
     model: str

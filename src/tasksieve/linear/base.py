@@ -29,10 +29,12 @@ from ..fitted.parameters import check_common
 from ..fitted.path import RegularizationPath
 from ..fitted.progress import reporter, tells_callbacks
 from ..fitted.restore import DataFacts
+from ..members import is_vouched
 from ..messages import Message, estimator_name, value_error
 from ..parameters import PARAMETERS, Parameter
 from ..path.follow import PathSolution
 from ..path.problem import Problem
+from ..penalties.core import refuse_signs
 from ..proof.certificate import Certificate
 from ..proof.prove import Proof, prove
 from ..tasks import TaskData, lay_out, read_feature_weights, read_task_graph
@@ -48,16 +50,21 @@ SCREENING: tuple[str | None, ...] = ("auto", "dpc", "dpc-published", "midpoint",
 
 
 # Warnings of a gap that is larger than requested: no iteration would help, or more of them may.
-_LIMITED = "{model} is certified to {relative:.1e} of the objective at W = 0{several}, not to {tol=:g}: {limit}."
+_LIMITED = (
+    "{model} is certified to {relative:.1e} of the objective at W = 0{several}, not to {tol=:g}{proviso}: {limit}."
+)
 _EXPLAINED = (
-    "{model} is certified to a gap of {gap:.1e}{several}, and the objective at W = 0 is rounding: the empty model "
-    "explains y, and there is nothing to learn."
+    "{model} is certified to a gap of {gap:.1e}{several}{proviso}, and the objective at W = 0 is rounding: the empty "
+    "model explains y, and there is nothing to learn."
 )
 _UNFINISHED = (
     "{model} did not reach {tol=:g} in {spent} iterations{several} ({max_iter=}): dual gap {gap:.3e}, relative gap "
-    "{relative:.3e}. The gap is a true bound on the distance to the optimum; raise {max_iter}, or {tol} if that is "
-    "enough."
+    "{relative:.3e}. The gap is a true bound on the distance to the optimum{proviso}; raise {max_iter}, or {tol} if "
+    "that is enough."
 )
+# Of members that nobody has checked: what a gap rests on.
+_IF_LOSS = "the loss is convex and its conjugate right (ts.checks)"
+_IF_PENALTY = "the penalty is a norm and its gauges are right (ts.checks)"
 
 
 class PathEstimator(CertifiedModel, TaskLinearModel):
@@ -312,6 +319,8 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             **penalty,
         )
         problem.units = units
+        if not self.positive and not is_vouched(problem.penalty):
+            refuse_signs(problem.penalty, design.n_tasks)
         return problem
 
     def _edges(self, data: TaskData) -> np.ndarray:
@@ -443,8 +452,18 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             gap=worst / self._unit(data),
             relative=worst / solution.null_objective if solution.null_objective > 0 else np.inf,
             limit=left[-1].limit,
+            proviso=self._proviso(data),
         )
         warn(words, ConvergenceWarning)
+
+    def _proviso(self, data: Any) -> str:
+        """What a gap rests on, where a loss or a penalty is of others and has not passed its battery."""
+        loss = self._loss_of(data)
+        losses = [*getattr(loss, "losses", ()), loss]
+        said = [] if all(map(is_vouched, losses)) else [_IF_LOSS]
+        penalty = self._penalty().get("penalty")
+        said += [] if penalty is None or is_vouched(penalty) else [_IF_PENALTY]
+        return f" if {', and '.join(said)}" if said else ""
 
 
 def _account(point: Any) -> str:

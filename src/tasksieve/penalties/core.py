@@ -13,6 +13,7 @@ import numpy as np
 
 from .._kernels import kernels
 from ..described import Described
+from ..messages import ParameterError
 from .coupling import Coupling
 
 Array = np.ndarray[Any, Any]
@@ -30,6 +31,24 @@ def live_rows(rows: Array) -> Array:
     return np.asarray(rows.any(axis=1)).nonzero()[0]
 
 
+def refuse_signs(penalty: Any, n_tasks: int) -> None:
+    """Refuse a penalty whose value sees signs without saying so: rules would reject features that are in use."""
+    some = penalty.whole(np.flatnonzero(penalty.penalised)[:3])
+    if penalty.signed or not len(some):
+        return
+    rows = np.random.default_rng(0).standard_normal((len(some), n_tasks))
+    part = penalty.restrict(some)
+    value, turned = float(part.value(rows)), float(part.value(-rows))
+    if not abs(value - turned) <= 1e-9 * (abs(value) + abs(turned)):
+        name = type(penalty).__name__
+        raise ParameterError(
+            "penalty",
+            f"{name} is no norm: value(-W) is {turned:.6g} where value(W) is {value:.6g}. Screening and gaps take "
+            f"values that do not see signs. Say `signed = True` in {name} if its `gauges` and `reach` hold for either "
+            "sign, and run ts.checks.check_penalty",
+        )
+
+
 class RowNorm(Described):
     """A norm of rows on some features, at one strength. `RowPenalty` is this with everything that follows from it."""
 
@@ -41,6 +60,8 @@ class RowNorm(Described):
     positive: bool = False
     ridge: float = 0.0
     coupling: Coupling | None = None
+    #: whether the value sees signs, ``value(-W) != value(W)``: `reach` must then bound gauges of entries of either sign
+    signed: bool = False
     #: dual feasibility is a matter of each row alone
     separable: bool = True
     #: the penalty at unit strength that this one was made of, and the strength, where that is so
