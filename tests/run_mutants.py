@@ -413,13 +413,12 @@ def honest_run(name: str, folder: Path) -> Honest:
 def contents(folder: Path) -> dict[str, bytes]:
     """The bytes of all files but the lock, however JSON is laid out."""
     found = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.name != ".lock"}
-    for name in [name for name in found if name.endswith(".json") and name != "manifest.json"]:
+    for name in [name for name in found if name.endswith(".json")]:
         with contextlib.suppress(ValueError):
             found[name] = json.dumps(json.loads(found[name], object_pairs_hook=list)).encode()
     for name in [name for name in found if name.endswith(".npz")]:
         found[name] = b"".join(own for _, own in sorted(read_archive(folder / name).items()))
-    listed = json.loads(found.pop("manifest.json"))["files"] if "manifest.json" in found else {}
-    return found | {f"manifest of {name}": b"" for name in listed}
+    return found
 
 
 @dataclass

@@ -64,11 +64,12 @@ def expected_basis(
         known |= known_of_rows(model, rows)
     if config["command"] != "fit":  # a value of a path has no rows of its own
         known["baseline_hazard"] = None
+    state: dict[str, Any] = {name: known.get(name) for name in STATE}
     said = basis_facts(basis_facts_of(asked, source.kind, model, problem))
     basis = PredictionBasis(
         encoding=problem.encoding, fill=problem.fill, targets=list(problem.targets), task=task_column(config),
         model=source.kind.name, estimator=source.kind.estimator(problem.classes).__name__,
-        params=asked_parameters(config, saved.basis.params), **{name: known.get(name) for name in STATE}, **said,
+        params=asked_parameters(config, saved.basis.params), **state, **said,
     )  # fmt: skip
     return Expected(basis, scale, _largest(problem.X) if problem.fill is not None else None)
 
@@ -160,7 +161,8 @@ def differences(mine: PredictionBasis, expected: Expected) -> list[tuple[str, An
         own, other = getattr(mine, name), getattr(expected.basis, name)
         same = alike(own, other)
         if name == "fill" and not same and own is not None and other is not None and own.shape == other.shape:
-            same = _close(own, other, ROUNDING_OF_MEANS * np.maximum(expected.largest, np.abs(other)))
+            largest = np.abs(other) if expected.largest is None else expected.largest
+            same = _close(own, other, ROUNDING_OF_MEANS * np.maximum(largest, np.abs(other)))
         if not same:
             found.append((name, own, other))
     return found

@@ -238,9 +238,9 @@ class _Claims:
         self.compare_gap(CERTIFICATE, k, stated.get("objective"), stated.get("dual_gap"))
         unknown = sorted(set(stated) - {*CLAIMED})
         self.require(not unknown, f"{CERTIFICATE} has the field {unknown[:1]}, of which nothing is known")
-        tol, mine = stated.get("tol"), float(self.saved.estimator.tol)
-        same = tol is None or (_is_number(tol) and tol == mine)
-        self.require(same, f"tol is {tol} in {CERTIFICATE}, {mine} in model.json")
+        tol, own = stated.get("tol"), float(self.saved.estimator.tol)
+        same = tol is None or (_is_number(tol) and tol == own)
+        self.require(same, f"tol is {tol} in {CERTIFICATE}, {own} in model.json")
         for name in ("objective", "dual_gap", "null_objective"):
             mine, other = stated.get(name), of_model.get(name, stated.get(name))
             self.require(other == mine, f"{name} is {mine} in {CERTIFICATE}, {other} in model.json")

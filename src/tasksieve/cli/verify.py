@@ -179,7 +179,7 @@ def _verify_genotypes(
         config = {key: own for key, own in config.items() if key not in ("pfile", "vcf_zarr", "bgen")}
         config["bfile"] = [asked.data]
     with working("reading", asked.quiet):
-        source = _as_fitted(config, needed=True)
+        source: Any = _as_fitted(config, needed=True)
         found = _rows_of(source)
         if stated is not None:
             compare_recipes(stated, genotype_recipe(source))

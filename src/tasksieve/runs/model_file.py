@@ -100,7 +100,7 @@ class SavedModel:
     def basis(self) -> PredictionBasis:
         """All that predictions depend on."""
         model, state = self.estimator, get_state(self.estimator)
-        found = {name: state.get(name) for name in STATE} | self.said
+        found: dict[str, Any] = {name: state.get(name) for name in STATE} | self.said
         found |= {name: bool(found[name]) for name in ("single", "needs_offset")}
         params = {
             name: value for name, value in model.get_params(deep=False).items() if not name.startswith("copy_")
@@ -271,7 +271,7 @@ def _rebuild(
         require_finite("the means to fill in", fill)
     targets, task = content["targets"], content["task"]
     require(all(isinstance(name, str) for name in targets) and isinstance(task, str | None), "names of columns")
-    found = {name: state.pop(name, None) for name in STATE} | basis_facts(content["facts"])
+    found: dict[str, Any] = {name: state.pop(name, None) for name in STATE} | basis_facts(content["facts"])
     found |= {"coef": coef, "intercept": intercept, "single": bool(content["single"])}
     found["needs_offset"] = bool(content.get("needs_offset", False))
     basis = PredictionBasis(
@@ -291,7 +291,8 @@ def _rebuild(
     null = _null_from(arrays, model) if "null_intercept" in arrays else None
     scales = None
     if "scale_features" in arrays:
-        scales = _scales_from(arrays["scale_features"], arrays["scale_values"], len(basis.tasks), len(names))
+        n_tasks = 0 if basis.tasks is None else len(basis.tasks)
+        scales = _scales_from(arrays["scale_features"], arrays["scale_values"], n_tasks, len(names))
     facts = dict(content["facts"])
     return SavedModel(model, kind.name, basis.encoding, fill, targets, task, facts, null, scales)
 
