@@ -116,7 +116,7 @@ def come_again(codes: Array, tasks: Array | None = None) -> bool:
     """Whether a value that is not missing (-1) comes again, within one of the tasks (codes) where there are any."""
     known = codes >= 0
     if tasks is None:
-        return len(np.unique(codes[known])) < np.count_nonzero(known)
+        return len(np.unique(codes[known])) < int(np.count_nonzero(known))
     pairs = codes[known] + tasks[known].astype(np.int64) * (int(codes.max(initial=0)) + 1)
     return len(np.unique(pairs)) < len(pairs)
 

@@ -242,7 +242,7 @@ class SeenByTask:
         if not len(used):
             return None
         consecutive = bool(np.all(self._high[used] - self._low[used] == self._n[used] - 1)) and all(
-            each_once(*(int(own[t]) for own in (self._n, self._low, self._high)), self._sums[:, t].tolist())
+            each_once(int(self._n[t]), int(self._low[t]), int(self._high[t]), self._sums[:, t].tolist())
             for t in used.tolist()
         )
         different = consecutive or (self._called and self._different and len(self._seen) == int(self._n.sum()))

@@ -173,7 +173,7 @@ def _called_ids(tables: Sequence[Table], wanted: Wanted) -> tuple[list[str], lis
     found = dict.fromkeys(name for table in tables for name in of_rows(table.columns))
     asked = {*wanted.features, *_matches([*wanted.keep, *wanted.drop], found)}
     asked |= {pattern for _, pattern in [*wanted.needed, *wanted.some]}
-    every, some = [], []
+    every, some = list[str](), list[str]()
     for name in (name for name in found if name not in asked):
         own = [table.columns[name] for table in tables if name in table.columns]
         if all(why_id(name, column) is not None for column in own):
