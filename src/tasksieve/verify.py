@@ -3212,7 +3212,7 @@ def _log_odds(b: float, w: float, share: Array, died: float, left: float) -> flo
 
 def _newton(x: Array, w: Array, mass: Array, factors: Array) -> Array:
     """The largest ``w x - sum M log sum_r e^(x_r + factors_r)``, as good as rounding allows."""
-    best, least, worse, value = x, np.inf, 0, -np.inf
+    best, least, worse, value, step = x, np.inf, 0, -np.inf, np.zeros_like(x)
     for _ in range(300):
         logits = x[:, None] + factors
         top = logits.max(axis=0)
