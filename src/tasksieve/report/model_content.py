@@ -181,7 +181,8 @@ def proof_words(certificate: Mapping[str, float]) -> str:
         return ""
     said = (
         "What is proved: no other coefficients of this kind have a smaller penalised loss than "
-        f"{certificate['objective']:.6g} by more than {certificate['dual_gap']:.2g}."
+        f"{certificate['objective']:.6g} by more than {certificate['dual_gap']:.2g}: that is the certificate, computed "
+        "from the data."
     )
     if certificate.get("converged", True):
         return said
