@@ -31,7 +31,8 @@ NOT_TYPED = {
     "design/device/matrix.py", "design/storage/compose.py", "findings/gaussian_copies.py", "findings/imputation.py",
     "findings/imputed_halves.py", "findings/knockoffs.py", "fitted/fill_missing.py", "fitted/mean_task.py",
     "fitted/model_selection.py", "fitted/probability_calibration.py",
-    "fitted/state.py", "graph/certified.py", "graph/cross_validation.py", "linear/conformal.py", "linear/transfer.py",
+    "fitted/state.py", "fitted/without_task.py",
+    "graph/certified.py", "graph/cross_validation.py", "linear/conformal.py", "linear/transfer.py",
     "online/certify.py", "penalties/dirty.py", "penalties/sorted.py", "screening/gap.py", "screening/standalone.py",
     "screening/state.py", "tasks/named.py", "tasks/task_column.py", "tasks/tensors.py",
 }  # fmt: skip

@@ -60,7 +60,7 @@ def test_sorted_rows_need_no_permutation(stacked):
     "labels",
     [
         np.array([7, -2, 30]),
-        np.array([0.5, -1.0, 2.0]),
+        np.array([5.0, -1.0, 2.0]),
         np.array(["x", "yy", "z"]),
         np.array(["x", "yy", "z"], dtype=object),
         np.array([True, False, True]),

@@ -323,7 +323,7 @@ class TaskMoments:
 
     def _filled(self) -> RowSums | SharedSums:
         if self._sums is None:
-            raise ValueError("These moments hold no rows yet: add some with `add(X, y, task=task)`.")
+            raise ValueError("These moments hold no rows yet: add some with `add`.")
         if isinstance(self._sums, RowSums):
             self._sums.grow(len(self._labels))
         return self._sums
