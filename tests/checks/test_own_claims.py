@@ -66,7 +66,7 @@ def test_a_class_that_has_passed_is_believed() -> None:
 
 def test_a_loss_that_is_not_convex_is_said_to_be_that_first() -> None:
     """At the worst place, and there it is: the second derivative is negative beyond sqrt(3), most so at 3 = |y - z|."""
-    with pytest.raises(AssertionError, match=r"^L0: value is not convex at z = (-?[\d.]+)") as said:
+    with pytest.raises(AssertionError, match=r"^L1: value is not convex at z = (-?[\d.]+)") as said:
         ts.checks.check_loss(StudentT)
     words = str(said.value)
     z, label = float(words.split("z = ")[1].split(":")[0]), float(words.split("y = ")[1].split(";")[0])

@@ -28,8 +28,8 @@ def check_loss(
     A `RowLoss` is checked row by row, and every loss on small data: with and without intercepts, weights, unpenalised
     features, one matrix for all tasks. What is checked:
 
-    - L0: rows are convex in z; shapes and types; arguments are left alone; rows without weight do not count;
-    - L1: slope and residual are minus the gradient;
+    - L0: shapes and types; arguments are left alone; rows without weight do not count;
+    - L1: rows are convex in z, which is looked at first; slope and residual are minus the gradient;
     - L2: ``value(z) + conjugate(p) + p z = 0`` at ``p = slope(z)``;
     - L3: ``value(z) + conjugate(p) + p z >= 0`` for all z and p, the conjugate being infinite outside its domain;
     - L4: `terms` is ``F(z) + F*(-c r) + <c r, z>``, and 0 at c = 1;

@@ -58,7 +58,7 @@ def _convex(loss: RowLoss, y: Array) -> None:
             if excess[i] > found:
                 found, where = float(excess[i]), (i, float(z[i]))
         words = (
-            f"L0: value is not convex at z = {where[1]:.6g}: it lies above the chord between z - {step:g} and "
+            f"L1: value is not convex at z = {where[1]:.6g}: it lies above the chord between z - {step:g} and "
             f"z + {step:g}. Then there is no duality gap, and nothing that is said of one holds."
         )
         claim(found == 0.0, words, y=np.asarray(y)[where[0]], above_the_chord=found)
