@@ -369,9 +369,9 @@ class Honest:
         self.answers = [call("predict", self.run, *words) for words in self.asked]
         assert any(answer.code == 0 for answer in self.answers), self.answers
 
-    def differs(self, mutant: Path) -> str:
-        """Words about the first probe that another run answers otherwise."""
-        for words, own in zip(self.asked, self.answers, strict=True):
+    def differs(self, mutant: Path, one_in: int = 1) -> str:
+        """Words about the first probe, or of one in so many, that another run answers otherwise."""
+        for words, own in zip(self.asked[::one_in], self.answers[::one_in], strict=True):
             other = call("predict", mutant, *words)
             if (own.code == 0) != (other.code == 0):
                 return f"{words}: exit code {other.code}, not {own.code}: {(own.err + other.err).strip()[:200]}"
@@ -432,8 +432,8 @@ class Tried:
     words: list[str] = field(default_factory=list)  # of those accepted
 
 
-def try_mutants(honest: Honest, n: int, rng: Rng, folder: Path, changes: int = 1) -> Tried:
-    """Ask `verify` about mutants, and of those that it calls proved the predictions."""
+def try_mutants(honest: Honest, n: int, rng: Rng, folder: Path, changes: int = 1, one_in: int = 1) -> Tried:
+    """Ask `verify` about mutants, and of those that it calls proved the predictions, by one in so many probes."""
     found = Tried()
     for i in count():
         if found.mutants == n:
@@ -452,7 +452,7 @@ def try_mutants(honest: Honest, n: int, rng: Rng, folder: Path, changes: int = 1
         elif verdict.code == 0:
             found.accepted += 1
             found.words.append(told)
-            if wrong := honest.differs(mutant):
+            if wrong := honest.differs(mutant, one_in):
                 found.wrong.append(f"{told}: {wrong}")
         shutil.rmtree(mutant)
     return found
