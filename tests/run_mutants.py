@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from cli_helpers import command
+from plink_files import draw_counts, write_plink
 from run_kinds import KINDS, Kind, rows_of_table, write_csv
 
 from tasksieve.runs import RunFolder
@@ -175,7 +176,7 @@ def changed_arrays(arrays: dict[str, np.ndarray], rng: Rng) -> tuple[str, dict[s
         other = new[int(rng.integers(len(new)))]
         found[other] = np.array(arrays.get("intercept", value))
         return f"{other} is invented", found
-    if how == 2:
+    if how == 2 and value.dtype.kind in "biuf":
         found[name] = value.astype(np.float32 if value.dtype.kind == "f" else np.float64)
         return f"{name} of another type", found
     if how == 3 and value.ndim:
@@ -327,8 +328,15 @@ def probes(kind: Kind, folder: Path) -> list[list[Any]]:
 
 def made_probes(kind: Kind, data: list[Any], folder: Path) -> list[list[Any]]:
     if data[0] == "--bfile":
+        rng = np.random.default_rng(1)
+        people = "".join(f"f{i} i{i} {30 + i}\n" for i in range(10))
+        (folder / "new.covar").write_text("FID IID age\n" + people)
+        write_plink(folder / "turned", draw_counts(rng, 10, 12), alleles=[("G", "A")] * 12)
+        write_plink(folder / "fewer", draw_counts(rng, 10, 11))
+        new = ["--covar", folder / "new.covar"]
         return [["--bfile", data[1], "--pheno", data[3], "--covar", data[5]],
-                ["--bfile", data[1], "--pheno", data[3]]]  # fmt: skip
+                ["--bfile", data[1], "--pheno", data[3]], ["--bfile", folder / "turned", *new],
+                ["--bfile", folder / "fewer", *new, "--missing-variants", "mean"]]  # fmt: skip
     files = [word for word in data if Path(str(word)).suffix in (".csv", ".npz") and "groups" not in str(word)]
     found = [[*files, *kind.asked], [*files, "--all-tasks"]]
     if str(files[0]).endswith(".npz"):
@@ -369,9 +377,9 @@ class Honest:
         self.answers = [call("predict", self.run, *words) for words in self.asked]
         assert any(answer.code == 0 for answer in self.answers), self.answers
 
-    def differs(self, mutant: Path) -> str:
-        """Words about the first probe that another run answers otherwise."""
-        for words, own in zip(self.asked, self.answers, strict=True):
+    def differs(self, mutant: Path, one_in: int = 1) -> str:
+        """Words about the first probe, or of one in so many, that another run answers otherwise."""
+        for words, own in zip(self.asked[::one_in], self.answers[::one_in], strict=True):
             other = call("predict", mutant, *words)
             if (own.code == 0) != (other.code == 0):
                 return f"{words}: exit code {other.code}, not {own.code}: {(own.err + other.err).strip()[:200]}"
@@ -432,8 +440,8 @@ class Tried:
     words: list[str] = field(default_factory=list)  # of those accepted
 
 
-def try_mutants(honest: Honest, n: int, rng: Rng, folder: Path, changes: int = 1) -> Tried:
-    """Ask `verify` about mutants, and of those that it calls proved the predictions."""
+def try_mutants(honest: Honest, n: int, rng: Rng, folder: Path, changes: int = 1, one_in: int = 1) -> Tried:
+    """Ask `verify` about mutants, and of those that it calls proved the predictions, by one in so many probes."""
     found = Tried()
     for i in count():
         if found.mutants == n:
@@ -452,7 +460,7 @@ def try_mutants(honest: Honest, n: int, rng: Rng, folder: Path, changes: int = 1
         elif verdict.code == 0:
             found.accepted += 1
             found.words.append(told)
-            if wrong := honest.differs(mutant):
+            if wrong := honest.differs(mutant, one_in):
                 found.wrong.append(f"{told}: {wrong}")
         shutil.rmtree(mutant)
     return found
