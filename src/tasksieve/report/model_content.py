@@ -148,7 +148,7 @@ def answer(content: ReportContent, quality: Sequence[FitQuality]) -> str:
     """What was found about the findings, features in use, how well rows are predicted, and what is proved."""
     found = "" if content.trust is None else content.trust.headline(content.features.tolist())
     known = [f"{part.measure}: {part.figures()}." for part in quality if np.any(np.isfinite(part.values))]
-    sentences = [found, used_words(content), *known, proof_words(content.certificate)]
+    sentences = [found, used_words(content), *known, proof_words(content.certificate, content.unproved)]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
@@ -169,13 +169,18 @@ def used_words(content: ReportContent) -> str:
     return f"{n_selected:,} of {of} {are(n_selected)} used{beside}."
 
 
-def proof_words(certificate: Mapping[str, float]) -> str:
-    """What the duality gap proves, as a sentence; nothing where there is none."""
+UNPROVED = "that is the solver's own number, for there is no certificate to check"
+
+
+def proof_words(certificate: Mapping[str, float], unproved: bool = False) -> str:
+    """What the duality gap proves, as a sentence; nothing where there is none. `unproved`: it is the solver's own, with
+    no certificate for others to check."""
     if "objective" not in certificate or "dual_gap" not in certificate:
         return ""
+    whose = "that is the certificate, computed from the data"
     said = (
         f"No other coefficients could lower the objective ({certificate['objective']:.6g}) by more than "
-        f"{certificate['dual_gap']:.2g}: that is the certificate, computed from the data."
+        f"{certificate['dual_gap']:.2g}: {UNPROVED if unproved else whose}."
     )
     if certificate.get("converged", True):
         return said
