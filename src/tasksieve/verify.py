@@ -3327,6 +3327,13 @@ class Ordinal(Loss):
             return natural, {0: "its vector has no thresholds"}
         return natural, {}
 
+    def inner(self) -> Array:
+        """That of the thresholds without features: the share of the classes below, less that of those above."""
+        shares = np.bincount(self.code, _floats(self.rows.s), self.classes)
+        shares = shares / max(float(shares.sum()), 2.0**-1000)
+        below = np.append(0.0, np.cumsum(shares))
+        return (below[:-1] + below[1:] - 1.0)[self.code]
+
     def _left(self, p: Box, b: Box) -> list[Box]:
         """N of the classes in the middle."""
         v, found, before = self.rows.s * p, list[Box](), self.arith.one(0.0)
@@ -3341,9 +3348,13 @@ class Ordinal(Loss):
         positive = np.asarray(p.lo >= 0, dtype=bool)
         less = arith.numbers(self._smaller(_floats(p), _floats(s)))
         a, b = choose(positive, less, less - p), choose(positive, less + p, less)
+        lefts = self._left(p, b)
+        if not all(left.lo >= 0 for left in lefts):  # by rounding: with nothing more than p needs, N is known as it is
+            a, b = (-p).positive(), p.positive()
+            lefts = [c[0] * left for left in self._left(natural, natural.positive())]
         known = np.asarray((a.lo >= 0) & (b.lo >= 0) & (a.hi <= 1) & (b.hi <= 1), dtype=bool)
         total = (s * _where_known(known, self.binary(a) + self.binary(b))).total()
-        for left, mine in zip(self._left(p, b), self.middle, strict=True):
+        for left, mine in zip(lefts, self.middle, strict=True):
             if not left.lo >= 0:
                 return -_where_known(np.zeros(1, bool), _stack([total]))
             total = total - self._merged(left, s[mine].total())

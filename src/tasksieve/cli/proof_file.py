@@ -37,33 +37,33 @@ ELSEWHERE = "verify.py knows CSV files in UTF-8 with decimal points; tasksieve v
 
 
 def write_proof(job: Job, fitted: Fitted) -> None:
-    """The certificate of all values of the run, of the chosen one where that would take long, or a line in the log that
-    says why there is none."""
+    """The certificate of all values of the run, of the chosen one where that would take long; where there is none, the
+    run says why (`Job.lacks_proof`)."""
     problem = job.problem
     if job.source.no_proof:
-        job.display.log(f"no {PROOF}: {job.source.no_proof}")
+        job.lacks_proof(job.source.no_proof)
         return
     if isinstance(problem.X, ClusterMatrix) and problem.X.nbytes > MOST_FETCHED:
-        job.display.log(
-            f"no {PROOF}: all of X would have to come here once more; model.certificate in Python writes it"
-        )
+        job.lacks_proof("all of X would have to come here once more; model.certificate in Python writes it")
         return
     source = job.source if isinstance(job.source, GenotypeSource) else None
     if source is not None and problem.X.n_rows * problem.X.n_variants > MOST_CALLS:
         many = f"{problem.X.n_rows:,} people and {problem.X.n_variants:,} variants take many minutes"
-        job.display.log(f"no {PROOF}: {many}; model.certificate in Python writes it")
+        job.lacks_proof(f"{many}; model.certificate in Python writes it")
         return
     whole = fitted.path is not None
     if whole and len(fitted.path) * problem.n_labels > MOST_NUMBERS:
         if job.config["command"] != "fit":
-            job.display.log(f"no {PROOF}: the path has many rows and values; in Python, path.certificate writes it")
+            job.lacks_proof("the path has many rows and values; in Python, path.certificate writes it")
             return
         whole = False
         job.display.log(f"{PROOF} is about the chosen value; path.certificate in Python writes that of all values")
     try:
-        certificate = _certificate(job, fitted, whole)
-    except (ValueError, MemoryError, verify.Undecided) as error:
-        job.display.log(f"no {PROOF}: {in_words(error) or 'not enough memory'}")
+        with job.noting_warnings():
+            certificate = _certificate(job, fitted, whole)
+    except (ValueError, MemoryError, ArithmeticError, verify.Mismatch) as error:
+        why = in_words(error) or "not enough memory"
+        job.lacks_proof(why.replace("there is no certificate: ", "").removesuffix("."))
         return
     about = certificate.header["about"]
     if job.config["command"] == "fit":

@@ -17,7 +17,7 @@ from ..fitted.scales import ScaleWarning
 from ..report.page import need_jinja
 from ..report.words import count
 from ..runs import ModelKind, RunError, RunFolder
-from ..runs.folder import CERTIFICATE, DATA, MISSING_VALUES, PIECES
+from ..runs.folder import CERTIFICATE, DATA, MISSING_VALUES, PIECES, PROOF, UNPROVED
 from ..tables import write_table
 from .config import check_config, decide_config
 from .defaults import add_default, add_parameters, said_by_default
@@ -46,6 +46,7 @@ class Job:
     display: Display
     seconds: dict[str, float]  # by part of the work
     warned: list[str] = field(default_factory=list)  # what the library has warned of, in words
+    unproved: str = ""  # why there is no file of a certificate, where there is none
 
     @property
     def problem(self) -> Any:
@@ -72,12 +73,27 @@ class Job:
             yield said
         self.seconds[part] = time.perf_counter() - started
         self.display.close()
+        self._note_warnings(said)
+
+    @contextmanager
+    def noting_warnings(self) -> Iterator[None]:
+        """Short work whose warnings are shown when it ends."""
+        with caught_warnings() as said:
+            yield
+        self._note_warnings(said)
+
+    def _note_warnings(self, said: list[Warning]) -> None:
         for warning in said:
             words = warning_in_words(warning, self.problem.encoding.feature_names)
             if words not in self.warned:
                 self.warned.append(words)
                 State.warned.add(in_words(warning))
                 self.display.note(f"warning: {words}")
+
+    def lacks_proof(self, why: str) -> None:
+        """There is no file of a certificate: the run says so in its log, its files and its last lines."""
+        self.unproved = why
+        state_unproved(self.folder, why)
 
     def tell_data(self, **more: Any) -> None:
         """Add to what is known of the data."""
@@ -88,8 +104,11 @@ class Job:
         """All results are written: the run is complete. A few lines on stdout say what came of it."""
         timing = {**self.seconds, "threads": self.config["threads"]}
         last = end(self.folder, self.call, self.display, timing, f"finished in {self.seconds_worked:.2f} s")
+        unproved = unproved_lines(self.unproved)
         if not self.call.quiet:
-            print("\n".join([*summary(), *last]), flush=True)
+            print("\n".join([*summary(), *last, *unproved]), flush=True)
+        elif unproved:  # not even --quiet leaves it unsaid
+            say("\n".join(unproved))
         return code
 
     def interrupted(self, words: str) -> int:
@@ -97,6 +116,19 @@ class Job:
         self.display.log(f"interrupted: {words}")
         say(f"tasksieve: interrupted; {words}")
         return TERMINATED if State.terminated else INTERRUPTED
+
+
+def state_unproved(folder: RunFolder, why: str) -> None:
+    """Write down why a run has a gap and no file that proves it."""
+    folder.log(f"no {PROOF}: {why}")
+    folder.write_json(CERTIFICATE, {**folder.read_json(CERTIFICATE), UNPROVED: why})
+
+
+def unproved_lines(why: str) -> list[str]:
+    """What is said last of a run without a file of a certificate; nothing of others."""
+    if not why:
+        return []
+    return [f"NO CERTIFICATE: {why}", f"the gap above is the solver's own number: without {PROOF} nobody can check it"]
 
 
 class LoggedPieces(FolderStore):
@@ -211,4 +243,7 @@ def resume_finished(folder: RunFolder, call: Asked) -> int:
         say(f"{folder.path} is finished; nothing to resume")
     if not (folder / CERTIFICATE).is_file():  # findings alone
         return OK
-    return OK if folder.read_json(CERTIFICATE).get("converged") else NOT_CONVERGED
+    stated = folder.read_json(CERTIFICATE)
+    for line in unproved_lines(str(stated.get(UNPROVED, "")))[:1]:
+        say(line)
+    return OK if stated.get("converged") else NOT_CONVERGED

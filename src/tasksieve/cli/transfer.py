@@ -39,6 +39,10 @@ from .predict import chosen_model
 from .progress import Display, working
 from .related import group_related
 from .report import write_run_report
+from .run import state_unproved, unproved_lines
+
+# `NewTask.certificate` is about a model with what is known of the rows as offset, which the run does not keep.
+NO_PROOF = "a new task's model is proved in Python alone, by NewTask.certificate"
 
 
 def run_transfer(asked: Asked) -> int:
@@ -83,7 +87,7 @@ def run_transfer(asked: Asked) -> int:
         for note in [*new.notes, *notes]:
             say(f"note: {note}")
         print("\n".join(summary(found, problem, saved.feature_names)), flush=True)
-        print(f"everything is in {folder.path}{os.sep}", flush=True)
+        print("\n".join([f"everything is in {folder.path}{os.sep}", *unproved_lines(NO_PROOF)]), flush=True)
     return OK if converged else NOT_CONVERGED
 
 
@@ -142,9 +146,6 @@ def write_run(
     words = shlex.join(["tasksieve", *sys.argv[1:]])
     folder.write_json(DATA, {"name": new.title, "sha256": tables_digest(new.files), "notes": notes, **counted,
                              "reproduce": words})  # fmt: skip
-    folder.log(
-        "no certificate.npz: NewTask.certificate of Python proves the fit, with what is known of rows as offset"
-    )
     empty = float(found.model.null_objective_)
     folder.write_json(
         CERTIFICATE,
@@ -154,6 +155,7 @@ def write_run(
             "null_objective": empty, "converged": bool(found.model.status_ == "converged"),
         },
     )  # fmt: skip
+    state_unproved(folder, NO_PROOF)
     folder.write_json(TRANSFER, facts_of(found))
     covariates = covariates_of(model, len(names))
     write_coefficients(folder, *coefficient_rows(model), [asked.name], names, covariates)

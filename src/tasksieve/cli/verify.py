@@ -12,7 +12,7 @@ from ..federated.errors import FederatedError
 from ..federated.plan import Plan, PlanError
 from ..federated.statement import check_signatures
 from ..runs import RunError, RunFolder
-from ..runs.folder import CONFIG, PROOF, STREAM
+from ..runs.folder import CERTIFICATE, CONFIG, PROOF, STREAM, UNPROVED
 from ..runs.inspected import chosen_value
 from ..tables import TableError
 from ..tables.packed import PACKED
@@ -61,6 +61,8 @@ def _verify(asked: Asked) -> int:
     if folder is not None:
         if not (folder / PROOF).is_file():
             why = "its log.txt says why"
+            if (folder / CERTIFICATE).is_file() and UNPROVED in (stated := folder.read_json(CERTIFICATE)):
+                why = f"{stated[UNPROVED]}; the gap in {CERTIFICATE} is the solver's own number"
             if (folder / STREAM).is_file():
                 why = "online models have none"
             elif folder.finished and not (folder / "model.json").is_file():

@@ -81,23 +81,14 @@ def certify(
     }
     whole = {**tidy(arrays), **listed_points(answers)}
     stated = verify.Certificate(json.loads(json.dumps(header)), dict(whole))
-    finder = _Finder(verify.Problem(stated, tasks, verify.Floating(quick=True)))
-    with np.errstate(all="ignore"):
-        finder.find(range(len(answers)))
-        if better is not None:
-            for k, answer in enumerate(answers):
-                if not np.isfinite(finder.gaps[k]):
-                    _move_inward(finder, k, answer.goal)
-                _approach(finder, k, answer.goal, better)
-                _move_inward(finder, k, answer.goal)
-        duals = finder.problem.cert.arrays["dual"]
-        finder.improve({k: duals[a.beside].copy() for k, a in enumerate(answers) if a.beside is not None})
+    try:
+        finder = _found(stated, tasks, answers, better)
+    except verify.Undecided as error:
+        raise ValueError(f"there is no certificate: {error}.") from None
     bad = [k for k in range(len(answers)) if not np.isfinite(finder.gaps[k])]
     if bad:
         raise value_error(
-            "{alpha=:g}: objective and dual value leave the range of double precision, and so there is no "
-            "certificate. Bring {X}, {y} and the weights to ordinary sizes.",
-            alpha=answers[bad[0]].alpha,
+            "{alpha=:g}: there is no certificate: {why}.", alpha=answers[bad[0]].alpha, why=_why_none(finder, bad[0])
         )
     for k, answer in enumerate(answers):
         _say_what_is_lost(finder, k, answer)
@@ -113,6 +104,51 @@ def certify(
         with np.errstate(all="ignore"):
             whole |= proved.arrays(reduced, lambda residual: inside_domain(finder.problem, listed(residual)))
     return Certificate(header, whole)
+
+
+def _found(
+    stated: verify.Certificate,
+    tasks: list[verify.Task],
+    answers: Sequence[ClaimedSolution],
+    better: Callable[[int], Iterator[Array]] | None,
+) -> _Finder:
+    """What is proved of each answer, with the dual point that proves the most of those that are tried."""
+    finder = _Finder(verify.Problem(stated, tasks, verify.Floating(quick=True)))
+    with np.errstate(all="ignore"):
+        finder.find(range(len(answers)))
+        if better is not None:
+            for k, answer in enumerate(answers):
+                if not np.isfinite(finder.gaps[k]):
+                    _move_inward(finder, k, answer.goal)
+                _approach(finder, k, answer.goal, better)
+                _move_inward(finder, k, answer.goal)
+        duals = finder.problem.cert.arrays["dual"]
+        finder.improve({k: duals[a.beside].copy() for k, a in enumerate(answers) if a.beside is not None})
+        # 0 is a dual point of every loss: little is proved by it, and that is true
+        finder.improve({k: np.zeros_like(duals[k]) for k in range(len(answers)) if not np.isfinite(finder.gaps[k])})
+    return finder
+
+
+def _why_none(finder: _Finder, k: int) -> str:
+    """What leaves the range of double precision, so that nothing is proved of a value."""
+    problem, names = finder.problem, finder.problem.cert.tasks
+    with np.errstate(all="ignore"):
+        features, rows = problem.coefficients(k)
+        losses = problem.primal_losses(k)
+        for t in np.flatnonzero(~np.isfinite(losses.hi)).tolist():
+            return f"the loss of task {names[t]!r} at these coefficients is not finite in double precision"
+        penalty = finder.penalty.value(features, problem.arith.numbers(rows))
+        if not np.isfinite(penalty.hi):
+            largest = np.abs(rows).max()
+            return f"the penalty of coefficients of {largest:.3g} is not finite in double precision"
+        if not finder._strength(k) > 0:
+            return "alpha times the number of rows is too small for double precision"
+        point = problem.project(k)
+        parts = problem.dual_losses(point, problem.arith.one(1.0))
+        for t in np.flatnonzero(~np.isfinite(parts.lo)).tolist():
+            why = f": {point.dropped[0]}" if point.dropped else ""
+            return f"the dual value of task {names[t]!r} is not finite in double precision{why}"
+    return "products of X and the dual point leave the range of double precision: bring X to ordinary sizes"
 
 
 def _is_much_wider(finder: _Finder, k: int, goal: float) -> bool:

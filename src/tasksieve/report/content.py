@@ -255,6 +255,11 @@ class ReportContent:
     stability_command: str = ""
 
     @property
+    def unproved(self) -> bool:
+        """Whether there is no certificate at all, here or elsewhere."""
+        return bool(self.no_proof) and not self.proof_command
+
+    @property
     def penalised_coef(self) -> scipy.sparse.csr_array:
         """The coefficients of penalised features, those of covariates 0: what was selected."""
         return without_columns(self.coef, self.covariates)

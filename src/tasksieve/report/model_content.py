@@ -154,7 +154,8 @@ def answer(content: ReportContent, quality: Sequence[FitQuality]) -> str:
     and what is proved: of a model whose path and scores are there already."""
     found = "" if content.trust is None else content.trust.headline(content.features.tolist())
     known = [f"{part.measure}: {part.figures()}." for part in quality if np.any(np.isfinite(part.values))]
-    sentences = [found, leading_words(content, used_words(content)), *known, proof_words(content.certificate)]
+    proved = proof_words(content.certificate, content.unproved)
+    sentences = [found, leading_words(content, used_words(content)), *known, proved]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
@@ -175,14 +176,18 @@ def used_words(content: ReportContent) -> str:
     return f"{n_selected:,} of {of} {are(n_selected)} used{beside}."
 
 
-def proof_words(certificate: Mapping[str, float]) -> str:
-    """What the duality gap proves, as a sentence; nothing where there is none."""
+UNPROVED = "that is the solver's own number, for there is no certificate to check"
+
+
+def proof_words(certificate: Mapping[str, float], unproved: bool = False) -> str:
+    """What the duality gap proves, as a sentence; nothing where there is none. `unproved`: it is the solver's own, with
+    no certificate for others to check."""
     if "objective" not in certificate or "dual_gap" not in certificate:
         return ""
+    whose = "that is the certificate, computed from the data"
     said = (
-        "What is proved: no other coefficients of this kind have a smaller penalised loss than "
-        f"{certificate['objective']:.6g} by more than {certificate['dual_gap']:.2g}: that is the certificate, computed "
-        "from the data."
+        f"{'No' if unproved else 'What is proved: no'} other coefficients of this kind have a smaller penalised loss than "
+        f"{certificate['objective']:.6g} by more than {certificate['dual_gap']:.2g}: {UNPROVED if unproved else whose}."
     )
     if certificate.get("converged", True):
         return said

@@ -168,9 +168,15 @@ def observations(content: ReportContent) -> list[str]:
     found = []
     certificate = content.certificate
     if certificate.get("converged") is not None and not certificate["converged"]:
+        what = "gap" if content.unproved else "certificate"
         found.append(
-            "The solver stopped before it reached the tolerance asked for. The certificate is still true: see how far "
+            f"The solver stopped before it reached the tolerance asked for. The {what} is still true: see how far "
             "the answer can be from the best one."
+        )
+    if certificate and content.unproved:
+        found.append(
+            f"There is no certificate: {content.no_proof}. The distance to the optimum is the solver's own number, "
+            "which nobody else can check."
         )
     if content.fitted and content.selects and not content.n_selected_features:
         found.append("No feature is selected: the penalty is so strong that the null model is best.")

@@ -30,7 +30,7 @@ from ..tables.stack import FILE_TASK
 from ..verify import Unreadable
 from .code import code_samples
 from .findings import read_findings
-from .folder import CERTIFICATE, CONFIG, DATA, PROOF, STREAM, VARIANTS, RunError, RunFolder
+from .folder import CERTIFICATE, CONFIG, DATA, PROOF, STREAM, UNPROVED, VARIANTS, RunError, RunFolder
 from .genome import read_genome
 from .methods import methods
 from .model_file import SavedModel, load_model
@@ -70,6 +70,8 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
     model, tasks = saved.estimator, task_names(saved.estimator, saved.targets)
     (trust, _), (paragraph, citations) = read_findings(folder), methods(folder)
     unseen = unseen_quality(getattr(model, "cv_quality_", None), trust.sharing, tasks)
+    stated = folder.read_json(CERTIFICATE)
+    unproved = str(stated.pop(UNPROVED, "its run has none, and log.txt there says why"))
     content = model_content(
         model,
         saved.targets,
@@ -80,7 +82,7 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
         title=f"What predicts {few(saved.targets, 3)}?",
         asked="",
         answered="",
-        certificate=folder.read_json(CERTIFICATE),
+        certificate=stated,
         facts=[*_facts(saved, data, path, config), *run_facts(folder, data)],
         **as_written(folder),
         trust=trust,
@@ -91,6 +93,8 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
         rule_command="--rule 1se",
         stability_command=stability_command(config),
     )
+    if not (folder / PROOF).is_file():
+        content.no_proof, content.proof_command = unproved, ""
     content.facts = [*content.facts, *selection_facts(content)]
     content.risk = read_risk_groups(folder)
     if content.risk is not None:
@@ -117,8 +121,6 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
             carry(content, folder / PROOF, value, f"tasksieve verify {folder.path.name}")
         except (Unreadable, IndexError) as error:
             raise RunError(f"{folder / PROOF} is not that of this run: {error}") from None
-    else:
-        content.no_proof, content.proof_command = "its run has none, and log.txt there says why", ""
     if (folder / VARIANTS).is_file():
         content.genome = read_genome(folder, data)
     return content
@@ -191,7 +193,7 @@ def _answered_along(content: ReportContent, n_selected: np.ndarray) -> str:
     return (
         f"{len(n_selected)} models, from {n_selected.min()} to {n_selected.max()} {of}"
         f"{beside}. Shown first is the last one, with {count(content.n_selected_features, 'feature')}. "
-        f"{proof_words(content.certificate)}"
+        f"{proof_words(content.certificate, content.unproved)}"
     )
 
 

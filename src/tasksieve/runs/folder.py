@@ -19,6 +19,7 @@ CONFIG, DATA, VERSIONS = "config.json", "data.json", "versions.json"
 LOG, LOCK, MANIFEST = "log.txt", ".lock", "manifest.json"
 CERTIFICATE = "certificate.json"
 PROOF = "certificate.npz"  # the same with its proof, for others to check
+UNPROVED = "no_certificate"  # in certificate.json: why there is no file of the proof
 STREAM = "stream.npz"  # the state of an online model
 HISTORY = "history.npz"  # which features it used along the stream
 PERMUTATION, STABILITY, COMPARISON = "permutation.json", "stability.json", "comparison.json"  # findings

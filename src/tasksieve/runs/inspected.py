@@ -115,7 +115,8 @@ def describe(content: ReportContent, folder: RunFolder) -> dict[str, Any]:
         found["certificate"] = {
             title: stated[name] for name, title in CERTIFICATE_WORDS.items() if name in stated
         }
-        found["certificate"]["proof"] = f"in {PROOF}; check it with tasksieve verify" if proved else "none"
+        words = f"in {PROOF}; check it with tasksieve verify" if proved else f"none: {content.no_proof}"
+        found["certificate"]["proof"] = words
     quality: dict[str, float | None] = {}
     for part in sorted([*content.by_task, *content.quality], key=lambda part: not part.unseen):
         mean = mean_of(part)
