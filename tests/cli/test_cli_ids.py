@@ -71,9 +71,8 @@ def test_patient_numbers_of_two_files(cli: CommandLine, tmp_path: Path) -> None:
     cli("fit", *files, *SURVIVAL, *FEW, "--drop", "pid", "-q", "-o", tmp_path / "dropped")
     cli("fit", *files, *SURVIVAL, *FEW, "--keep", "pid", "-q", "-o", tmp_path / "kept")
     assert features(tmp_path / "kept") == ["pid", "age", "noise"]
-    np.testing.assert_array_equal(
-        load_model(RunFolder(tmp_path / "run")).estimator.coef_, load_model(RunFolder(tmp_path / "dropped")).estimator.coef_
-    )
+    one, other = (load_model(RunFolder(tmp_path / name)).estimator.coef_ for name in ("run", "dropped"))
+    np.testing.assert_array_equal(one, other)
     assert concordance(tmp_path / "run") == concordance(tmp_path / "dropped")
     assert concordance(tmp_path / "kept") > concordance(tmp_path / "run") + 0.05  # what it would have looked like
     cli("predict", tmp_path / "run", *files, "-o", tmp_path / "with.csv", "-q")
@@ -254,7 +253,7 @@ def test_grading_takes_the_columns_that_coefficients_are_of(cli: CommandLine, tm
     assert "column 'patient' is left out" in told.err
     assert json.loads(told.out)["features"] == 3
     coefficients["patient"] = 0.1
-    coefficients.rename("coefficient").rename_axis("").to_csv(tmp_path / "c.csv")  # as R has it: no name above the names
+    coefficients.rename("coefficient").rename_axis("").to_csv(tmp_path / "c.csv")  # as R has it
     told = cli("grade", tmp_path / "c.csv", tmp_path / "t.csv", *words)
     assert json.loads(told.out)["features"] == 4
 
@@ -271,7 +270,8 @@ def test_configurations_of_version_0_2_mean_what_they_did(cli: CommandLine, tmp_
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "config.json").write_text(json.dumps(config))
     for n, words in enumerate(([], ["--chunk-rows", 50])):
-        said = cli("fit", "--config", tmp_path / "old" / "config.json", *words, "--no-report", "-o", tmp_path / f"{n}").err
+        more = ("--config", tmp_path / "old" / "config.json", "--no-report", "-o", tmp_path / f"{n}")
+        said = cli("fit", *more, *words).err
         assert "column 'visit' is left out" in said
         assert "related" not in said
         assert features(tmp_path / f"{n}") == ["a", "b", "c", "patient"]

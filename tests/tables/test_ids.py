@@ -1,4 +1,4 @@
-"""Ids: by their names and by their values, in all rows, in every file and in every task; rows that one of them relates."""
+"""Ids: by their names and by their values, in all rows, in every file and in every task; rows that one relates."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def features(frame: pd.DataFrame, **options: Any) -> list[str]:
     return problem_of(frame, **options).encoding.feature_names
 
 
-def stacked(*frames: pd.DataFrame, rule: Any = "same", keep: Any = (), **options: Any) -> tuple[TableProblem, list[str]]:
+def stacked(
+    *frames: pd.DataFrame, rule: Any = "same", keep: Any = (), **options: Any
+) -> tuple[TableProblem, list[str]]:
     """Files as tasks, as the command line puts them together."""
     tables = [from_frame(frame, f"{name}.csv") for name, frame in zip("abcdef", frames, strict=False)]
     wanted = Wanted([("--target", "y")], rule=rule, keep=keep, features=options.get("features", ()))
@@ -91,7 +93,8 @@ def test_what_is_no_id_whatever_it_is_called(rng: np.random.Generator) -> None:
     assert len(set(days)) == N  # different in every row, and no id
     for name in ("age_days", "ID1", "IDS", "grid", "humidity"):
         assert features(frame_of(rng, **{name: days})) == [name, "x"]
-        assert stacked(frame_of(rng, **{name: days}), frame_of(rng, **{name: days}))[0].encoding.feature_names[0] == name
+        frames = [frame_of(rng, **{name: days}) for _ in range(2)]
+        assert stacked(*frames)[0].encoding.feature_names == [name, "x"]
 
 
 # --- files and tasks -------------------------------------------------------------------------------------------------
@@ -110,6 +113,7 @@ def test_ids_of_each_file_overlap(rng: np.random.Generator) -> None:
         problem, notes = stacked(*frames)
         assert problem.encoding.feature_names == ["x"], name
         assert sum(f"column {name!r} is left out" in note for note in notes) == 1
+        assert any("in every file" in note for note in notes)
         assert problem.related is None  # other persons of the same number
         kept, _ = stacked(*frames, keep=[name])
         assert kept.encoding.feature_names[0].startswith(name)
@@ -161,6 +165,20 @@ def test_in_memory_and_in_chunks_as_by_hand(rng: np.random.Generator) -> None:
         assert (why_id("v", seen.as_table().columns["v"]) is not None) == expected, trial
         said.append(expected)
     assert 15 < sum(said) < 65
+
+
+def test_chunks_say_of_names_what_a_whole_table_says(rng: np.random.Generator) -> None:
+    tasks = np.repeat(["a", "b"], N // 2)
+    for values in (np.arange(N) // 2, np.arange(N) % (N // 2), 7 * rng.permutation(N)):
+        frame = frame_of(rng, patient=values, s=tasks)
+        [whole] = [note for note in problem_of(frame, task="s").notes if "patient" in note]
+        seen = SeenTable("t.csv")
+        for low in range(0, N, 13):
+            part = slice(low, low + 13)
+            seen.look(from_frame(frame[part].reset_index(drop=True), "t.csv"), (tasks[part] == "b").astype(int))
+        column = seen.as_table().columns["patient"]
+        assert f"({why_id('patient', column)})" in whole
+        assert column.seen.names.relate == (values[0] == values[1])
 
 
 def test_an_id_that_only_some_files_have_is_no_difference(rng: np.random.Generator) -> None:

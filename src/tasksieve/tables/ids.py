@@ -143,7 +143,9 @@ def why_id(name: str, column: Column, parts: Sequence[Part] = (), ids: Ids = "na
     if why is None and column.kind in ("text", "number") and names_rows(name):
         known = column.values[~column.missing]
         if column.kind == "text" or not np.any(np.mod(known, 1)):
-            why = why_called(value_codes(column)[1], len(known))
+            codes, n_different = value_codes(column)
+            apart = (part.word for part in parts if not come_again(np.where(part.codes < 0, -1, codes), part.codes))
+            why = why_called(n_different, len(known), next(apart, None))
     return why
 
 
@@ -152,12 +154,12 @@ def why_row_names(name: str) -> str:
     return "row names, without a name in the header" if name == UNNAMED else "row names"
 
 
-def why_called(n_different: int, count: int) -> str | None:
-    """The same of a column that is called so, by its different values."""
+def why_called(n_different: int, count: int, part: str | None) -> str | None:
+    """The same of a column that is called so, by its different values; and in parts of which word they all differ."""
     if n_different < FEWEST_NAMES:
         return None
-    again = "all different" if n_different == count else f"{n_different:,} different values in {count:,} rows"
-    return f"by its name; {again}"
+    again = f"{n_different:,} different values in {count:,} rows" if part is None else f"all different in every {part}"
+    return f"by its name; {'all different' if n_different == count else again}"
 
 
 def _why_text(column: Column, parts: Sequence[Part]) -> str | None:

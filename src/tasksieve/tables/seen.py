@@ -148,7 +148,8 @@ class SeenColumn:
             if why is None and self.by_task is not None and ids == "names":
                 why = self.by_task.why_id(name, self.low, self.high)
         if why is None and self.names is not None and self.names.whole and ids == "names":
-            why = why_called(self.names.n_different, count)
+            apart = "task" if self.names.several and not self.names.again else None
+            why = why_called(self.names.n_different, count, apart)
         return why
 
     def _all_different(self, consecutive: bool) -> bool:
@@ -173,7 +174,7 @@ class SeenNames:
     task. Of more than `MOST_KEPT` values no more are looked at."""
 
     def __init__(self) -> None:
-        self.whole, self.again = True, False
+        self.whole, self.again, self.several = True, False, False
         self._values: set[Any] = set()
         self._pairs: set[tuple[int, Any]] = set()
 
@@ -195,6 +196,7 @@ class SeenNames:
         self.whole &= column.kind in ("number", "text")
         if not self.whole or len(self._pairs) > MOST_KEPT:
             return
+        self.several |= tasks is not None
         codes = np.zeros(len(values), dtype=np.int64) if tasks is None else tasks[known]
         pairs = set(zip(codes.tolist(), values.tolist(), strict=True))
         before = len(self._pairs)
