@@ -185,8 +185,9 @@ def proof_words(certificate: Mapping[str, float], unproved: bool = False) -> str
     if "objective" not in certificate or "dual_gap" not in certificate:
         return ""
     whose = "that is the certificate, computed from the data"
+    first = "No" if unproved else "What is proved: no"
     said = (
-        f"{'No' if unproved else 'What is proved: no'} other coefficients of this kind have a smaller penalised loss than "
+        f"{first} other coefficients of this kind have a smaller penalised loss than "
         f"{certificate['objective']:.6g} by more than {certificate['dual_gap']:.2g}: {UNPROVED if unproved else whose}."
     )
     if certificate.get("converged", True):
