@@ -1,4 +1,4 @@
-"""The page on limitations says what is so: its claims that can be tried are, each beside the words that make it."""
+"""The page on limitations says what is so: claims that can be tried are tried, beside the words that make them."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from ..complex_numbers import refuse_complex
 from ..fitted.arguments import check_number
 from ..foreign import GivenData, StatedProblem, fitted_elsewhere, stated_by
 from ..losses import Cox, Loss, Mixed, Ordinal, as_loss
+from ..losses.base import null_value
 from ..messages import value_error
 from ..penalties import RowPenalty
 from ..proof.claims import ClaimedSolution, certify
@@ -397,7 +398,7 @@ class _Case:
             # The coefficients claim no gap that the certificate could fall short of.
             warnings.filterwarnings("ignore", message=".*the certificate proves a gap of")
             proof = certify(header, statement.arrays, statement.tasks, answers, lambda k: iter(()))
-        null = float(np.ldexp(statement.problem.loss.null_value, statement.problem.units.f))
+        null = float(np.ldexp(null_value(statement.problem.loss), statement.problem.units.f))
         null /= model._unit(statement.data)
         shape = np.shape(points[0][0]) if not isinstance(points[0][0], list) else None
         case = GradedCase(

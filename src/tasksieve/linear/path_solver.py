@@ -18,6 +18,7 @@ from ..design import one_blas_thread
 from ..fitted.path import Scale
 from ..fitted.progress import reporter
 from ..fitted.scales import warn_norms, warn_scales
+from ..losses.base import null_value
 from ..path.choose import fastest
 from ..path.follow import Pace, PathSolution, Progress, follow
 from ..path.policy import Choice, Kind, handed_over
@@ -168,7 +169,7 @@ class RowSolver(_OneSolver):
 
     @property
     def _null_value(self) -> float:
-        return float(self.problem.loss.null_value)
+        return float(null_value(self.problem.loss))
 
     @property
     def choice(self) -> Choice | None:

@@ -417,11 +417,6 @@ class DataLoss:
         weights = np.ones(design.n_samples) if design.weights is None else design.weights
         return gamma(8) ** 2 * float(design.task_sums(weights) @ np.square(self.shift))
 
-    @property
-    def null_value(self) -> float:
-        """The objective at W = 0: zero where it is rounding, and the empty model explains y."""
-        return 0.0 if self.null.value <= self.least_goal() else self.null.value
-
     def nuisance_hessian(self, at: Evaluation) -> tuple[Array, float] | None:
         """Of one task, where the loss is no sum over rows: its second derivative in coefficients of the columns that it
         depends on, and a scale beside which an eigenvalue is nothing. None: the curvatures of the rows give it."""
@@ -438,3 +433,8 @@ class DataLoss:
     def residual_norms(self, at: Evaluation) -> Array | None:
         """Norm of the residual in each task, where the loss is made of them."""
         return None
+
+
+def null_value(loss: DataLoss) -> float:
+    """The objective at W = 0: zero where it is rounding, and the empty model explains y."""
+    return 0.0 if loss.null.value <= loss.least_goal() else loss.null.value
