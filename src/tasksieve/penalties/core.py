@@ -45,7 +45,7 @@ def refuse_signs(penalty: Any, n_tasks: int) -> None:
             "penalty",
             f"{name} is no norm: value(-W) is {turned:.6g} where value(W) is {value:.6g}. Screening and gaps take "
             f"values that do not see signs. Say `signed = True` in {name} if its `gauges` and `reach` hold for either "
-            "sign, and run ts.checks.check_penalty",
+            "sign, which check_penalty tries",
         )
 
 
