@@ -2772,16 +2772,16 @@ class Cox(Loss):
 
     def _of_others(self, x: Box) -> Box:
         """By group, over the rows at risk that are no events of it."""
-        if self.in_pieces:
+        if self.in_pieces and self._pieces:
             rows, nodes = (np.concatenate(part) for part in zip(*self._pieces, strict=True))
             order = np.argsort(nodes, kind="stable")
             parts = np.split(rows[order], np.searchsorted(nodes[order], np.arange(1, 2 * self._leaves)))
             whole = _stack([x[part].total() for part in parts])
-            found, n = whole[1:2], 1
+            down, n = whole[1:2], 1
             while n < self._leaves:
                 n *= 2
-                found = found[np.arange(n) // 2] + whole[n : 2 * n]
-            return found[: self.n_groups]
+                down = down[np.arange(n) // 2] + whole[n : 2 * n]
+            return down[: self.n_groups]
         ends: list[list[Any]] = [[], []]
         for members, signs, upto in self.windows:
             for found, end in zip(ends, (x.lo, x.hi), strict=True):
@@ -3329,7 +3329,7 @@ class Ordinal(Loss):
 
     def inner(self) -> Array:
         """That of the thresholds without features: the share of the classes below, less that of those above."""
-        shares = np.bincount(self.code, _floats(self.rows.s), self.classes)
+        shares: Array = np.bincount(self.code, _floats(self.rows.s), self.classes)
         shares = shares / max(float(shares.sum()), 2.0**-1000)
         below = np.append(0.0, np.cumsum(shares))
         return (below[:-1] + below[1:] - 1.0)[self.code]

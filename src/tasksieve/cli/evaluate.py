@@ -158,15 +158,19 @@ def refuse_unknown_classes(source: str, model: Any, found: TableProblem, targets
 def summary(quality: HeldOutQuality, names: list[str], level: float, table: str) -> str:
     """A table for people: a line for each task, ± standard error."""
     several = len(names) > 1
-    lines = [["task", "rows", *quality.measures]]
+    paired = quality.pairs is not None
+    lines = [["task", "rows", *["pairs"] * paired, *quality.measures]]
+    pairs = np.zeros(len(names), dtype=np.int64) if quality.pairs is None else quality.pairs
     values = np.vstack([quality.values, quality.overall])
     errors = np.vstack([quality.errors, quality.overall_errors])
     labels = [*names, ALL] if several else names
     rows = [*quality.n_rows.tolist(), int(quality.n_rows.sum())]
-    for name, n, own, spread_of in zip(labels, rows, values, errors, strict=False):
+    numbers = zip(labels, rows, [*pairs.tolist(), int(pairs.sum())], values, errors, strict=False)
+    for name, n, n_pairs, own, spread_of in numbers:
         if not n:
             continue
-        lines.append([name, f"{n:,}", *(figure(v, e) for v, e in zip(own, spread_of, strict=True))])
+        compared = [f"{n_pairs:,}"] * paired
+        lines.append([name, f"{n:,}", *compared, *(figure(v, e) for v, e in zip(own, spread_of, strict=True))])
     low, high = quality.intervals(level)
     k = len(labels) - 1
     footnote = f"{count(rows[k], 'row')} of {table}; ± one standard error"
@@ -175,7 +179,8 @@ def summary(quality: HeldOutQuality, names: list[str], level: float, table: str)
     if np.isfinite(low[k, 0]):
         over = " (mean over tasks)" if several else ""
         footnote += f"; {level:.0%} interval of {quality.measures[0]}{over}: {low[k, 0]:.3f} to {high[k, 0]:.3f}"
-    return "\n".join([*aligned(lines), footnote, *null_lines(quality)])
+    counted = [quality.pairs_words] if quality.pairs_words else []
+    return "\n".join([*aligned(lines), footnote, *counted, *null_lines(quality)])
 
 
 def null_lines(quality: HeldOutQuality) -> list[str]:

@@ -167,6 +167,8 @@ def summary(found: FederatedFit, plan: Plan, folder: Path) -> list[str]:
     if found.statement is not None:
         gap = float(found.statement.arrays["gap"][0])
         lines.append(f"signed by all sites, with all rounding: at most {gap:.1e} above it ({folder / STATEMENT})")
+    else:
+        lines.append(f"NO CERTIFICATE: no site has signed its sums, so that there is no {STATEMENT} to check")
     if not found.converged.all():
         n_open = int(np.count_nonzero(~found.converged))
         lines.append(f"NOT CONVERGED: {count(n_open, 'value')} {unsolved(plan)}")

@@ -162,7 +162,8 @@ def unseen_lines(job: Job, quality: HeldOutQuality) -> list[str]:
         said.add(part.caveat)
     known = [part.null_words for part in parts if part.null_words]
     skipped = [quality.left_out_words] if quality.left_out_words else []
-    return [*lines, *known[:1], *skipped]
+    counted = [quality.pairs_words] if quality.pairs_words else []
+    return [*lines, *counted, *known[:1], *skipped]
 
 
 SCALES = {

@@ -128,7 +128,7 @@ def unproved_lines(why: str) -> list[str]:
     """What is said last of a run without a file of a certificate; nothing of others."""
     if not why:
         return []
-    return [f"NO CERTIFICATE: {why}", f"the gap above is the solver's own number: without {PROOF} nobody can check it"]
+    return [f"NO CERTIFICATE: {why}", f"its gap is the solver's own number: without {PROOF} nobody else can check it"]
 
 
 class LoggedPieces(FolderStore):

@@ -17,6 +17,7 @@ from ..report.page import need_jinja
 from ..report.words import count
 from ..runs import RunError, RunFolder
 from ..runs.folder import CONFIG, DATA, MANIFEST, STREAM
+from ..runs.inspected import NOT_PROVED
 from ..runs.results import write_coefficients
 from ..runs.stream_history import Looks
 from ..runs.stream_run import ESTIMATORS, MEASURES, load_online
@@ -176,4 +177,4 @@ def learn(
         f"mean loss of rows before they were learned: {seen.loss:.4g}; gamma {model.gamma_:.4g}",
         *([f"{MEASURES[config['model']]}: {known.mean():.3f}{over}"] if known.size else []),
     ]
-    print("\n".join([*lines, *last]), flush=True)
+    print("\n".join([*lines, *last, f"NO CERTIFICATE: {NOT_PROVED}"]), flush=True)

@@ -191,7 +191,7 @@ def state(header: dict[str, Any], arrays: dict[str, Array]) -> Archive:
                 raise FederatedError("part", f"value {k}: objective and dual value leave the range of doubles")
             arrays["gap"][k], arrays["objective"][k] = gap, float(primal.hi)
             arrays["dual_value"][k] = float(dual.lo) - width
-    except (verify.Unreadable, verify.Mismatch) as error:
+    except (verify.Unreadable, verify.Mismatch, verify.Undecided) as error:
         raise FederatedError("part", str(error)) from None
     return Archive(header, arrays)
 

@@ -261,11 +261,13 @@ class OutOfFold:
 @dataclass(frozen=True)
 class Part:
     """A measure of each task (T,), and what each row contributes to its first-order change; of AUC, how many folds of
-    each task held out one class only."""
+    each task held out one class only; of concordance, how many pairs each task has, and how many within folds."""
 
     values: np.ndarray
     changes: np.ndarray
     one_class_folds: np.ndarray | None = None
+    pairs: np.ndarray | None = None
+    fold_pairs: np.ndarray | None = None
 
     def beyond(self, other: Part) -> Part:
         """By how much it is larger than another, on the same rows."""
@@ -352,6 +354,7 @@ class Cells:
             gains = [part.beyond(other) for part, (_, other) in zip(parts, null, strict=True)]
             _, beside["increment_errors"], _, beside["overall_increment_errors"] = self._values_and_errors(gains)
         skipped = [part.one_class_folds for part in parts if part.one_class_folds is not None]
+        paired = [part for part in parts if part.pairs is not None]
         return HeldOutQuality(
             tasks=tasks,
             measures=tuple(name for name, _ in columns),
@@ -364,6 +367,8 @@ class Cells:
             n_all_units=int(self.units.max()) + 1 if len(self.units) else 0,
             widening=self.factor,
             one_class_folds=skipped[0] if skipped else None,
+            pairs=paired[0].pairs if paired else None,
+            fold_pairs=paired[0].fold_pairs if paired else None,
             **beside,
             **words,
         )

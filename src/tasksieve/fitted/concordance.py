@@ -14,6 +14,10 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
+# Comparable pairs below which a concordance is one of few.
+FEW_PAIRS = 1000
+
+
 @dataclass(frozen=True)
 class Pairs:
     """By row: the weight of its comparable pairs, and of those in the right order, as the one that has the event and as
@@ -34,6 +38,11 @@ def concordance(y: Array, risk: Array, weights: Array) -> float:
     found = compare_pairs(y, risk, weights, y["stratum"])
     total = float(np.sum(found.later))
     return float(np.sum(found.later_right)) / total if total > 0.0 else float("nan")
+
+
+def count_pairs(y: Array, weights: Array, cell: Array) -> Array:
+    """By row: in how many comparable pairs of rows that count it is the one that outlives the other."""
+    return compare_pairs(y, np.zeros(len(y)), (weights > 0.0).astype(np.float64), cell).later
 
 
 def compare_pairs(y: Array, risk: Array, weights: Array, cell: Array) -> Pairs:

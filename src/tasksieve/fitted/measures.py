@@ -11,7 +11,7 @@ import numpy as np
 
 from ..losses import Loss
 from ..tasks import TaskLabels, count_rows, outcomes_in_order, read_labels
-from .concordance import concordance
+from .concordance import concordance, count_pairs
 
 Array = np.ndarray
 Metric = Callable[[Array, Array, Array], float]
@@ -118,6 +118,21 @@ def places_of_tasks(labels: TaskLabels, tasks: np.ndarray) -> np.ndarray:
         return np.arange(labels.n_tasks)
     place = {label: t for t, label in enumerate(tasks.tolist())}
     return np.array([place[label] for label in labels.tasks.tolist()])
+
+
+def pairs_by_task(
+    model: Any, X: Any, y: Any, *, task: Any = None, sample_weight: Any = None
+) -> Array | None:
+    """How many comparable pairs the concordance of each task is made of; None of other measures."""
+    if model._targets != "survival":
+        return None
+    labels = read_labels(count_rows(X), y, task, sample_weight, targets=model._raw_targets, allow_empty=True)
+    tasks = getattr(model, "tasks_", labels.tasks)
+    found, places = np.zeros(len(tasks), dtype=np.int64), places_of_tasks(labels, tasks)
+    for place, part in zip(places.tolist(), labels.per_task(), strict=True):
+        own = labels.y[part]
+        found[place] = round(float(count_pairs(own, labels.weights[part], own["stratum"]).sum()))
+    return found
 
 
 def scores_by_task(

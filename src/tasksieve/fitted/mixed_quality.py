@@ -16,7 +16,7 @@ from ..tasks.sample_space import CLASSES
 from .assess import STEPS, Cells, Column, Part, Ranked, auc
 from .explained import constant_deviances
 from .quality import HeldOutQuality
-from .survival_quality import EXPLAINED, ScoresOutOfFold, SurvivalOutOfFold
+from .survival_quality import CONCORDANCE, EXPLAINED, ScoresOutOfFold, SurvivalOutOfFold
 
 Array = np.ndarray[Any, Any]
 
@@ -78,7 +78,7 @@ class MixedOutOfFold(ScoresOutOfFold):
         explained, own = self._explained(which, rows, cells), dict[str, Part]()
         for t, judged in self._survival.items():
             for name, found in judged.columns(which, rows, weights, cells, self._losses[t].label):
-                _put(explained if name == EXPLAINED else own.setdefault(name, _nothing(cells)), found, t, cells)
+                _put(explained if name == EXPLAINED else own.setdefault(name, _nothing(cells, name)), found, t, cells)
         met = cells.mean(self._met[which][rows] / self._counts[rows])
         for kind in CLASSES:
             self._of_kind(kind, "accuracy", own, cells, met)
@@ -121,11 +121,15 @@ class MixedOutOfFold(ScoresOutOfFold):
         return auc(cells, codes, Ranked(row[kept], fold[kept], ranks[kept]))
 
 
-def _nothing(cells: Cells) -> Part:
-    return Part(np.full(cells.n_tasks, np.nan), np.full(len(cells.task), np.nan))
+def _nothing(cells: Cells, name: str = "") -> Part:
+    count = [np.zeros(cells.n_tasks, dtype=np.int64) for _ in range(2)] if name == CONCORDANCE else [None, None]
+    return Part(np.full(cells.n_tasks, np.nan), np.full(len(cells.task), np.nan), pairs=count[0], fold_pairs=count[1])
 
 
 def _put(whole: Part, part: Part, t: int, cells: Cells) -> None:
     """Take over a task of a measure."""
     here = cells.task == t
     whole.values[t], whole.changes[here] = part.values[t], part.changes[here]
+    for counted, own in ((whole.pairs, part.pairs), (whole.fold_pairs, part.fold_pairs)):
+        if counted is not None and own is not None:
+            counted[t] = own[t]

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from ..optional import data_frame
+from .concordance import FEW_PAIRS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -53,6 +54,11 @@ class HeldOutQuality:
         What they have chosen: "alpha", "C".
     one_class_folds : int ndarray of shape (T,), or None
         Of classes: folds of each task that held out one class only, and so have no part in AUC.
+    pairs : int ndarray of shape (T,), or None
+        Of survival: how many comparable pairs the concordance of each task is made of.
+    fold_pairs : int ndarray of shape (T,), or None
+        How many of them are of one fold and stratum. Of a task that has fewer than 1,000 such pairs, the concordance is
+        over all pairs of a stratum: each row is judged by the model that had not learned from it, whatever its fold.
     null_values, null_errors : ndarrays of shape (T, M), or None
         The same measures of the null model, which has the intercepts and the unpenalised features only. It is fitted to
         the training rows of each fold, as the model is. None where it is not known.
@@ -80,7 +86,8 @@ class HeldOutQuality:
     of its training rows alone has 1/2, as it should. A fold with one class only has no pairs; it is left out and
     counted. Of several classes it is the mean of each against the rest. R² and D² compare with the best constant of all
     held-out rows of a task, which no model knows: so the null model's are mostly a little below 0.
-    Of survival, concordance is Harrell's, with pairs formed within a fold, a task and a stratum. The deviance of a fold
+    Of survival, concordance is Harrell's, with pairs formed within a fold, a task and a stratum (`fold_pairs`). The
+    deviance of a fold
     is that of all rows less that of the rows learned from, and D² is one minus its ratio to that of a model without
     features; terms of rows are derivatives in the logarithms of their weights, which is what a standard error needs.
     """
@@ -100,6 +107,8 @@ class HeldOutQuality:
     n_tried: int = 1
     tuned: str = "alpha"
     one_class_folds: np.ndarray | None = None
+    pairs: np.ndarray | None = None
+    fold_pairs: np.ndarray | None = None
     null_values: np.ndarray | None = None
     null_errors: np.ndarray | None = None
     null_overall: np.ndarray | None = None
@@ -153,6 +162,12 @@ class HeldOutQuality:
         return f"AUC leaves out {n:,} fold{many}{among} whose held-out rows are of one class."
 
     @property
+    def pairs_words(self) -> str:
+        """How many pairs the concordance is made of, in sentences, with a warning where they are few; nothing of other
+        measures."""
+        return "" if self.pairs is None else concordance_words(self.pairs, self.fold_pairs)
+
+    @property
     def note(self) -> str:
         """Where the figures come from, in words."""
         made = f"Out of fold ({self.folds})." if self.folds else "Out of fold."
@@ -160,6 +175,7 @@ class HeldOutQuality:
             made += " AUC compares rows of the same fold and task."
         if "concordance" in self.measures:
             made += " Concordance compares rows of the same fold, task and stratum."
+            made = f"{made} {self.pairs_words}".rstrip()
         made = f"{made} {self.left_out_words}".rstrip()
         if not self.optimistic:
             return f"{made} One model was tried: nothing was chosen by the rows that judge it."
@@ -212,7 +228,8 @@ class HeldOutQuality:
         Returns
         -------
         pandas.DataFrame
-            With columns task, rows, measure, value, error, low, high; where the null model is known, null_value,
+            With columns task, rows, measure, value, error, low, high; of survival pairs (that a concordance is made
+            of); where the null model is known, null_value,
             null_error, increment (value - null_value), increment_error, increment_low and increment_high.
         """
         return data_frame(self, self.to_dict(level), labels=["task"])
@@ -234,6 +251,7 @@ class HeldOutQuality:
             "task": [name for name in names for _ in range(width)],
             "rows": np.repeat(np.append(self.n_rows, self.n_rows.sum()), width).tolist(),
             "measure": list(self.measures) * len(names),
+            **self._pairs_column(),
             "value": np.vstack([self.values, self.overall]).ravel().tolist(),
             "error": np.vstack([self.errors, self.overall_errors]).ravel().tolist(),
             "low": low.ravel().tolist(),
@@ -252,6 +270,14 @@ class HeldOutQuality:
             columns |= {"increment_low": gains[0].ravel().tolist(), "increment_high": gains[1].ravel().tolist()}
         return columns
 
+    def _pairs_column(self) -> dict[str, list[Any]]:
+        """Pairs of each task and in all, beside concordance."""
+        if self.pairs is None:
+            return {}
+        here = [name == "concordance" for name in self.measures]
+        numbers = [*self.pairs.tolist(), int(self.pairs.sum())]
+        return {"pairs": [number if own else None for number in numbers for own in here]}
+
     def __repr__(self) -> str:
         def figures(values: np.ndarray, errors: np.ndarray) -> str:
             each = zip(self.measures, values, errors, strict=True)
@@ -262,6 +288,28 @@ class HeldOutQuality:
         if self.null_overall is not None and self.null_overall_errors is not None:
             lines.append(f"The {self.null_words}: {figures(self.null_overall, self.null_overall_errors)}.")
         return "\n".join([*lines, self.note])
+
+
+def concordance_words(pairs: np.ndarray, fold_pairs: np.ndarray | None = None) -> str:
+    """How many pairs the concordance of each task is made of, and how many of these are within folds."""
+    if not (known := pairs > 0).any():
+        return ""
+    own, several = pairs[known], np.count_nonzero(known) > 1
+    said = f"Concordance is of {_from_to(own)} pairs{' a task' if several else ''}"
+    within = own if fold_pairs is None else fold_pairs[known]
+    if (across := within < own).any():
+        some = f" in {np.count_nonzero(across):,} of {len(own):,} tasks" if several else ""
+        said += f", over all folds{some}: within folds and strata are {_from_to(within[across])} only"
+    few = own[own < FEW_PAIRS]
+    if not len(few):
+        return f"{said}."
+    some = f" in {len(few):,} of {len(own):,} tasks" if several else ""
+    return f"{said}. Fewer than {FEW_PAIRS:,}{some}: a few rows decide it."
+
+
+def _from_to(numbers: np.ndarray) -> str:
+    least, most = int(numbers.min()), int(numbers.max())
+    return f"{most:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def null_model_words(n_covariates: int, constants: str = "intercepts") -> str:

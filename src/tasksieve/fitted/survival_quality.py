@@ -2,11 +2,14 @@
 
 The deviance of a fold is that of all rows less that of the rows learned from (Verweij and van Houwelingen 1993): not a
 sum over the held-out rows, but one over all rows (`losses.partial_likelihood`), whose terms are at the same time what
-each row adds to its first-order change. Pairs of the concordance are formed within folds, tasks and strata.
+each row adds to its first-order change. Pairs of the concordance are formed within folds, tasks and strata; of a task
+that has fewer than 1,000 of them, within strata alone: a few rows of each fold would decide it, and that the models of
+the folds are not quite on one scale is the smaller error.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +18,7 @@ from ..losses import Loss
 from ..losses.partial_likelihood import PartialLikelihood
 from ..tasks import TaskLabels
 from .assess import Cells, Column, Families, Part, cells_of, widening
-from .concordance import compare_pairs
+from .concordance import FEW_PAIRS, compare_pairs, count_pairs
 from .folds import Folds
 from .quality import HeldOutQuality
 
@@ -111,14 +114,18 @@ class SurvivalOutOfFold(ScoresOutOfFold):
         """As of any scores; rows are compared within the model's own tasks."""
         labels, task = self._labels, self._labels.task_of_sample
         row, fold, z = (np.concatenate([part[k] for part in self._held]) for k in range(3))
-        held = labels.y[row]
-        cell = (fold * labels.n_tasks + task[row]) * (int(held["stratum"].max(initial=0)) + 1) + held[
-            "stratum"
-        ]
+        stratum = task * (int(labels.y["stratum"].max(initial=0)) + 1) + labels.y["stratum"]
         task = task if places is None else places[task]
-        pairs = concordance_part(
-            held, z[:, which], weights[row], cell, task[row], row, len(task), cells.n_tasks
-        )
+        where = len(task), cells.n_tasks
+        cell = fold * (int(stratum.max(initial=0)) + 1) + stratum[row]
+        pairs = concordance_part(labels.y[row], z[:, which], weights[row], cell, task[row], row, *where)
+        pairs = replace(pairs, fold_pairs=pairs.pairs)
+        if self._n_folds > 1 and pairs.pairs is not None and np.any(pairs.pairs < FEW_PAIRS):
+            times = np.bincount(row, minlength=len(task))
+            seen = np.flatnonzero(times)
+            means = np.bincount(row, weights=z[:, which], minlength=len(task))[seen] / times[seen]
+            own = labels.y[seen], means, weights[seen], stratum[seen], task[seen], seen
+            pairs = _more_pairs(pairs, concordance_part(*own, *where), task)
         return [
             (CONCORDANCE, _at(pairs, rows)),
             (
@@ -162,7 +169,21 @@ def concordance_part(
     right, all_pairs = pairs.later_right + pairs.earlier_right, pairs.later + pairs.earlier
     own = (right - values[task] * all_pairs) / total[task]
     changes = np.bincount(row, weights=own, minlength=n_rows)
-    return Part(values, changes)
+    number = np.bincount(task, weights=count_pairs(y, weights, cell), minlength=n_tasks)
+    return Part(values, changes, pairs=np.rint(number).astype(np.int64))
+
+
+def _more_pairs(within: Part, across: Part, task: Array) -> Part:
+    """The concordance of pairs within folds, and of tasks that have few of these that of the pairs of all folds."""
+    assert within.pairs is not None
+    assert across.pairs is not None
+    taken = (within.pairs < FEW_PAIRS) & (across.pairs > within.pairs)
+    return Part(
+        np.where(taken, across.values, within.values),
+        np.where(taken[task], across.changes, within.changes),
+        pairs=np.where(taken, across.pairs, within.pairs),
+        fold_pairs=within.pairs,
+    )
 
 
 def ratio_part(top: Array, bottom: Array, task: Array, n_tasks: int) -> Part:
@@ -180,7 +201,7 @@ def explained_part(own: Array, constant: Array, task: Array, n_tasks: int) -> Pa
 
 
 def _at(part: Part, rows: Array) -> Part:
-    return Part(part.values, part.changes[rows])
+    return replace(part, changes=part.changes[rows])
 
 
 def deviance_explained(y: Array, scores: Array, known: Array | None, weights: Array, ties: str) -> float:

@@ -49,6 +49,8 @@ class FitQuality:
         What it is made of.
     increment : (float, float), optional
         What the model adds to it, mean over tasks, and its standard error.
+    pairs : int array of shape (T,), optional
+        Comparable pairs that the concordance of each task is made of.
     """
 
     measure: str
@@ -64,6 +66,7 @@ class FitQuality:
     null_overall: float | None = None
     null_words: str = ""
     increment: tuple[float, float] | None = None
+    pairs: Array | None = None
 
     def figures(self) -> str:
         """The mean over tasks with its standard error, how it is to be taken, and the null model beside it."""

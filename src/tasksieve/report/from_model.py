@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from ..fitted.measures import kind_of_targets, scores_by_task
+from ..fitted.measures import kind_of_targets, pairs_by_task, scores_by_task
 from ..fitted.path import RegularizationPath
+from ..fitted.quality import concordance_words
 from ..fitted.risk_groups import risk_groups
 from ..tasks.named import is_named, pattern_rows, stack_named, takes_named_tasks
 from ..tasks.task_column import TaskColumn, column_of_tasks, split_task_column
@@ -270,7 +271,9 @@ def task_quality(
             np.array([np.count_nonzero(rows) for rows in members]),
         )
     name, values, counts = scores_by_task(model, X, y, task=task, sample_weight=sample_weight, offset=offset)
-    return FitQuality(f"{capital(name)} on {where}", values, counts)
+    pairs = pairs_by_task(model, X, y, task=task, sample_weight=sample_weight)
+    note = "" if pairs is None else concordance_words(pairs)
+    return FitQuality(f"{capital(name)} on {where}", values, counts, note=note, pairs=pairs)
 
 
 # --- parts of the content --------------------------------------------------------------------------------------------

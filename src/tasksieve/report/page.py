@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..atomic import write_bytes
+from ..fitted.concordance import FEW_PAIRS
+from ..fitted.quality import concordance_words
 from ..optional import require
 from ..verify import read_certificate
 from .choice import BEST, CAREFUL, choice_of, looks, noise_words, set_tiles, stable_tile
@@ -178,6 +180,9 @@ def observations(content: ReportContent) -> list[str]:
             f"There is no certificate: {content.no_proof}. The distance to the optimum is the solver's own number, "
             "which nobody else can check."
         )
+    for part in content.quality:
+        if part.unseen and part.pairs is not None and np.any((part.pairs > 0) & (part.pairs < FEW_PAIRS)):
+            found.append(f"{part.measure}: {concordance_words(part.pairs)}")
     if content.fitted and content.selects and not content.n_selected_features:
         found.append("No feature is selected: the penalty is so strong that the null model is best.")
     found += noise_words(content)

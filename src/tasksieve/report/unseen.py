@@ -39,6 +39,7 @@ def out_of_fold(quality: HeldOutQuality) -> list[FitQuality]:
             "or nested folds (tasksieve compare) are free of that."
         )
     note += _null_note(quality.null_words if quality.null_values is not None else "")
+    note += f" {quality.pairs_words}" if quality.pairs_words else ""
     found = []
     for m, name in enumerate(quality.measures[:1] if unlike(quality) else quality.measures):
         part = FitQuality(
@@ -51,6 +52,7 @@ def out_of_fold(quality: HeldOutQuality) -> list[FitQuality]:
             note,
             quality.caveat,
             loss=name not in GREATER,
+            pairs=quality.pairs if name == "concordance" else None,
         )
         if quality.null_values is not None:
             assert quality.null_overall is not None

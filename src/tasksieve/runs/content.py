@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..fitted.covariates import covariates_of
+from ..fitted.quality import concordance_words
 from ..report.choice import used_by_rules
 from ..report.content import ExtraTable, FitQuality, ReportContent, count_selected
 from ..report.covariates import selection_facts
@@ -39,6 +40,7 @@ from .results import (
     COLUMN_WORDS,
     CV_SCORES,
     NULL,
+    PAIRS,
     TRAINING_ROWS,
     SavedPath,
     read_columns,
@@ -224,9 +226,13 @@ def _training_quality(folder: RunFolder, saved: SavedModel) -> list[FitQuality]:
         return []
     columns = read_columns(folder, "quality.csv")
     null = columns.pop(NULL, None)  # runs of version 0.2 have none
+    pairs = columns.pop(PAIRS, None)  # of survival alone, and not of earlier runs
     if len(columns) != 2:
         raise RunError(f"{folder / 'quality.csv'} is not readable: it has {len(columns)} columns of numbers")
     (_, rows), (measure, values) = columns.items()
     part = FitQuality(measure.replace(COLUMN_WORDS, TRAINING_ROWS), values, rows)
+    if pairs is not None:
+        part.pairs = pairs.astype(np.int64)
+        part.note = concordance_words(part.pairs)
     covariates = covariates_of(saved.estimator, len(saved.feature_names))
     return [part if null is None else beside_null(part, null, covariates)]

@@ -41,7 +41,8 @@ DATA_WORDS = {
     "sha256": "digest (sha256)",
 }
 MODEL_FACTS = ("model", "alpha", "C", "gamma", "values of alpha", "cross-validation", AT_ONE_ERROR)
-NO_PROOF = "none: an online model is an iterate, not a proved optimum"
+NOT_PROVED = "an online model is an iterate, not a proved optimum"
+NO_PROOF = f"none: {NOT_PROVED}"
 CERTIFICATE_WORDS = {
     "objective": "objective",
     "dual_gap": "gap, at most",

@@ -18,7 +18,9 @@ NULL_TABLES = {
     "null_values": 2, "null_errors": 2, "increment_errors": 2,
     "null_overall": 1, "null_overall_errors": 1, "overall_increment_errors": 1,
 }  # fmt: skip
-COUNTS = ("n_rows", "n_units", "one_class_folds")
+COUNTS = ("n_rows", "n_units")
+# Of classes, and of survival; earlier runs do not count pairs.
+SOME_COUNTS = ("one_class_folds", "pairs", "fold_pairs")
 PLAIN: dict[str, type] = {
     "unit": str, "folds": str, "n_all_units": int, "n_tried": int, "widening": float, "tuned": str,
     "null_covariates": int,
@@ -33,7 +35,7 @@ def plain_quality(quality: HeldOutQuality) -> dict[str, Any]:
         "tasks": [plain_label(label) for label in quality.tasks.tolist()],
         "measures": list(quality.measures),
         **{name: finite_numbers(known[name]) for name in (*TABLES, *NULL_TABLES) if name in known},
-        **{name: known[name].tolist() for name in COUNTS if name in known},
+        **{name: known[name].tolist() for name in (*COUNTS, *SOME_COUNTS) if name in known},
         **{name: known[name] for name in PLAIN},
     }
 
@@ -54,8 +56,8 @@ def quality_from(content: Any) -> HeldOutQuality:
         found |= {name: kind(content[name]) for name, kind in PLAIN.items()}
         counts: dict[str, Any] = {
             name: np.array([int(number) for number in content[name]], dtype=np.int64)
-            for name in COUNTS
-            if name in content or name != "one_class_folds"
+            for name in (*COUNTS, *SOME_COUNTS)
+            if name in content or name in COUNTS
         }
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError("quality on held-out rows") from error

@@ -25,6 +25,7 @@ PATH_ARRAYS = (
 )  # fmt: skip
 CV_SCORES = "cv_scores.csv"  # of each value of the path, fold by fold
 NULL = "null_value"  # the column of the null model beside a measure
+PAIRS = "pairs"  # that a concordance is made of
 # ``quality.csv`` keeps the words of version 0.2 in the name of its column: programs read it
 TRAINING_ROWS, COLUMN_WORDS = "the training rows", "the rows learnt from"
 
@@ -187,6 +188,8 @@ def write_quality(folder: RunFolder, quality: FitQuality, tasks: Sequence[str]) 
     columns = {"task": list(tasks), "rows": quality.rows, measure: quality.values}
     if quality.null is not None:
         columns[NULL] = quality.null
+    if quality.pairs is not None:
+        columns[PAIRS] = quality.pairs
     write_table(folder / "quality.csv", columns)
 
 
