@@ -120,7 +120,7 @@ def test_what_needs_the_table_in_memory(cli: CommandLine, tmp_path: Path) -> Non
 
 
 def test_what_streams_do_not_do(cli: CommandLine) -> None:
-    said("Streams are read once, and do not look for ids")
+    said("Streams are judged by their first rows")
     shown = cli("stream", "--help").out
-    assert "--keep" not in shown
+    assert "--keep" in shown
     assert "--id " not in shown

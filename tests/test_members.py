@@ -181,7 +181,7 @@ def test_a_line_of_python_gives_a_name(named: str, rng: np.random.Generator) -> 
     same = ts.MultiTaskRegressor(ts.losses.Quantile(q=0.9), alpha=0.01).fit(X, y)
     np.testing.assert_array_equal(model.coef_, same.coef_)
     said = objective_words("MultiTaskRegressor", {"loss": named})
-    assert "f the loss upper_decile" in said  # the formula of the class it is derived from is another's
+    assert "f the loss upper decile" in said  # the formula of the class it is derived from is another's
     assert "upper decile loss" in model_words("MultiTaskRegressor", {"loss": named})
 
 

@@ -151,7 +151,7 @@ def test_messages_name_the_class_that_was_called(model: Any) -> None:
             continue
         with pytest.raises(TypeError, match=rf"^{name}\.{method}\(\) got an unexpected keyword argument 'weigth'$"):
             getattr(model, method)(X, weigth=1)
-        with pytest.raises(TypeError, match=rf"^{name}\.{method}\(\) takes .* positional arguments"):
+        with pytest.raises(TypeError, match=rf"^{name}\.{method} takes .* positional arguments"):
             getattr(model, method)(*[X] * 12)
 
 

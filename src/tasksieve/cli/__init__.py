@@ -30,7 +30,9 @@ def _import_libraries() -> None:
     try:
         import rich  # noqa: F401
         import typer  # noqa: F401
-    except ModuleNotFoundError as error:
+    except ImportError as error:
+        if not isinstance(error, ModuleNotFoundError) and error.name not in ("rich", "typer"):
+            raise
         print(
             f"tasksieve: the command line needs {error.name}: pip install 'tasksieve[cli]'", file=sys.stderr
         )

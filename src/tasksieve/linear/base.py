@@ -319,7 +319,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             **penalty,
         )
         problem.units = units
-        if not self.positive and not is_vouched(problem.penalty):
+        if not self.positive:
             refuse_signs(problem.penalty, design.n_tasks)
         return problem
 

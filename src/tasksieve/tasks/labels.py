@@ -44,7 +44,7 @@ def read_labels(
     """
     if y is None:
         raise ValueError("tasksieve requires y to be passed, but the target y is None.")
-    names, hidden = frame_columns(y), None
+    names, hidden = None if type(y) is np.ndarray else frame_columns(y), None
     y, task, sample_weight = to_numpy(y), to_numpy(task), to_numpy(sample_weight)
     if targets == "survival":
         raw, labels = _survival(rows, y, task)
