@@ -124,6 +124,25 @@ def test_the_cost_of_a_dual_point_is_that_of_its_definition(made: dict[str, Any]
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("size", [1.0, 30.0, 700.0])
+def test_the_loss_of_scores_far_apart(late: bool, size: float) -> None:
+    X, y = near_order(4, 20, late=late, ties=True)
+    rng = np.random.default_rng(4)
+    theta, s = size * X[:, 0] + rng.standard_normal(20), 10.0 ** rng.uniform(-8, 8, 20)
+    loss = loss_of(y, s, "efron")
+    own = np.zeros(20, SURVIVAL)
+    for name in ("entry", "time", "event"):
+        own[name] = y[name]
+    with mp.workdps(60), np.errstate(all="ignore"):
+        truth = Reference(own, s, True).exact([mp.mpf(t) for t in theta])[0]
+        found = loss.values(verify.Box(theta[:, None]), 0)
+    scale = max(float(np.sum(s * np.abs(theta))), 1.0)
+    assert found.lo[0] - 1e-14 * scale <= float(truth) <= found.hi[0] + 1e-14 * scale
+    assert float(found.hi[0] - found.lo[0]) <= 1e-9 * scale
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_sums_in_pieces_are_sums_over_the_rows_at_risk() -> None:
     _, y = near_order(2, 30, late=True, ties=True, strata=2)
     for ties in ("efron", "breslow"):

@@ -88,7 +88,7 @@ FLAWS: dict[str, tuple[Where, list[tuple[str, str]]]] = {
     # Cox's dual
     "parts that need not have the sums of their terms": (
         "parts without a place",
-        [("np.asarray(handed.hi != 0, dtype=bool)\n", "np.zeros(len(rows), bool)\n")],
+        [("some = np.asarray(handed.hi != 0, dtype=bool)\n", "some = np.zeros(len(rows), dtype=bool)\n")],
     ),
     "parts that are changed by more than themselves": (
         "parts without a place",
