@@ -34,7 +34,7 @@ def live_rows(rows: Array) -> Array:
 
 
 def refuse_signs(penalty: Any, n_tasks: int) -> None:
-    """Refuse a penalty of others whose value sees signs without saying so: rules would reject features that are in use."""
+    """Refuse a penalty of others whose value sees signs and that does not say so: rules would reject what is in use."""
     if type(penalty).__module__.startswith(_OWN):
         return
     some = penalty.whole(np.flatnonzero(penalty.penalised)[:3])
