@@ -360,3 +360,17 @@ def test_a_large_offset_of_all_rows_moves_the_thresholds():
         np.vstack([X, X[:1]]), np.append(y, 0), offset=row_absent, sample_weight=np.append(np.ones(60), 0.0)
     )
     np.testing.assert_allclose(kept.coef_, plain.coef_, atol=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore")  # these data need not converge: what is claimed must be true
+def test_classes_of_tiny_weight_beside_others_have_thresholds_and_a_certificate() -> None:
+    """A class of 1e-16 of a task's weight: sums from one end would lose it, and its threshold would be infinite."""
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        X = rng.standard_normal((10, 5))
+        z = X[:, 0] + 0.3 * rng.standard_normal(10)
+        y, task = np.digitize(z, np.quantile(z, [1 / 3, 2 / 3])), np.repeat([0, 1], 5)
+        rows = {"task": task, "sample_weight": np.where(rng.random(10) < 0.5, 1e-8, 1e8)}
+        model = ts.MultiTaskOrdinal(alpha=0.01).fit(X, y, **rows)
+        assert np.isfinite(model.dual_gap_)
+        assert model.certificate(X, y, **rows).verify(X, y, **rows).proved

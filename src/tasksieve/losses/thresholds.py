@@ -20,6 +20,7 @@ Array = np.ndarray[Any, Any]
 _NEGLIGIBLE = (
     2e-13  # a mean loss at which rows count as explained: unpenalised features may separate the classes
 )
+_APART = 2.0**-48  # of thresholds, relative to their size: what sums of rows can still tell apart
 _KEPT = 0.05  # the least share of the distance between two thresholds that a step leaves
 
 
@@ -96,10 +97,16 @@ class Classes:
         full = np.where(below == 0, -np.inf, np.where(below >= self.counts[:, None], np.inf, inner))
         return np.ascontiguousarray(full.T)
 
-    def shares(self) -> Array:
-        """Shares of each task's weight that lie below the upper bound of a class."""
-        total = self.mass.sum(axis=1, keepdims=True)
-        return np.cumsum(self.mass, axis=1) / np.where(total > 0.0, total, 1.0)
+    def log_odds(self) -> Array:
+        """Logarithms of the weight below each threshold over that above it: sums from either end, which lose no class
+        that is small beside the others. Thresholds that rounding makes one are moved apart."""
+        below = np.cumsum(self.mass[:, :-1], axis=1)
+        above = np.cumsum(self.mass[:, :0:-1], axis=1)[:, ::-1]
+        found = np.log(np.where(self.used, below, 1.0) / np.where(self.used, above, 1.0))
+        for k in range(1, found.shape[1]):
+            least = found[:, k - 1] + _APART * np.maximum(np.abs(found[:, k - 1]), 1.0)
+            found[:, k] = np.where(self.used[:, k], np.maximum(found[:, k], least), found[:, k])
+        return found
 
 
 @dataclass
@@ -170,10 +177,8 @@ class ThresholdNewton:
 
     def __init__(self, classes: Classes, directions: Array) -> None:
         self._classes, self._directions = classes, directions
-        shares = classes.shares()[:, :-1]
-        inside = np.where(classes.used, shares, 0.5)
-        #: thresholds of scores of 0: the log-odds of the shares
-        self.null = np.log(inside / (1.0 - inside))
+        #: thresholds of scores of 0
+        self.null = classes.log_odds()
         totals = classes.mass.sum(axis=1)
         self._negligible = _NEGLIGIBLE * totals
         self._share = classes.weights / classes.design.per_sample(np.where(totals > 0.0, totals, 1.0))
