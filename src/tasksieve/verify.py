@@ -49,15 +49,15 @@ Array = np.ndarray[Any, Any]
 
 VERSION = 1  # of the format
 # of this file; 1 accepted forged certificates where numbers underflow (SECURITY.md), 2 knows fewer losses, 3 proves no
-# zeros of counts, positive numbers and survival
-PROGRAM = 4
+# zeros of counts, positive numbers and survival, 4 nothing of survival where a column nearly orders the events
+PROGRAM = 5
 UNIT = 2.0**-53  # of rounding
 _PHI, _ETA = UNIT * (1.0 + 2.0 * UNIT), 2.0**-1074  # of `up` and `down`
 _TINY = 2.0**-1070  # what a product may lose by underflow, and a little more
 _ENTRIES = 1 << 22  # of a block of columns in memory
 _SHORT = 1 << 15  # of products in twice the precision: the processor's own memory
 _PRODUCTS = 1 << 25  # features x outputs x values in memory
-_MOST_PAIRS = 1 << 30  # of terms of a partial likelihood and a row, one after the other
+_MOST_PAIRS = 1 << 27  # of terms of a partial likelihood and a row, one after the other
 _WIDE = 1024  # columns of a sum that is exact in any order
 _LOST = 2.0**-460  # what squares and products lose by underflow, of a length
 _CACHED = 1 << 16  # entries that the processor's own memory holds while several things are done with them
@@ -2100,6 +2100,11 @@ class Loss:
         """A vector well inside the domain: for writers of certificates."""
         return np.zeros(len(self.rows.y))
 
+    def spare(self) -> Any:
+        """By how much what is found of a dual value may differ between two arithmetics, beside rounding: for writers of
+        certificates."""
+        return 0.0
+
     def project(self, p: Array) -> tuple[Box, dict[int, str]]:
         """A dual point near p, and the tasks for which there is none, with the reason."""
         raise NotImplementedError
@@ -2925,7 +2930,7 @@ class Cox(Loss):
     def _cost(self, mu: Box) -> Box | None:
         """None where no parts are found that are near enough to what they should be."""
         best: Box | None = None
-        enough = self.deaths.total().hi
+        enough = self._enough()
         for increments in self._increments(_floats(self.rows.s * mu)):
             for pieces in (False,) if self.nested or self.arith.exact else (False, True):
                 self.in_pieces = pieces
@@ -2936,9 +2941,16 @@ class Cox(Loss):
                 cost, handing = found
                 if cost.hi < (math.inf if best is None else best.hi):
                     best = cost
-                if ((cost.hi - cost.lo) + handing.hi) * (1 << 30) <= enough:  # little would be won
+                if (cost.hi - cost.lo) + handing.hi <= enough:  # little would be won
                     return best
         return best
+
+    def spare(self) -> Any:
+        return self.factor.hi * self._enough()
+
+    def _enough(self) -> Any:
+        """What a cost may be too large by: a few roundings of all weight for each term."""
+        return self.deaths.total().hi * len(self.group) / (1 << 46)
 
     def _cost_of(self, mu: Box, increments: Box) -> tuple[Box, Box] | None:
         """With the parts that some increments give; and what of it is the cost of handing on."""

@@ -271,6 +271,7 @@ class _Finder(verify.Checker):
         self.scales, self.dropped = np.ones(n_values), [list[str]()] * n_values
         self.tops = np.full(n_values, np.inf)  # upper bounds of the objectives
         self._rounding = 8.0 * verify.gamma(max(len(y) for y in problem.y) + 64)
+        self._spare = 2.0 * float(sum(loss.spare() for loss in problem.losses) / problem.unit.lo)
 
     def find(self, values: Sequence[int]) -> None:
         """Fill in the claims of some values, several in one pass over the data."""
@@ -334,7 +335,7 @@ class _Finder(verify.Checker):
         arrays = self.problem.cert.arrays
         width = (primal.hi - primal.lo) + (dual.hi - dual.lo)
         width = 2.0 * width + self._rounding * (abs(primal.hi) + abs(dual.lo)) + 2.0**-1000
-        width += self._steepness(k, dual, c)
+        width += self._steepness(k, dual, c) + self._spare
         gap = max(float(primal.hi - dual.lo), 0.0) * _WIDER + width
         self.gaps[k] = gap if np.isfinite(gap) else np.inf
         if np.isfinite(gap):
