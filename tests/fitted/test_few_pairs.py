@@ -52,7 +52,7 @@ def test_few_pairs_of_folds_give_way_to_those_of_all_folds(n: int, strata: int, 
     assert quality.values[0, 0] == pytest.approx(of_all if few else of_folds, abs=1e-12)
     said = quality.pairs_words
     assert f"of {across if few else within:,} pairs" in said
-    assert (f"within folds and strata are {within:,} only" in said) == few
+    assert (f"within folds and strata there are only {within:,}" in said) == few
     assert ("a few rows decide it" in said) == (quality.pairs[0] < 1000)
     assert said in quality.note
     assert said in out_of_fold(quality)[0].note

@@ -299,7 +299,7 @@ def concordance_words(pairs: np.ndarray, fold_pairs: np.ndarray | None = None) -
     within = own if fold_pairs is None else fold_pairs[known]
     if (across := within < own).any():
         some = f" in {np.count_nonzero(across):,} of {len(own):,} tasks" if several else ""
-        said += f", over all folds{some}: within folds and strata are {_from_to(within[across])} only"
+        said += f", over all folds{some}: within folds and strata there are only {_from_to(within[across])}"
     few = own[own < FEW_PAIRS]
     if not len(few):
         return f"{said}."
