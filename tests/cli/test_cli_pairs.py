@@ -39,8 +39,8 @@ def test_few_pairs_are_said_and_warned_of(cli: CommandLine, tmp_path: Path) -> N
     across, within = pairs(None), pairs("fold")
     assert within < across < 1000
     assert line == (
-        f"Concordance is of {across:,} pairs, over all folds: within folds and strata there are only {within:,}. Fewer than "
-        "1,000: a few rows decide it."
+        f"Concordance is of {across:,} pairs, over all folds: within folds and strata there are only {within:,}. "
+        "Fewer than 1,000: a few rows decide it."
     )
     held_out = {row["measure"]: row["pairs"] for row in columns(run / "cv_quality.csv")}
     assert held_out.pop("concordance") == str(across)
