@@ -43,16 +43,18 @@ def problem(n: int = 60) -> dict[str, np.ndarray]:
 def test_every_feature_shown_has_its_mark() -> None:
     page = render(marked())
     assert page_data(page)["proven"][:4] == [1, -1, 0, 0]
-    counts = [page.count(f">{word}</td>") for word in ("✓ always", "✗ never", "undecided")]
+    counts = [page.count(f">{word}</td>") for word in ("yes", "no", "undecided")]
     assert counts == [1, 1, 2]
-    assert "Of all 11 features 1 is always used, 8 are never used, 2 are undecided" in page
+    assert "Of all 11 features 1 is needed, 8 are not, 2 are undecided" in page
+    assert ">Needed by this optimum</th>" in page
+    assert "not that the feature matters" in page
     assert "The coefficients of 1 feature shown are there only because" in page
 
 
 def test_pages_that_know_nothing_have_no_marks() -> None:
     page = render(example_content())
     assert page_data(page)["proven"] is None
-    assert "proven-note" not in page
+    assert "needed-note" not in page
 
 
 def test_marks_that_make_no_sense_are_refused() -> None:
@@ -76,7 +78,7 @@ def test_a_model_with_its_data_gives_certificate_and_marks() -> None:
     np.testing.assert_array_equal(content.proven_nonzero, certificate.proven_nonzero())
     page = render(content)
     assert 'id="verify-file"' in page
-    assert "✓ always" in page
+    assert "<td>yes (+" in page
     assert "a file of arrays (npz)" in page
     assert "a table (CSV)" not in page  # the certificate does not say how one would be read
 
@@ -123,5 +125,5 @@ def test_a_certificate_too_large_is_named_with_its_command(monkeypatch: pytest.M
     assert content.proof is None
     assert "too large" in page
     assert "tasksieve verify my-run" in page
-    assert "✓ always" in page  # what it proves is told all the same
+    assert "<td>yes</td>" in page  # what it proves is told all the same
     assert "verify-file" not in page
