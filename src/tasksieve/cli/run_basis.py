@@ -31,6 +31,7 @@ Array = np.ndarray[Any, Any]
 
 # Means, and logarithms of increments of a hazard, are sums in an order that versions may choose.
 ROUNDING_OF_MEANS, ROUNDING_OF_LOGARITHMS = 1e-13, 1e-9
+ROUNDING_OF_SCALES = 1e-12  # of residuals of the null model, which are found by Newton's method
 # Parameters that change what a prediction is and not what was solved: runs of the command line have none of them.
 UNUSED = ("task", "hasher")
 
@@ -163,6 +164,8 @@ def differences(mine: PredictionBasis, expected: Expected) -> list[tuple[str, An
         if name == "fill" and not same and own is not None and other is not None and own.shape == other.shape:
             largest = np.abs(other) if expected.largest is None else expected.largest
             same = _close(own, other, ROUNDING_OF_MEANS * np.maximum(largest, np.abs(other)))
+        if name in ("loss_weights", "target_scales") and not same and np.shape(own) == np.shape(other) != ():
+            same = _close(own, other, ROUNDING_OF_SCALES * np.abs(other))
         if not same:
             found.append((name, own, other))
     return found
