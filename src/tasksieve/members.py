@@ -29,7 +29,7 @@ def note_passed(member: object) -> None:
 
 
 def is_vouched(member: object) -> bool:
-    """Whether a member is of this package, whose tests run the batteries, or has passed its own here."""
+    """Return whether a member is of this package, whose tests run the batteries, or has passed its own here."""
     kind = type(member)
     return kind.__module__.partition(".")[0] == __name__.partition(".")[0] or kind in _passed
 

@@ -17,7 +17,7 @@ _ENOMEM = 12
 
 
 def is_lack_of_memory(error: BaseException | None) -> bool:
-    """Whether an error, or one that it came from, says that no more memory is given."""
+    """Return whether an error, or one that it came from, says that no more memory is given."""
     seen = 0
     while error is not None and seen < 100:
         if isinstance(error, MemoryError) or getattr(error, "errno", None) == _ENOMEM:

@@ -19,12 +19,12 @@ def named_groups(config: dict[str, Any]) -> str | None:
 
 
 def judged_ids(config: dict[str, Any]) -> Ids:
-    """What ids are known by; configurations of version 0.2 do not say."""
+    """Rule that ids are known by; configurations of version 0.2 do not say."""
     return "values" if config.get("ids", "values") == "values" else "names"
 
 
 def unanswered(config: dict[str, Any]) -> bool:
-    """Whether nothing is said of related rows."""
+    """Return whether nothing is said of related rows."""
     return "row_groups" not in config or "row_groups" in config.get("by_default", ())
 
 
@@ -50,7 +50,7 @@ def group_related(config: dict[str, Any], problem: TableProblem) -> str | None:
 
 
 def _why_not(config: dict[str, Any], problem: TableProblem, labels: Any) -> str | None:
-    """What keeps folds and halves from whole groups, and what helps."""
+    """Reason that keeps folds and halves from whole groups, and what helps."""
     if config.get("shuffle") is False:
         return "--no-shuffle takes consecutive rows; without it they are held out together"
     groups, codes = np.unique(labels, return_inverse=True)

@@ -120,7 +120,7 @@ def write_results(job: Job, fitted: Fitted) -> None:
 
 
 def basis_facts_of(config: dict[str, Any], kind: ModelKind, model: Any, problem: Any) -> dict[str, Any]:
-    """What predictions depend on and the names of columns and files say, given what was asked and the table."""
+    """Collect what predictions depend on and the names of columns and files say, given what was asked and the table."""
     n_covariates = len(covariates_of(model, problem.n_features))
     facts: dict[str, Any] = {"choice": config["command"] == "fit"}
     facts |= {key: config.get(key) for key in ("id", "offset")}

@@ -125,7 +125,7 @@ def state_unproved(folder: RunFolder, why: str) -> None:
 
 
 def unproved_lines(why: str) -> list[str]:
-    """What is said last of a run without a file of a certificate; nothing of others."""
+    """Last words of a run without a file of a certificate; nothing of others."""
     if not why:
         return []
     return [f"NO CERTIFICATE: {why}", f"its gap is the solver's own number: without {PROOF} nobody else can check it"]

@@ -1,4 +1,4 @@
-"""What the predictions of a run must depend on, made again from its data, its certificate and what was asked."""
+"""Make again what the predictions of a run must depend on, from its data, its certificate and what was asked."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _labels_of(classes: Any, t: int) -> list[Any]:
 
 
 def _of_fit(saved: SavedModel, found: Remade) -> dict[str, Any]:
-    """What a fit knows of its rows and its solution."""
+    """Facts that a fit knows of its rows and its solution."""
     known, mine = get_state(found.model), saved.basis.fills
     known["fills"] = found.data.fills(mine.features) if mine is not None and found.data.has_fills else None
     return known

@@ -140,7 +140,7 @@ class _Claims:
             raise RunError(f"{self.folder.path}: {otherwise}")
 
     def compare_fields(self) -> None:
-        """What model.json and model.npz hold is what is read of them, and nothing else; the verifier knows it all."""
+        """Require that model.json and model.npz hold what is read of them alone, and that the verifier knows it."""
         unknown = sorted({one.name for one in fields(PredictionBasis)} - set(verifier.PREDICTION))
         self.require(not unknown, f"predictions depend on {unknown[:1]}, of which verify.py knows nothing")
         unknown = sorted(set(self.saved.facts) - {*UNSAID, "chosen"})
@@ -327,7 +327,7 @@ class _Claims:
             self.require(same, f"{SCORE} does not hold the coefficients of the model")
 
     def words(self) -> list[str]:
-        """What of the run is said, and neither compared nor recomputed."""
+        """List what of the run is said, and neither compared nor recomputed."""
         there = [name for name in sorted(OWN - COMPARED) if (self.folder / name).is_file()]
         said = [f"of model.json {', '.join(_NOT_COMPARED)}", "of config.json what no prediction depends on", *there]
         found = ["compared with certificate and data: all that predict reads of model.json and model.npz"]

@@ -108,7 +108,7 @@ def select(scores: np.ndarray, rule: Literal["min", "1se"]) -> tuple[int, int]:
 
 
 def two_rules(scores: np.ndarray, measure: str) -> tuple[int, int]:
-    """What each rule takes of one path, from scores (values x folds) and their words: the best mean, and the strongest
+    """Choices of each rule on one path, from scores (values x folds) and their words: the best mean, and the strongest
     penalty within one standard error of it."""
     losses = (-scores if measure.endswith(GREATER) else scores)[None]
     return select(losses, "min")[1], select(losses, "1se")[1]

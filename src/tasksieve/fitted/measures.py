@@ -123,7 +123,7 @@ def places_of_tasks(labels: TaskLabels, tasks: np.ndarray) -> np.ndarray:
 def pairs_by_task(
     model: Any, X: Any, y: Any, *, task: Any = None, sample_weight: Any = None
 ) -> Array | None:
-    """How many comparable pairs the concordance of each task is made of; None of other measures."""
+    """Count the comparable pairs that the concordance of each task is made of; None of other measures."""
     if model._targets != "survival":
         return None
     labels = read_labels(count_rows(X), y, task, sample_weight, targets=model._raw_targets, allow_empty=True)

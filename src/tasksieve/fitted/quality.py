@@ -163,7 +163,7 @@ class HeldOutQuality:
 
     @property
     def pairs_words(self) -> str:
-        """How many pairs the concordance is made of, in sentences, with a warning where they are few; nothing of other
+        """Number of pairs of the concordance, in sentences, with a warning where they are few; nothing of other
         measures."""
         return "" if self.pairs is None else concordance_words(self.pairs, self.fold_pairs)
 
@@ -291,7 +291,7 @@ class HeldOutQuality:
 
 
 def concordance_words(pairs: np.ndarray, fold_pairs: np.ndarray | None = None) -> str:
-    """How many pairs the concordance of each task is made of, and how many of these are within folds."""
+    """Count the pairs that the concordance of each task is made of, and how many of these are within folds."""
     if not (known := pairs > 0).any():
         return ""
     own, several = pairs[known], np.count_nonzero(known) > 1

@@ -88,7 +88,7 @@ def certificate_rows(model: Any) -> list[tuple[str, str]]:
 
 
 def selected_rows(known: dict[str, Any], n_selected: int, n_features: int) -> list[tuple[str, str]]:
-    """How many features are in use: where scores have chosen among the values of a path, at one standard error and at
+    """Count the features in use: where scores have chosen among the values of a path, at one standard error and at
     the best score, and which of both predicts."""
     of = f"{n_selected:,} of {n_features:,}"
     if "path_scores_" not in known or "path_" not in known:

@@ -457,7 +457,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         warn(words, ConvergenceWarning)
 
     def _proviso(self, data: Any) -> str:
-        """What a gap rests on, where a loss or a penalty is of others and has not passed its battery."""
+        """Condition that a gap rests on, where a loss or a penalty is of others and has not passed its battery."""
         loss = self._loss_of(data)
         losses = [*getattr(loss, "losses", ()), loss]
         said = [] if all(map(is_vouched, losses)) else [_IF_LOSS]

@@ -112,7 +112,7 @@ def _found(
     answers: Sequence[ClaimedSolution],
     better: Callable[[int], Iterator[Array]] | None,
 ) -> _Finder:
-    """What is proved of each answer, with the dual point that proves the most of those that are tried."""
+    """Prove what can be proved of each answer, with the dual point that proves the most of those that are tried."""
     finder = _Finder(verify.Problem(stated, tasks, verify.Floating(quick=True)))
     with np.errstate(all="ignore"):
         finder.find(range(len(answers)))
@@ -130,7 +130,7 @@ def _found(
 
 
 def _why_none(finder: _Finder, k: int) -> str:
-    """What leaves the range of double precision, so that nothing is proved of a value."""
+    """Name what leaves the range of double precision, so that nothing is proved of a value."""
     problem, names = finder.problem, finder.problem.cert.tasks
     with np.errstate(all="ignore"):
         features, rows = problem.coefficients(k)

@@ -37,7 +37,7 @@ class Choice:
 
 
 def choice_of(content: ReportContent) -> Choice | None:
-    """What two rules choose; None where the model was not chosen by scores, or selects nothing."""
+    """Find what two rules choose; None where the model was not chosen by scores, or selects nothing."""
     if content.cv_scores is None or content.alphas is None or not content.selects or not content.fitted:
         return None
     scores = np.asarray(content.cv_scores, dtype=np.float64)
@@ -75,7 +75,7 @@ def leading_words(content: ReportContent, used: str) -> str:
 
 
 def used_by_rules(content: ReportContent) -> tuple[int, int] | None:
-    """How many features are in use at the best score and at one standard error; None without scores."""
+    """Count the features in use at the best score and at one standard error; None without scores."""
     found = choice_of(content)
     return None if found is None else (len(found.used_best), len(found.used_careful))
 
@@ -104,7 +104,7 @@ def set_tiles(content: ReportContent) -> list[tuple[str, str, str]]:
 
 
 def stable_tile(content: ReportContent) -> list[tuple[str, str, str]]:
-    """What stability selection keeps, or what asks it; nothing where it cannot be asked."""
+    """Tile of what stability selection keeps, or of what asks it; nothing where it cannot be asked."""
     stability = stability_of(content)
     if stability is not None:
         remark = f"at most {stability.bound:.2g} by chance, on average" if np.isfinite(stability.bound) else ""

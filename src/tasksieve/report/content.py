@@ -259,7 +259,7 @@ class ReportContent:
 
     @property
     def unproved(self) -> bool:
-        """Whether there is no certificate at all, here or elsewhere."""
+        """Return whether there is no certificate at all, here or elsewhere."""
         return bool(self.no_proof) and not self.proof_command
 
     @property

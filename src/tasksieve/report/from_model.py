@@ -475,7 +475,7 @@ def _methods(model: Any, content: ReportContent) -> tuple[str, list[str]]:
 
 
 def _stability_command(model: Any, given: dict[str, Any]) -> str:
-    """What asks which features would be found again: of a model along whose path they enter."""
+    """Name what asks which features would be found again: of a model along whose path they enter."""
     asks = "offset" not in given and (hasattr(model, "alpha_max") or hasattr(model, "path_"))
     return "ts.StabilitySelection" if asks else ""
 

@@ -150,7 +150,7 @@ def standardised_fact(model: Any) -> tuple[str, str]:
 
 
 def answer(content: ReportContent, quality: Sequence[FitQuality]) -> str:
-    """What was found about the findings, features in use by the more careful rule first, how well rows are predicted,
+    """Sentences about the findings, features in use by the more careful rule first, how well rows are predicted,
     and what is proved: of a model whose path and scores are there already."""
     found = "" if content.trust is None else content.trust.headline(content.features.tolist())
     known = [f"{part.measure}: {part.figures()}." for part in quality if np.any(np.isfinite(part.values))]
@@ -180,7 +180,7 @@ UNPROVED = "that is the solver's own number, for there is no certificate to chec
 
 
 def proof_words(certificate: Mapping[str, float], unproved: bool = False) -> str:
-    """What the duality gap proves, as a sentence; nothing where there is none. `unproved`: it is the solver's own, with
+    """Say what the duality gap proves; nothing where there is none. `unproved`: it is the solver's own, with
     no certificate for others to check."""
     if "objective" not in certificate or "dual_gap" not in certificate:
         return ""

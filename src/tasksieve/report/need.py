@@ -14,7 +14,7 @@ _NAMED = 5  # of near copies
 
 
 def need_data(content: ReportContent, features: np.ndarray) -> list[dict[str, Any] | None] | None:
-    """Of each of some features how much worse models without it are: delta, a few words, and a sentence."""
+    """Say of each of some features how much worse models without it are: delta, a few words, and a sentence."""
     if not content.needs:
         return None
     explained = explained_by(content)

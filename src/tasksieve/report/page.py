@@ -295,7 +295,7 @@ def _needed(packed: Packed, rank: int) -> str:
 
 
 def needed_words(content: ReportContent, packed: Packed) -> str:
-    """What it means that an optimum needs a feature, and of how many that is known."""
+    """Explain what it means that an optimum needs a feature, and of how many that is known."""
     if content.proven_zero is None or content.proven_nonzero is None:
         return ""
     sure, never = int(content.proven_nonzero.sum()), int(content.proven_zero.sum())

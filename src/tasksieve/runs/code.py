@@ -91,7 +91,7 @@ def _read_several(saved: SavedModel, config: dict[str, Any], form: list[str]) ->
 
 
 def _judged(config: dict[str, Any]) -> dict[str, str]:
-    """What ids are known by where that is not as it is today; runs of version 0.2 do not say."""
+    """Rule that ids are known by, where that is not as it is today; runs of version 0.2 do not say."""
     return {"ids": "values"} if config.get("ids", "values") == "values" else {}
 
 

@@ -129,7 +129,7 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
 
 
 def stability_command(config: dict[str, Any]) -> str:
-    """What asks which features of a fit would be found again; empty where it cannot be asked."""
+    """Name what asks which features of a fit would be found again; empty where it cannot be asked."""
     asks = config.get("command") == "fit" and MODELS[str(config["model"])].has_path and config.get("offset") is None
     return "--stability" if asks else ""
 

@@ -227,7 +227,7 @@ class RunFolder:
 
 
 def is_own(name: str) -> bool:
-    """Whether a run may hold a file of this name; it may be one that a killed process has left unfinished."""
+    """Return whether a run may hold a file of this name; it may be one that a killed process has left unfinished."""
     return name in OWN or (name.startswith(".") and name.endswith(PART))
 
 

@@ -133,7 +133,7 @@ def _model(
 
 
 def used_by_rules(folder: RunFolder, model: dict[str, Any], data: dict[str, Any]) -> tuple[int, int] | None:
-    """How many features the values of best score and of one standard error use; None where nothing was compared."""
+    """Count the features used at the best score and at one standard error; None where nothing was compared."""
     if not (folder / CV_SCORES).is_file() or not (folder / "path.npz").is_file():
         return None
     scores = np.column_stack(list(read_columns(folder, CV_SCORES).values()))

@@ -125,7 +125,7 @@ def save_model(folder: RunFolder, saved: SavedModel) -> None:
 
 
 def packed_model(saved: SavedModel) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What is in ``model.json`` and ``model.npz``: the basis of predictions, and what was found beside it."""
+    """Content of ``model.json`` and ``model.npz``: the basis of predictions, and what was found beside it."""
     model, basis, state = saved.estimator, saved.basis, get_state(saved.estimator)
     arrays: dict[str, np.ndarray] = {}
     params = dict(basis.params)

@@ -1,4 +1,4 @@
-"""What a machine on a graph knows of its tasks and classes, made again from the data of its fit."""
+"""Facts that a machine on a graph knows of its tasks and classes, made again from the data of its fit."""
 
 from __future__ import annotations
 

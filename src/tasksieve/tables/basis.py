@@ -1,4 +1,4 @@
-"""What a prediction of a saved model depends on, in one place: runs write and read it, and `verify` compares it."""
+"""All that a prediction of a saved model depends on, in one place: runs write and read it, and `verify` compares it."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def related_rows(
 
 
 def _labels(column: Column, rows: Array, codes: Array) -> Array:
-    """What groups of rows are called: as their column calls them, and rows without a name by their number."""
+    """Names of groups of rows: as their column calls them, and rows without a name by their number."""
     words = row_names(column)
     if all(words[row] is not None for row in rows.tolist()):
         return tidy_labels(column.values[rows]) if column.kind != "date" else codes

@@ -47,12 +47,12 @@ _TIMES = re.compile(
 
 
 def names_rows(name: str) -> bool:
-    """Whether a column so called names the rows, or whom they are about."""
+    """Return whether a column so called names the rows, or whom they are about."""
     return _NAMES_ROWS.fullmatch(name) is not None or is_row_names(name)
 
 
 def called_id(name: str) -> bool:
-    """Whether whole numbers that all differ are ids in a column so called."""
+    """Return whether whole numbers that all differ are ids in a column so called."""
     return _CALLED_ID.search(name) is not None or _RUNNING.fullmatch(name) is not None
 
 
@@ -62,7 +62,7 @@ def judged_by_values(name: str) -> str:
 
 
 def is_row_names(name: str) -> bool:
-    """Whether a column so called is the index of a data frame."""
+    """Return whether a column so called is the index of a data frame."""
     return _ROW_NAMES.fullmatch(name) is not None
 
 
@@ -113,7 +113,7 @@ def value_codes(column: Column) -> tuple[Array, int]:
 
 
 def come_again(codes: Array, tasks: Array | None = None) -> bool:
-    """Whether a value that is not missing (-1) comes again, within one of the tasks (codes) where there are any."""
+    """Return whether a value but -1, missing, comes again, within one of the tasks (codes) where there are any."""
     known = codes >= 0
     if tasks is None:
         return len(np.unique(codes[known])) < int(np.count_nonzero(known))

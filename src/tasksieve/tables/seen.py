@@ -184,7 +184,7 @@ class SeenNames:
 
     @property
     def relate(self) -> bool:
-        """Whether they say that rows are related."""
+        """Return whether they say that rows are related."""
         return self.whole and self.again and self.n_different >= FEWEST_NAMES
 
     def look(self, column: Column, tasks: Array | None) -> None:
@@ -259,7 +259,7 @@ def _each_once(column: Column) -> Column:
 
 
 def each_once(n: int, low: int, high: int, sums: Sequence[int]) -> bool:
-    """Whether n numbers in a range of n are each of them once, by the sums (modulo 2**64) of them and their squares."""
+    """Return whether n numbers in a range of n all differ, by the sums (modulo 2**64) of them and their squares."""
     expected = (n * (low + high)) // 2, sum_of_squares(high) - sum_of_squares(low - 1)
     return all((a - b) % 2**64 == 0 for a, b in zip(expected, sums, strict=True))
 

@@ -229,7 +229,7 @@ def first_fraction(labels: np.ndarray) -> int | None:
 
 
 def is_fraction(label: Any) -> bool:
-    """Whether a label is a number, and no whole one: a measurement, not the name of a task."""
+    """Return whether a label is a number, and no whole one: a measurement, not the name of a task."""
     return isinstance(label, float | np.floating) and not float(label).is_integer()
 
 
