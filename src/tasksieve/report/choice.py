@@ -17,7 +17,7 @@ PREDICTS = "predictions use these"
 
 
 @dataclass(frozen=True)
-class Choice:
+class RuleCounts:
     """The values of a path that two rules choose from the same scores; one of them is the model's.
 
     - `best`, `careful`: Index of the best score, and of the strongest penalty within one standard error of it.
@@ -36,7 +36,7 @@ class Choice:
         return self.best != self.careful
 
 
-def choice_of(content: ReportContent) -> Choice | None:
+def choice_of(content: ReportContent) -> RuleCounts | None:
     """Find what two rules choose; None where the model was not chosen by scores, or selects nothing."""
     if content.cv_scores is None or content.alphas is None or not content.selects or not content.fitted:
         return None
@@ -47,7 +47,7 @@ def choice_of(content: ReportContent) -> Choice | None:
     chosen = content.chosen % len(content.alphas)
     if chosen not in (best, careful):
         return None
-    return Choice(best, careful, _used(content, best), _used(content, careful), chosen == careful)
+    return RuleCounts(best, careful, _used(content, best), _used(content, careful), chosen == careful)
 
 
 def _used(content: ReportContent, k: int) -> list[int]:
